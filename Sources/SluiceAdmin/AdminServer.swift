@@ -34,8 +34,9 @@ public final class AdminServer: Sendable {
       throw error
     }
     self.servers = servers
-    loop.execute { [servers] in
+    loop.execute { [servers, service] in
       for server in servers { server.start() }
+      service.sampler.start()
     }
   }
 
@@ -43,6 +44,7 @@ public final class AdminServer: Sendable {
   public func stop() {
     loop.execute { [loop, service, servers] in
       service.feed.end()
+      service.sampler.end()
       for server in servers { server.stop() }
       loop.stop()
     }
@@ -54,11 +56,18 @@ public final class AdminServer: Sendable {
 public struct AdminOptions: Sendable {
   /// Topics that have lines of their own in the metrics; the others are summed in one.
   public var topics = 1_000
+  /// Groups with lines of their own in the metrics, of all topics together.
+  public var groups = 1_000
+  /// Durable cursors with lines of their own in the metrics, of all topics together: none, since there may be very many.
+  public var cursors = 0
   /// Whether only this machine reaches the listener. Then it answers to names of this machine alone: see ``HostCheck``.
   public var isLocal = true
   /// The programs' version.
   public var version = ""
   public var limits = AdminLimits()
+  /// With a length of 0 the broker isn't sampled but for watchers of the events: there is no history, and no problems are looked for.
+  public var history = HistoryLimits()
+  public var problems = ProblemLimits()
 
   public init() {}
 }
@@ -85,6 +94,8 @@ public struct AdminLimits: Sendable {
   public var listedConnections = 1_000
   /// Subscriptions, and publications, of one topic in one answer.
   public var streams = 200
+  /// Durable cursors, and groups, in one answer.
+  public var consumers = 1_000
   /// Records in one answer, and bytes of them.
   public var records = 100
   public var recordBytes = 8 << 20

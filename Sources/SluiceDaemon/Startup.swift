@@ -103,6 +103,12 @@ enum Startup {
     guard let address = settings.admin.address else { return nil }
     var options = AdminOptions()
     options.topics = settings.admin.topics
+    options.groups = settings.admin.groups
+    options.cursors = settings.admin.cursors
+    options.history.length = settings.admin.history.clampedNanoseconds / 1_000_000
+    options.history.topics = settings.admin.historyTopics
+    options.problems.lag = UInt64(settings.admin.problemLag.clampedNanoseconds / 1_000_000)
+    options.problems.hold = UInt64(settings.admin.problemHold.clampedNanoseconds / 1_000_000)
     options.limits = settings.admin.limits
     options.isLocal = !address.isReachedByOthers
     options.version = Version.text

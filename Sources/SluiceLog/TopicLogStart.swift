@@ -51,6 +51,23 @@ extension TopicLog {
     return offset >= state.head ? 0 : state.recordBytes - state.recordBytes(before: offset)
   }
 
+  /// Whether the record with this offset is in memory. Takes the lock.
+  public func hasRecord(_ offset: UInt64) -> Bool {
+    state.withLock { $0.oldest <= offset && offset < $0.head }
+  }
+
+  /// The time of the record with this offset, in milliseconds since 1970, and the bytes of records from there to the head; nil when the record isn't
+  /// in memory. From any thread.
+  ///
+  /// Takes the lock, a search, and a step for each segment before the record.
+  public func backlog(from offset: UInt64) -> (time: Int64, bytes: Int)? {
+    let state = state.withLock { $0 }
+    guard let summary = state.segments.segment(holding: offset) else { return nil }
+    let record = Int(offset - summary.baseOffset)
+    let place = summary.segment.firstPlace { $0.record >= record }
+    return (place.time, state.recordBytes - state.recordBytes(before: offset))
+  }
+
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }

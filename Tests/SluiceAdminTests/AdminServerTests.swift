@@ -113,7 +113,7 @@ import Testing
 
   @Test func nothingIsSampledWhileNobodyWatches() throws {
     let source = FixtureSource()
-    let server = try server(source)
+    let server = try server(source) { $0.history.length = 0 }
     defer { server.stop() }
     _ = try get(server, "/healthz")
     #expect(source.requests.isEmpty)

@@ -36,7 +36,8 @@ import Testing
           connection: connection, client: "sub", stream: 1, state: .live, nextOffset: 9, granted: granted,
           sent: sent,
           holding: holding, limit: holding > 0 ? .buffer : .none, lastMinute: UInt16(holding / 5),
-          lastFiveMinutes: UInt16(holding / 10)), identity: "alice", lag: 4, isBlocked: connection == 2)
+          lastFiveMinutes: UInt16(holding / 10)), identity: "alice", lag: 4,
+        blocked: connection == 2 ? 5_000 : 0)
     }
     topic.subscriptions = [
       subscription(1, granted: .max, sent: 9, holding: 0),
@@ -60,7 +61,7 @@ import Testing
     #expect(text.contains("\"holder\":{\"connection\":2,"))
     #expect(
       text.contains(
-        "\"blocked\":true,\"holdingLimit\":\"buffer\",\"heldLastMinute\":0.300,\"heldLastFiveMinutes\":0.150}"
+        "\"blocked\":true,\"blockedSeconds\":5.000,\"starvedSeconds\":0.000,\"lagSeconds\":0.000,\"holdingLimit\":\"buffer\",\"heldLastMinute\":0.300,\"heldLastFiveMinutes\":0.150}"
       ))
     #expect(
       text.contains(

@@ -10,8 +10,10 @@ import Testing
     _ snapshot: BrokerSnapshot, limit: Int = 10, _ format: MetricsFormat = .prometheus
   ) -> [String] {
     var selection = TopicSelection(limit: limit)
+    var consumers = ConsumerSelection(groups: 2, cursors: 1)
     return MetricsPage.text(
-      snapshot, &selection, ProgramNumbers(droppedLogLines: 3, refusedWatchers: 4), ProcessNumbers(),
+      snapshot, &selection, &consumers, ProgramNumbers(droppedLogLines: 3, refusedWatchers: 4),
+      ProcessNumbers(),
       version: "1.2.3", format
     )
     .split(separator: "\n").map(String.init)

@@ -33,6 +33,11 @@ import Testing
     #expect(try route("/api/topics/records") == .topic("records"))
     #expect(try route("/api/topics/a/records?count=3") == .records(topic: "a", count: 3))
     #expect(try route("/api/connections") == .connections(limit: 200))
+    #expect(try route("/api/consumers") == .consumers(topic: nil, limit: 200))
+    #expect(try route("/api/consumers?topic=a&limit=3") == .consumers(topic: "a", limit: 3))
+    #expect(try route("/api/problems") == .problems)
+    #expect(try route("/api/history") == .history(topic: nil, seconds: 3_600, step: nil))
+    #expect(try route("/api/history?topic=a&range=60&step=10") == .history(topic: "a", seconds: 60, step: 10))
     #expect(try route("/api/events") == .events(topic: nil))
     #expect(try route("/api/events?topic=a%20b") == .events(topic: "a b"))
   }

@@ -347,6 +347,11 @@ let goldenFrames: [GoldenFrame] = [
       withoutProducers: 25,
       holds: [
         TopicInfo.Hold(reason: .storageBacklog, milliseconds: 25, lastMinute: 26, lastFiveMinutes: 27)
+      ], consumerCount: 28,
+      consumers: [
+        TopicInfo.Consumer(
+          name: "g", kind: .group, nextOffset: 29, lag: 30, bytes: 31, age: 32, members: 33,
+          unacknowledged: 34, redeliveries: 35, deadLetters: 36, abandoned: 37, missed: 38, idle: 39)
       ]),
     """
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
@@ -360,6 +365,10 @@ let goldenFrames: [GoldenFrame] = [
     19000000 02 1600000000000000 1700000000000000 1800000000000000
     01 1900000000000000
     01000000 0d000000 04 1900000000000000 1a00 1b00
+    1c000000
+    01000000 58000000 0100 67 01 1d00000000000000 1e00000000000000 1f00000000000000 2000000000000000
+    21000000 2200000000000000 2300000000000000 2400000000000000 2500000000000000 2600000000000000
+    2700000000000000
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),

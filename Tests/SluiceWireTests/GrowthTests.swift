@@ -17,6 +17,9 @@ struct GrowthTests {
     lastMinute: 1, lastFiveMinutes: 2)
   private static let hold = TopicInfo.Hold(
     reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
+  private static let consumer = TopicInfo.Consumer(
+    name: "c", kind: .group, nextOffset: 1, lag: 2, bytes: 3, age: 4, members: 5, unacknowledged: 6,
+    redeliveries: 7, deadLetters: 8, abandoned: 9, missed: 10, idle: 11)
   private static let publication = TopicInfo.Publication(
     connection: 1, client: "c", stream: 2, granted: 3, received: 4)
 
@@ -50,7 +53,10 @@ struct GrowthTests {
     let storage = [0] + number(0) + number(0) + number(.max)
     let rest = [UInt8](repeating: 0, count: 9)
     let hold = [5] + number(3) + [4, 0, 5, 0]
-    let ending = structure(dropped) + structure(storage) + rest + one(hold)
+    let consumer =
+      string("c") + [1] + (1...4).flatMap { number($0) } + word(5) + (6...11).flatMap { number($0) }
+    let ending =
+      structure(dropped) + structure(storage) + rest + one(hold) + word(12) + one(consumer)
     var settings = TopicSettings()
     settings.flow = .lossless
     let empty = word(0)
@@ -73,14 +79,15 @@ struct GrowthTests {
         "TOPIC_INFO",
         TopicInfo(
           summary: Self.summary, settings: settings, subscriptions: [Self.subscription],
-          publications: [Self.publication], holds: [Self.hold]),
+          publications: [Self.publication], holds: [Self.hold], consumerCount: 12,
+          consumers: [Self.consumer]),
         structure(summary) + one(setting) + one(subscription) + one(publication) + ending
       ),
       (
         "TOPIC_INFO without lists",
         TopicInfo(
           summary: Self.summary, settings: TopicSettings(), subscriptions: [], publications: [],
-          holds: [Self.hold]),
+          holds: [Self.hold], consumerCount: 12, consumers: [Self.consumer]),
         structure(summary) + empty + empty + empty + ending
       ),
     ]

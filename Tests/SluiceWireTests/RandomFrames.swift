@@ -258,6 +258,13 @@ struct RandomFrames {
       dropped: dropped(),
       storage: StorageStatus(
         state: .init(rawValue: integer()), since: integer(), used: integer(), limit: integer()),
-      isStated: .random(using: &random), withoutProducers: integer())
+      isStated: .random(using: &random), withoutProducers: integer(), consumerCount: integer(),
+      consumers: list {
+        TopicInfo.Consumer(
+          name: $0.text(255), kind: $0.integer() % 2 as UInt8 == 0 ? .cursor : .group,
+          nextOffset: $0.integer(), lag: $0.integer(), bytes: $0.integer(), age: $0.integer(),
+          members: $0.integer(), unacknowledged: $0.integer(), redeliveries: $0.integer(),
+          deadLetters: $0.integer(), abandoned: $0.integer(), missed: $0.integer(), idle: $0.integer())
+      })
   }
 }

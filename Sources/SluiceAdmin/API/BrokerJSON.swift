@@ -50,7 +50,7 @@ enum BrokerJSON {
       "identity": .text(connection.identity), "peer": .text(connection.peer),
       "security": .text(connection.security), "ageSeconds": .seconds(milliseconds: connection.age),
       "subscriptions": .exact(connection.subscriptions), "publications": .exact(connection.publications),
-      "buffered": .exact(connection.buffered),
+      "buffered": .exact(connection.buffered), "topics": .array(connection.topics.map { .text($0) }),
     ]
   }
 }

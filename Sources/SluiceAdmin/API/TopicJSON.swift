@@ -9,6 +9,7 @@ enum TopicJSON {
       "settings": TopicOption.json(topic.settings), "settingsStated": .flag(topic.isStated),
       "subscribers": .array(topic.subscriptions.map(subscriber)),
       "producers": .array(topic.publications.map(producer)),
+      "consumers": .array(topic.consumers.furthest.map { ConsumerJSON.object($0) }),
     ]
   }
 
@@ -17,6 +18,7 @@ enum TopicJSON {
     let isWithoutProducers = topic.withoutProducers > 0
     // The subscriber that holds up producers longest.
     let holder = topic.subscriptions.max { $0.info.holding < $1.info.holding }
+    let laggard = topic.subscriptions.max { $0.lag < $1.lag }
     return [
       "name": .text(summary.topic), "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
       "failure": summary.ending.failure.map {
@@ -28,6 +30,9 @@ enum TopicJSON {
       "publications": .number(summary.publications),
       "withoutProducersSeconds": isWithoutProducers ? .seconds(milliseconds: topic.withoutProducers) : nil,
       "outstanding": .limit(topic.outstanding), "lag": .exact(topic.lag),
+      "consumerLag": ConsumerJSON.summary(topic.consumers),
+      // The subscriber that is furthest behind.
+      "laggard": laggard.flatMap { $0.lag > 0 ? subscriber($0) : nil },
       "heldUpSeconds": .seconds(milliseconds: topic.heldUp),
       "holder": holder.flatMap { $0.info.holding > 0 ? subscriber($0) : nil },
       "holds": .array(topic.holds.map(hold)), "waitingForStorage": .exact(topic.waitingForStorage),
@@ -76,6 +81,9 @@ enum TopicJSON {
       "lag": .exact(subscription.lag), "granted": .limit(info.granted), "sent": .exact(info.sent),
       "outstanding": .limit(rest(of: info.granted, after: info.sent)),
       "holdingSeconds": .seconds(milliseconds: info.holding), "blocked": .flag(subscription.isBlocked),
+      "blockedSeconds": .seconds(milliseconds: subscription.blocked),
+      "starvedSeconds": .seconds(milliseconds: subscription.starved),
+      "lagSeconds": .seconds(milliseconds: subscription.age),
       "holdingLimit": .text(HoldText.name(info.limit)), "heldLastMinute": .share(info.lastMinute),
       "heldLastFiveMinutes": .share(info.lastFiveMinutes),
     ]

@@ -51,7 +51,8 @@ enum Authorization {
     let permissions = identity.permissions
     if route.isOpen || permissions.isUnrestricted { return }
     switch route {
-    case .topic(let name):
+    case .topic(let name), .consumers(topic: .some(let name), limit: _),
+      .history(topic: .some(let name), seconds: _, step: _):
       guard permissions.allow(.admin, on: name) else { throw denied(identity, "admin on topic \(name)") }
     case .records(let name, _):
       guard permissions.allow([.admin, .subscribe], on: name) else {

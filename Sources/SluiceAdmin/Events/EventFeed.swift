@@ -22,7 +22,14 @@ final class EventFeed: @unchecked Sendable {
   /// The most connections in an event.
   private static let connections = 100
 
-  init(_ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions) {
+  /// The problems that were found last.
+  private let problems: () -> [Problem]
+
+  init(
+    _ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions,
+    problems: @escaping () -> [Problem] = { [] }
+  ) {
+    self.problems = problems
     self.source = source
     self.loop = loop
     self.options = options
@@ -66,7 +73,7 @@ final class EventFeed: @unchecked Sendable {
     let details = watchers.values.contains { $0.topic != nil } ? options.limits.streams : 1
     let request = SnapshotRequest(
       topics: options.limits.topics, subscriptionsPerTopic: details, publicationsPerTopic: details,
-      connections: Self.connections)
+      connections: Self.connections, consumersPerTopic: details)
     source.snapshot(request) { [weak self, loop] assemble in
       loop.execute { [weak self] in self?.show(assemble()) }
     }
@@ -75,7 +82,7 @@ final class EventFeed: @unchecked Sendable {
   private func show(_ snapshot: BrokerSnapshot) {
     isSampling = false
     guard !watchers.isEmpty else { return }
-    let (changes, all) = rows.update(snapshot, version: options.version)
+    let (changes, all) = rows.update(snapshot, version: options.version, problems())
     let difference = Array(changes.utf8)
     var whole: [UInt8]?
     var details: [String: [UInt8]] = [:]
@@ -131,7 +138,9 @@ struct EventRows {
   }
 
   /// One sample as two events: the changes since the sample before, and the whole of it.
-  mutating func update(_ snapshot: BrokerSnapshot, version: String) -> (changes: String, all: () -> String) {
+  mutating func update(
+    _ snapshot: BrokerSnapshot, version: String, _ problems: [Problem] = []
+  ) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
     for topic in snapshot.topics.prefix(limit) {
@@ -149,7 +158,8 @@ struct EventRows {
         [
           "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, version: version),
           "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
-          "omitted": .exact(omitted), "connections": .array(snapshot.connections.map(BrokerJSON.connection)),
+          "omitted": .exact(omitted), "problems": .array(problems.map(ProblemJSON.object)),
+          "connections": .array(snapshot.connections.map(BrokerJSON.connection)),
         ])
     }
     return (

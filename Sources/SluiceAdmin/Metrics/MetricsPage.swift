@@ -6,7 +6,8 @@ import SluiceWire
 /// All metrics.
 enum MetricsPage {
   static func text(
-    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection, _ program: ProgramNumbers,
+    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection, _ consumers: inout ConsumerSelection,
+    _ program: ProgramNumbers,
     _ process: ProcessNumbers, version: String, _ format: MetricsFormat
   ) -> String {
     var text = MetricsText(format)
@@ -19,6 +20,8 @@ enum MetricsPage {
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     let topics = selection.select(snapshot.topics)
     TopicMetrics.write(topics.own, topics.others, to: &text)
+    ConsumerMetrics.write(topics.own, topics.others.topics, to: &text)
+    ConsumerMetrics.write(consumers.select(snapshot.topics), to: &text)
     write(snapshot.loops, to: &text)
     text.histogram(
       "sluice_delivery_latency_seconds",

@@ -11,6 +11,11 @@ enum Route: Hashable, Sendable {
   case topic(String)
   case records(topic: String, count: Int)
   case connections(limit: Int)
+  /// The durable cursors and groups, of one topic if it is named.
+  case consumers(topic: String?, limit: Int)
+  case problems
+  /// The history of the broker, or of a topic, over the last seconds; nil for the finest step that reaches back so far.
+  case history(topic: String?, seconds: Int, step: Int?)
   /// With details of one topic, if it is named.
   case events(topic: String?)
 
@@ -37,6 +42,15 @@ enum Route: Hashable, Sendable {
         limit: try target.takeCount("limit", standard: 1_000, most: limits.topics))
     case ["api", "connections"]:
       self = .connections(limit: try target.takeCount("limit", standard: 200, most: limits.listedConnections))
+    case ["api", "consumers"]:
+      self = .consumers(
+        topic: target.take("topic"),
+        limit: try target.takeCount("limit", standard: 200, most: limits.consumers))
+    case ["api", "problems"]: self = .problems
+    case ["api", "history"]:
+      let seconds = try target.takeCount("range", standard: 3_600, most: 30 * 86_400)
+      let step = target.has("step") ? try target.takeCount("step", standard: 1, most: 86_400) : nil
+      self = .history(topic: target.take("topic"), seconds: seconds, step: step)
     case ["api", "events"]: self = .events(topic: target.take("topic"))
     case let path where path.count == 3 && path.starts(with: ["api", "topics"]) && !path[2].isEmpty:
       self = .topic(path[2])
@@ -45,7 +59,7 @@ enum Route: Hashable, Sendable {
         topic: path[2], count: try target.takeCount("count", standard: 20, most: limits.records))
     default:
       throw .notFound(
-        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/connections and /api/events"
+        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/history and /api/events"
       )
     }
     guard request.method == "GET" || request.method == "HEAD" else {
@@ -89,6 +103,8 @@ struct RequestTarget: Hashable {
 
   /// Takes a parameter out.
   mutating func take(_ name: String) -> String? { query.removeValue(forKey: name) }
+
+  func has(_ name: String) -> Bool { query[name] != nil }
 
   /// The same for a number from 1 to `most`.
   mutating func takeCount(_ name: String, standard: Int, most: Int) throws(AdminProblem) -> Int {

@@ -19,18 +19,23 @@ final class AdminService: @unchecked Sendable {
   typealias Completion = @Sendable (Reply) -> Void
 
   let feed: EventFeed
+  let sampler: BrokerSampler
   private let source: any AdminSource
   private let loop: any EventLoop
   private let options: AdminOptions
   private var identities = IdentityCache()
   private var selection: TopicSelection
+  private var consumers: ConsumerSelection
 
   init(_ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions) {
     self.source = source
     self.loop = loop
     self.options = options
-    feed = EventFeed(source, on: loop, options)
+    let sampler = BrokerSampler(source, on: loop, options)
+    self.sampler = sampler
+    feed = EventFeed(source, on: loop, options) { sampler.problems }
     selection = TopicSelection(limit: options.topics)
+    consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
 
   /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it
@@ -109,11 +114,13 @@ final class AdminService: @unchecked Sendable {
     case .health, .readiness: break
     case .dashboard: completion(.response(Dashboard.response))
     case .metrics(let format):
-      snapshot(.summary(topics: .max), completion) { [self] snapshot in
+      var request = SnapshotRequest.summary(topics: .max)
+      request.consumersPerTopic = max(options.groups, options.cursors, 1)
+      snapshot(request, completion) { [self] snapshot in
         let program = ProgramNumbers(
           droppedLogLines: source.droppedLogLines, refusedWatchers: feed.refused)
         let text = MetricsPage.text(
-          snapshot, &selection, program, ProcessNumbers.now, version: options.version, format)
+          snapshot, &selection, &consumers, program, ProcessNumbers.now, version: options.version, format)
         return HTTPResponse(type: format.contentType, body: Array(text.utf8))
       }
     case .broker:
@@ -122,12 +129,13 @@ final class AdminService: @unchecked Sendable {
       }
     case .topics(let after, let limit):
       let request = SnapshotRequest(
-        topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0)
+        topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0,
+        consumersPerTopic: 1)
       snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
     case .topic(let name):
       let request = SnapshotRequest(
         topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams,
-        connections: 0)
+        connections: 0, consumersPerTopic: limits.consumers)
       snapshot(request, completion) { snapshot in
         let topic = snapshot.topics.first { $0.summary.topic == name }
         return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
@@ -141,6 +149,22 @@ final class AdminService: @unchecked Sendable {
           "count": .exact(snapshot.connectionCount),
         ])
       }
+    case .consumers(let topic, let limit):
+      let request = SnapshotRequest(
+        topic: topic, topics: .max, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0,
+        consumersPerTopic: limit)
+      snapshot(request, completion) { snapshot in
+        if let topic, snapshot.topics.isEmpty { return AdminProblem.unknownTopic(topic).response }
+        return .json(ConsumerJSON.list(snapshot, limit: limit))
+      }
+    case .problems:
+      completion(
+        .response(
+          .json([
+            "time": .number(sampler.time), "problems": .array(sampler.problems.map(ProblemJSON.object)),
+          ])))
+    case .history(let topic, let seconds, let step):
+      completion(try history(of: topic, seconds: seconds, step: step))
     case .records(let topic, let count): records(of: topic, count, completion)
     case .events(let topic):
       guard request.method == "GET" else { return completion(.response(.text(""))) }
@@ -149,6 +173,22 @@ final class AdminService: @unchecked Sendable {
       }
       completion(.events(watcher))
     }
+  }
+
+  private func history(of topic: String?, seconds: Int, step: Int?) throws(AdminProblem) -> Reply {
+    guard options.history.length > 0 else {
+      throw .notFound("this broker keeps no history: see --admin-history")
+    }
+    let now = max(sampler.time, loop.wallClock)
+    let range = (now - Int64(seconds) * 1000)..<now + 1
+    let history = sampler.history
+    let chart = history.chart(of: topic, in: range, step: step.map { Int64($0) * 1000 }, now: now)
+    guard let chart else {
+      throw .notFound(
+        "topic \(topic ?? "") has no history: only the \(options.history.topics) most active topics have any")
+    }
+    let json = HistoryJSON.object(chart, of: topic, in: range)
+    return .response(.json(topic == nil ? json + HistoryJSON.facts(history) : json))
   }
 
   private func snapshot(

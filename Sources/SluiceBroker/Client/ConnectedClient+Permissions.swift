@@ -104,6 +104,12 @@ extension ConnectedClient {
       .permissionDenied, "the client may not administer the broker: that needs the right admin on >")
   }
 
+  /// Whether the answer to TOPIC_SHOW lists the topic's durable cursors and groups: CURSOR_LIST would, or the client administers the topic.
+  func mayListConsumers(of topic: Topic) -> Bool {
+    let rights = permissions.rights(on: topic.name)
+    return rights.contains(.admin) || (rights.contains(.subscribe) && !TopicName.isInbox(topic.name))
+  }
+
   func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {
     if permissions.isUnrestricted { return nil }
     switch VerbRule.rule(for: verb).permission {

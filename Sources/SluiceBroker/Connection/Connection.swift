@@ -78,7 +78,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 }
 
 extension Connection: StreamTransport {
-  var isBlocked: Bool { !pending.isEmpty }
+  var blockedSince: MonotonicTime? { pending.isEmpty ? nil : stalledSince }
 
   func makeReady() { context.makeReady(self) }
 

@@ -57,15 +57,18 @@ public struct SnapshotRequest: Hashable, Sendable {
   public var publicationsPerTopic: Int
   /// The most connections to list.
   public var connections: Int
+  /// The most durable cursors, and the most groups, to list for a topic; 0 doesn't look at them. Looking takes time by the number of them.
+  public var consumersPerTopic: Int
 
   public init(
     topic: String? = nil, topics: Int = 1_000, subscriptionsPerTopic: Int = 100,
-    publicationsPerTopic: Int = 100, connections: Int = 1_000
+    publicationsPerTopic: Int = 100, connections: Int = 1_000, consumersPerTopic: Int = 0
   ) {
     self.topic = topic
     self.topics = topics
     self.subscriptionsPerTopic = subscriptionsPerTopic
     self.publicationsPerTopic = publicationsPerTopic
     self.connections = connections
+    self.consumersPerTopic = consumersPerTopic
   }
 }

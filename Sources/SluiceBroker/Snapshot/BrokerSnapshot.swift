@@ -53,6 +53,8 @@ public struct TopicSnapshot: Sendable {
   public var publications: [PublicationSnapshot] = []
   /// The records that its retention limits have dropped.
   public var dropped = DroppedRecords()
+  /// The durable cursors and groups; empty unless they were requested.
+  public var consumers = ConsumerSummary()
   /// Producers that wait for the broker's store. `TopicSummary.publications` doesn't count them.
   public var waitingForStorage = 0
 
@@ -68,15 +70,30 @@ public struct SubscriptionSnapshot: Sendable {
   public var identity: String
   /// Records between its position and the end of the topic.
   public var lag: UInt64
-  /// Whether its client doesn't read what was sent, so that nothing more can be sent.
-  public var isBlocked: Bool
+  /// For how long its client hasn't read what was sent, so that nothing more can be sent, in milliseconds, at least 1; 0 while it reads.
+  public var blocked: UInt64
+  /// For how long records have waited for it that it hasn't requested, in milliseconds, at least 1; 0 while there are none. Members of groups have 0: other
+  /// members may have demand.
+  public var starved: UInt64
+  /// The age of the next record for it, in milliseconds; 0 without lag, and where the broker has to look it up in its store.
+  public var age: UInt64
+  /// Whether it is a member of a group.
+  public var isMember: Bool
 
-  public init(info: TopicInfo.Subscription, identity: String, lag: UInt64, isBlocked: Bool) {
+  public init(
+    info: TopicInfo.Subscription, identity: String, lag: UInt64, blocked: UInt64 = 0, starved: UInt64 = 0,
+    age: UInt64 = 0, isMember: Bool = false
+  ) {
     self.info = info
     self.identity = identity
     self.lag = lag
-    self.isBlocked = isBlocked
+    self.blocked = blocked
+    self.starved = starved
+    self.age = age
+    self.isMember = isMember
   }
+
+  public var isBlocked: Bool { blocked > 0 }
 }
 
 public struct PublicationSnapshot: Sendable {
@@ -104,10 +121,12 @@ public struct ConnectionSnapshot: Sendable {
   public var publications: Int
   /// Buffered bytes, in both directions.
   public var buffered: Int
+  /// Topics of its subscriptions, groups and publications, in order of name: at most 10, of its first 64 streams. Topics of patterns aren't among them.
+  public var topics: [String]
 
   public init(
     id: UInt64, client: String, identity: String, peer: String, security: String, age: UInt64,
-    subscriptions: Int, publications: Int, buffered: Int
+    subscriptions: Int, publications: Int, buffered: Int, topics: [String] = []
   ) {
     self.id = id
     self.client = client
@@ -118,6 +137,7 @@ public struct ConnectionSnapshot: Sendable {
     self.subscriptions = subscriptions
     self.publications = publications
     self.buffered = buffered
+    self.topics = topics
   }
 }
 
@@ -130,5 +150,11 @@ public struct LoopSnapshot: Sendable {
   public init(connections: Int, turns: Histogram) {
     self.connections = connections
     self.turns = turns
+  }
+
+  /// Turns of 134 ms and more, in which the loop's connections waited.
+  public var slowTurns: UInt64 {
+    turns.counts.indices.filter { $0 > 0 && Histogram.bound(of: $0 - 1) >= 134_000_000 }
+      .reduce(0) { $0 + turns.counts[$1] }
   }
 }

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceSession
 import SluiceTopics
 import SluiceWire
 import Synchronization
@@ -91,21 +92,26 @@ final class LoopSnapshotter: @unchecked Sendable {
     return found
   }
 
-  /// Lists subscriptions up to the limit, those that hold up producers first.
+  /// Lists subscriptions up to the limit: those that hold up producers first, then those that are behind.
   private func listSubscriptions(of loopState: TopicLoopState, in found: inout TopicFindings) {
+    let now = context.loop.now
     let limit = min(gathering.request.subscriptionsPerTopic, left)
     let hold = loopState.topic.isPaced ? loopState.topic.holds.withLock { $0.open } : nil
-    for holds in loopState.topic.isPaced ? [true, false] : [false] {
+    for rank in loopState.topic.isPaced ? 0...2 : 1...2 {
       for consumer in loopState.subscriptions {
         guard found.subscriptions.count < limit else { return }
-        guard holds == consumer.isHolding(open: hold), let standing = consumer.standing,
-          let info = consumer.shown(open: hold)
-        else { continue }
+        guard let standing = consumer.standing else { continue }
+        let isHolding = loopState.topic.isPaced && consumer.isHolding(open: hold)
+        guard rank == (isHolding ? 0 : standing.lag > 0 ? 1 : 2), let info = consumer.shown(open: hold) else {
+          continue
+        }
         left -= 1
         found.subscriptions.append(
           SubscriptionSnapshot(
             info: info, identity: consumer.identity, lag: standing.lag,
-            isBlocked: consumer.isBlocked))
+            blocked: consumer.blockedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
+            starved: standing.starvedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
+            isMember: consumer is GroupStream))
       }
     }
   }
@@ -126,12 +132,28 @@ final class LoopSnapshotter: @unchecked Sendable {
 }
 
 extension Connection {
+  /// Streams whose topics are looked up.
+  private static let shownStreams = 64
+  private static let listedTopics = 10
+
+  private var shownTopics: [String] {
+    let names = streams.session.numbers.prefix(Self.shownStreams).compactMap { number -> String? in
+      switch streams.session.object(number) {
+      case let stream as SubscriptionStream: stream.topic.name
+      case let stream as GroupStream: stream.group.topic.name
+      case let stream as PublicationStream: stream.topic.name
+      default: nil
+      }
+    }
+    return Array(Set(names).sorted().prefix(Self.listedTopics))
+  }
+
   /// The connection's part of a snapshot. On its loop.
   var snapshot: ConnectionSnapshot {
     ConnectionSnapshot(
       id: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
       security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
       age: (context.loop.now - acceptedAt).clampedMilliseconds, subscriptions: streams.counts.subscriptions,
-      publications: streams.counts.publications, buffered: buffered)
+      publications: streams.counts.publications, buffered: buffered, topics: shownTopics)
   }
 }

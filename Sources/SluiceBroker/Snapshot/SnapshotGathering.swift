@@ -28,6 +28,9 @@ final class SnapshotGathering: Sendable {
     var uptime: UInt64 = 0
   }
 
+  /// The most durable cursors and groups that are listed in all.
+  private static let describedConsumers = 10_000
+
   let request: SnapshotRequest
   let startedAt: MonotonicTime
   private let broker: Broker
@@ -105,6 +108,8 @@ final class SnapshotGathering: Sendable {
     snapshot.storage = storage?.snapshot
     let waiters = Dictionary(grouping: storage?.waiters.all ?? [], by: \.topic)
     let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
+    // Consumers that are still to be listed in all.
+    var left = request.consumersPerTopic > 0 ? Self.describedConsumers : 0
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
       topic.withoutProducers = subject.topic.timeWithoutProducers(now: now)
@@ -112,6 +117,12 @@ final class SnapshotGathering: Sendable {
       findings.show(in: &topic, request)
       topic.show(subject.topic.dropped)
       topic.holds = subject.topic.holds.withLock { $0.shown(at: now) }
+      if left > 0 {
+        topic.consumers = subject.topic.consumers(atMost: min(request.consumersPerTopic, left), now: now)
+        topic.consumers.measure(in: subject.topic.epoch, wallClock: found.time)
+        left -= topic.consumers.furthest.count
+      }
+      topic.measureSubscriptions(in: subject.topic.epoch, wallClock: found.time)
       if let storage, let waiting = waiters[subject.summary.topic] {
         topic.show(waiting, at: storage.now, request)
       }
@@ -134,6 +145,14 @@ extension TopicSnapshot {
     self.dropped = dropped
     traffic.dropped = dropped.total.records
     traffic.droppedBytes = dropped.total.bytes
+  }
+
+  /// Fills in the ages of the records that listed subscriptions have yet to get.
+  fileprivate mutating func measureSubscriptions(in epoch: TopicEpoch, wallClock: Int64) {
+    for index in subscriptions.indices where subscriptions[index].lag > 0 {
+      guard let (time, _) = epoch.backlog(from: subscriptions[index].info.nextOffset).found else { continue }
+      subscriptions[index].age = UInt64(max(wallClock - time, 0))
+    }
   }
 
   /// Adds the producers that wait for the store, before the others.

@@ -48,10 +48,17 @@ struct TopicFindings: Sendable {
     topic.lag = lag
     topic.heldUp = waiting
     topic.subscriptions = Array(
-      subscriptions.sorted { TopicInfo.Subscription.precedes($0.info, $1.info) }
+      subscriptions.sorted(by: Self.precedes)
         .prefix(max(request.subscriptionsPerTopic, 0)))
     topic.publications = Array(
       publications.sorted { Self.precedes($0.info, $1.info) }.prefix(max(request.publicationsPerTopic, 0)))
+  }
+
+  /// Orders subscriptions that hold up producers first, then those that are furthest behind.
+  private static func precedes(_ left: SubscriptionSnapshot, _ right: SubscriptionSnapshot) -> Bool {
+    if (left.info.holding == 0) != (right.info.holding == 0) { return left.info.holding > 0 }
+    if left.lag != right.lag { return left.lag > right.lag }
+    return (left.info.connection, left.info.stream) < (right.info.connection, right.info.stream)
   }
 
   /// Orders publications that wait first.

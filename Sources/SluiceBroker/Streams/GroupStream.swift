@@ -185,7 +185,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {}
 
   var identity: String { streams.client.identity.name }
-  var isBlocked: Bool { streams.isBlocked }
+  var blockedSince: MonotonicTime? { streams.blockedSince }
 
   var isOwed: Bool {
     !inHand.isEmpty || (credit.available > 0 && group.hasMore)

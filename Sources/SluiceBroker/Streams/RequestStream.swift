@@ -85,8 +85,13 @@ final class RequestStream: ServerStream {
   private func describe(_ topic: Topic) {
     let attached = topic.attached
     streams.client.workBudget.spend(attached.subscriptions + attached.publications, of: .attachments)
+    streams.client.workBudget.spend(topic.cursorCount, of: .cursors)
     let continuation = streams.continuation(of: stream)
-    TopicInspection(topic, showing: streams.client.shownPeers(of: topic), at: streams.loop.now).run { info in
+    let inspection = TopicInspection(
+      topic, showing: streams.client.shownPeers(of: topic),
+      listsConsumers: streams.client.mayListConsumers(of: topic), at: streams.loop.now,
+      wallClock: streams.loop.wallClock)
+    inspection.run { info in
       continuation.resume { (request: RequestStream) in request.answer(info) }
     }
   }

@@ -49,7 +49,7 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   var loop: any EventLoop { topics.loop }
 
-  var isBlocked: Bool { transport.isBlocked }
+  var blockedSince: MonotonicTime? { transport.blockedSince }
 
   /// Made on first use: most connections that only subscribe never need it.
   var reference: StreamReference {

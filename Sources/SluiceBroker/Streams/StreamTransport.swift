@@ -3,8 +3,8 @@ import SluiceWire
 
 /// The connection under the streams, as they use it. On its loop.
 protocol StreamTransport: AnyObject {
-  /// Whether the client doesn't read what it was sent.
-  var isBlocked: Bool { get }
+  /// Since when the client hasn't read anything of what was sent and waits; nil when nothing waits.
+  var blockedSince: MonotonicTime? { get }
 
   /// Has what the streams queued written at the end of this turn.
   func makeReady()

@@ -156,7 +156,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 
   var identity: String { streams.client.identity.name }
-  var isBlocked: Bool { streams.isBlocked }
+  var blockedSince: MonotonicTime? { streams.blockedSince }
 
   func reconsider() throws(WireError) { try streams.client.require(.subscribe, on: topic.name) }
 

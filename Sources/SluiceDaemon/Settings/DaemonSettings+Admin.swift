@@ -8,6 +8,16 @@ struct AdminSettings {
   var address: SocketAddress? = .host("127.0.0.1", port: 7421)
   /// Topics that have lines of their own in the metrics.
   var topics = 1_000
+  /// Groups, and durable cursors, that have lines of their own there.
+  var groups = 1_000
+  var cursors = 0
+  /// How long the history of the broker is; zero for none.
+  var history = Duration.seconds(25 * 3_600)
+  /// Topics that have a history.
+  var historyTopics = 100
+  /// From when on a lag, and a producer's wait, are problems.
+  var problemLag = Duration.seconds(60)
+  var problemHold = Duration.seconds(10)
   var limits = AdminLimits()
 }
 
@@ -22,6 +32,26 @@ extension DaemonSettings {
       .count(
         "admin-topics", \.admin.topics, in: 1...100_000,
         "Topics with lines of their own in the metrics; the others are summed in one."),
+      .count(
+        "admin-groups", \.admin.groups, in: 0...100_000,
+        "Groups with lines of their own in the metrics, of all topics together."),
+      .count(
+        "admin-cursors", \.admin.cursors, in: 0...100_000,
+        "Durable cursors with lines of their own in the metrics, of all topics together. Every topic has a line of the largest lag anyway."
+      ),
+      .duration(
+        "admin-history", \.admin.history, in: .zero ... .seconds(30 * 86_400),
+        "How long the history of the broker and its topics is, for charts; 0s keeps none and looks for no problems."
+      ),
+      .count(
+        "admin-history-topics", \.admin.historyTopics, in: 0...10_000,
+        "Topics with a history, the most active ones; each takes about 67 KB with 25h."),
+      .duration(
+        "admin-problem-lag", \.admin.problemLag, in: .milliseconds(100) ... .seconds(365 * 86_400),
+        "The age of the next record from which a subscriber, cursor or group that is behind is a problem."),
+      .duration(
+        "admin-problem-hold", \.admin.problemHold, in: .milliseconds(100) ... .seconds(365 * 86_400),
+        "The time without demand from which a waiting producer is a problem."),
     ]
   }
 
@@ -74,6 +104,9 @@ extension DaemonSettings {
       .count(
         "admin-list-streams", \.admin.limits.streams, in: count,
         "Subscriptions, and publications, of a topic in one answer."),
+      .count(
+        "admin-list-consumers", \.admin.limits.consumers, in: count,
+        "Durable cursors, and groups, in one answer."),
       .count("admin-list-records", \.admin.limits.records, in: count, "Records of a topic in one answer."),
       .size(
         "admin-list-bytes", \.admin.limits.recordBytes, in: bytes,

@@ -22,6 +22,7 @@ enum TopicJSON {
       "without_producers_ms": .number(info.withoutProducers),
       "subscriptions": .array(info.subscriptions.map { object($0, info.summary) }),
       "publications": .array(info.publications.map(object)), "holds": .array(info.holds.map(object)),
+      "consumer_count": .number(info.consumerCount), "consumers": .array(info.consumers.map(object)),
     ]
     let described = object(info.summary) + details
     return (more.map { described + $0 } ?? described).line
@@ -73,6 +74,18 @@ enum TopicJSON {
     [
       "reason": .text(StorageText.reason(hold.reason)), "holding_ms": .number(hold.milliseconds),
       "held_last_minute": .share(hold.lastMinute), "held_last_five_minutes": .share(hold.lastFiveMinutes),
+    ]
+  }
+
+  private static func object(_ consumer: TopicInfo.Consumer) -> JSON {
+    [
+      "name": .text(consumer.name), "kind": .text(consumer.kind == .group ? "group" : "cursor"),
+      "next_offset": .number(consumer.nextOffset), "lag": .number(consumer.lag),
+      "lag_bytes": .limit(consumer.bytes), "lag_ms": .limit(consumer.age),
+      "members": .number(consumer.members), "unacknowledged": .number(consumer.unacknowledged),
+      "redeliveries": .number(consumer.redeliveries), "dead_letters": .number(consumer.deadLetters),
+      "abandoned": .number(consumer.abandoned), "missed": .number(consumer.missed),
+      "idle_ms": .number(consumer.idle),
     ]
   }
 

@@ -40,6 +40,7 @@ enum TopicTable {
     if !info.publications.isEmpty {
       text += "\n" + publications(info)
     }
+    if !info.consumers.isEmpty { text += "\n" + consumers(info) }
     return text
   }
 
@@ -157,6 +158,38 @@ enum TopicTable {
 
   static func behind(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {
     summary.nextOffset - min(summary.nextOffset, subscription.nextOffset)
+  }
+
+  /// The cursors and groups that are furthest behind.
+  private static func consumers(_ info: TopicInfo) -> String {
+    let table = TextTable.render(
+      [
+        [
+          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN",
+          "DEAD LETTERS",
+        ]
+      ]
+        + info.consumers.map { consumer in
+          let isGroup = consumer.kind == .group
+          return [
+            consumer.name, isGroup ? "group" : "cursor", "\(consumer.nextOffset)", "\(consumer.lag)",
+            consumer.bytes == TopicInfo.Consumer.unknown ? "?" : ByteSize.rounded(consumer.bytes),
+            age(consumer), "\(consumer.members)", isGroup ? "\(consumer.unacknowledged)" : "",
+            isGroup ? "\(consumer.redeliveries)" : "", isGroup ? "\(consumer.deadLetters)" : "",
+          ]
+        }, leftColumns: 2)
+    let rest = Int(info.consumerCount) - info.consumers.count
+    return table
+      + (rest > 0 ? "and \(rest) more that are less behind: sluice cursor list \(info.summary.topic)\n" : "")
+  }
+
+  /// The age of the first record that a cursor or group has yet to take; nothing without lag.
+  static func age(_ consumer: TopicInfo.Consumer) -> String {
+    switch consumer.age {
+    case TopicInfo.Consumer.unknown: "?"
+    case _ where consumer.lag == 0: ""
+    default: HoldText.time(consumer.age)
+    }
   }
 
   private static func publications(_ info: TopicInfo) -> String {

@@ -14,6 +14,19 @@ extension Group {
     }
   }
 
+  /// The group and its lag, without the bytes and the age of its backlog.
+  package func consumer(now: MonotonicTime) -> TopicInfo.Consumer {
+    let head = epoch.log.head
+    return core.withLock { core in
+      let (next, counts) = (core.state.floor, core.state.counts)
+      return TopicInfo.Consumer(
+        name: name, kind: .group, nextOffset: next, lag: head - min(next, head),
+        members: UInt32(clamping: core.members), unacknowledged: UInt64(core.state.outstanding),
+        redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
+        missed: counts.lost, idle: core.idleSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0)
+    }
+  }
+
   /// Whether it has had no member for so long; from then on it takes none.
   func isIdle(for time: Duration, now: MonotonicTime) -> Bool {
     core.withLock { core in

@@ -84,6 +84,7 @@ struct GroupRecords: Sendable {
     let deadline = rules.deadline.map { now + $0 } ?? MonotonicTime(nanoseconds: .max)
     entries.handOut(slot, to: Int32(member), until: deadline)
     if entries[slot].deliveries < .max { entries[slot].deliveries += 1 }
+    if entries[slot].deliveries > 1 { counts.redeliveries += 1 }
     return (entries[slot].offset, entries[slot].deliveries)
   }
 

@@ -43,6 +43,8 @@ package struct GroupState: Sendable {
 
   /// How many records came to such an end.
   struct Counts: Hashable, Sendable {
+    /// Given out again, each time counted.
+    package var redeliveries: UInt64 = 0
     /// Appended to the dead letters.
     package var deadLetters: UInt64 = 0
     /// Given up without dead letters to go to.

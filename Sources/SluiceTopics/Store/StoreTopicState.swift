@@ -20,6 +20,8 @@ package final class StoreTopicState: Sendable {
   private let bytes: Atomic<UInt64>
   /// Bytes of records that are kept beyond the limits, because a reader still needs them.
   private let lapsed = Atomic<UInt64>(0)
+  /// The places at which cursors and groups were found in the store.
+  package let places = StoredPlaces()
   /// What the limits have dropped since the broker opened the topic.
   private let lost = Mutex(DroppedRecords())
 

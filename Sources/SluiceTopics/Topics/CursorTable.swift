@@ -169,6 +169,21 @@ package struct CursorTable {
     }
   }
 
+  /// Calls `body` for the cursors in at most `count` slots from `slot` on, in no order.
+  ///
+  /// - Returns: the slot to go on with; nil after the last one.
+  func visit(
+    from slot: Int, atMost count: Int, now: MonotonicTime,
+    _ body: (_ name: String, _ place: Place, _ isUsed: Bool, _ since: MonotonicTime) -> Void
+  ) -> Int? {
+    let end = min(slot + count, entries.count)
+    for index in min(slot, end)..<end {
+      guard let entry = entries[index], !isExpired(entry, now) else { continue }
+      body(entry.name, entry.place, entry.holder != nil, entry.since)
+    }
+    return end < entries.count ? end : nil
+  }
+
   // MARK: Storage
 
   /// The cursor of that name, expired or not.

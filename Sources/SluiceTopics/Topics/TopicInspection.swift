@@ -6,9 +6,11 @@ import Synchronization
 
 /// Asks every loop which streams are attached to a topic, and merges the answers.
 package final class TopicInspection: Sendable {
-  /// The most subscriptions, and the most publications, that are listed; the counts are of all. With the longest names they take 62 KB, which
-  /// fits the smallest frame limit of a client.
+  /// The most subscriptions, and the most publications, that are listed; the counts are of all. With the longest names, and with the consumers that are
+  /// listed, they take 64 KB, which fits the smallest frame limit of a client.
   private static let listed = 100
+  /// The most cursors, and the most groups, that are listed.
+  private static let listedConsumers = 3
 
   /// The connections that a description names.
   package enum Peers: Sendable {
@@ -34,18 +36,36 @@ package final class TopicInspection: Sendable {
   private let findings: Mutex<Findings>
 
   private let now: MonotonicTime
+  private let wallClock: Int64
+  private let listsConsumers: Bool
 
-  package init(_ topic: Topic, showing peers: Peers, at now: MonotonicTime) {
+  /// - Parameters:
+  ///   - listsConsumers: whether the durable cursors and groups are listed.
+  ///   - now: the time by the loop's clock.
+  ///   - wallClock: the same moment in milliseconds since 1970.
+  package init(
+    _ topic: Topic, showing peers: Peers, listsConsumers: Bool = true, at now: MonotonicTime, wallClock: Int64
+  ) {
     self.topic = topic
+    self.listsConsumers = listsConsumers
     self.now = now
+    self.wallClock = wallClock
     self.peers = peers
     loopStates = topic.loopStates
     findings = Mutex(Findings(outstanding: loopStates.count))
   }
 
-  /// Calls `completion` once, on some loop or at once.
+  /// Calls `completion` once: on some loop, on a thread of the store, or at once.
   package func run(_ completion: @escaping @Sendable (TopicInfo) -> Void) {
-    guard !loopStates.isEmpty else { return completion(result(Findings(outstanding: 0))) }
+    guard listsConsumers else { return ask(ConsumerSummary(), completion) }
+    let consumers = topic.consumers(atMost: Self.listedConsumers, now: now)
+    let unknown = consumers.furthest.filter { !topic.epoch.log.hasRecord($0.nextOffset) && $0.lag > 0 }
+    guard let storage = topic.storage, !unknown.isEmpty else { return ask(consumers, completion) }
+    storage.findPlaces(unknown.map(\.nextOffset)) { [self] in ask(consumers, completion) }
+  }
+
+  private func ask(_ consumers: ConsumerSummary, _ completion: @escaping @Sendable (TopicInfo) -> Void) {
+    guard !loopStates.isEmpty else { return completion(result(Findings(outstanding: 0), consumers)) }
     for loopState in loopStates {
       loopState.loop.loop.execute { [self] in
         let part = look(at: loopState)
@@ -54,7 +74,7 @@ package final class TopicInspection: Sendable {
           findings.outstanding -= 1
           return findings.outstanding == 0 ? findings : nil
         }
-        if let finished { completion(result(finished)) }
+        if let finished { completion(result(finished, consumers)) }
       }
     }
   }
@@ -96,7 +116,9 @@ package final class TopicInspection: Sendable {
     }.map { $0.info(at: now) }
   }
 
-  private func result(_ findings: Findings) -> TopicInfo {
+  private func result(_ findings: Findings, _ consumers: ConsumerSummary) -> TopicInfo {
+    var consumers = consumers
+    consumers.measure(in: topic.epoch, wallClock: wallClock)
     let publications = waiters() + findings.publications.sorted { $0.connection < $1.connection }
     let subscriptions = findings.subscriptions
     return TopicInfo(
@@ -105,7 +127,8 @@ package final class TopicInspection: Sendable {
       publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
       storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
       isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now),
-      holds: topic.holds.withLock { $0.shown(at: now) })
+      holds: topic.holds.withLock { $0.shown(at: now) }, consumerCount: UInt32(clamping: consumers.count),
+      consumers: consumers.furthest)
   }
 }
 

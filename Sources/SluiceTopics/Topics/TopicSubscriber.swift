@@ -31,8 +31,8 @@ package protocol TopicSubscriber: AnyObject {
 
   /// The name of its client's identity; empty where clients aren't authenticated.
   var identity: String { get }
-  /// Whether its client doesn't read what was sent.
-  var isBlocked: Bool { get }
+  /// Since when its client hasn't read anything of what was sent and waits; nil when nothing waits.
+  var blockedSince: MonotonicTime? { get }
   var standing: SubscriberStanding? { get }
   func isHolding(open hold: HoldLog.Hold?) -> Bool
   func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription?

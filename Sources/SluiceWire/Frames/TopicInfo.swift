@@ -8,6 +8,9 @@
 /// structure dropped records · structure storage status
 /// u8 flags (1: a client has stated the settings) · u64 without producers
 /// list of holds:         u8 reason · u64 milliseconds · u16 last minute · u16 last five minutes
+/// u32 consumers in all
+/// list of consumers:     string name · u8 kind · u64 next offset · u64 lag · u64 bytes · u64 age · u32 members · u64 unacknowledged
+///                        u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed · u64 idle
 /// ```
 public struct TopicInfo: LaidOutFrame {
   public static let type = FrameType.topicInfo
@@ -160,12 +163,16 @@ public struct TopicInfo: LaidOutFrame {
   public var withoutProducers: UInt64
   /// What stops all producers, or has in the last five minutes, by reason. What stops one producer alone, as its identity's rate does, isn't among it.
   public var holds: [Hold]
+  /// Durable cursors and groups of the topic.
+  public var consumerCount: UInt32
+  /// The durable cursors and groups that are furthest behind.
+  public var consumers: [Consumer]
 
   public init(
     summary: TopicSummary, settings: TopicSettings, subscriptions: [Subscription],
     publications: [Publication], dropped: DroppedRecords = DroppedRecords(),
     storage: StorageStatus = StorageStatus(), isStated: Bool = false, withoutProducers: UInt64 = 0,
-    holds: [Hold] = []
+    holds: [Hold] = [], consumerCount: UInt32 = 0, consumers: [Consumer] = []
   ) {
     self.summary = summary
     self.settings = settings
@@ -176,6 +183,8 @@ public struct TopicInfo: LaidOutFrame {
     self.isStated = isStated
     self.withoutProducers = withoutProducers
     self.holds = holds
+    self.consumerCount = consumerCount
+    self.consumers = consumers
   }
 
   public static let layout = FrameLayout(
@@ -187,5 +196,7 @@ public struct TopicInfo: LaidOutFrame {
     Field.structure("storage status", \Self.storage, StorageStatus.layout),
     Field.flag("TOPIC_INFO flags", mask: 1, \Self.isStated),
     Field.integer("TOPIC_INFO without producers", \Self.withoutProducers),
-    Field.list("hold", \Self.holds, Hold.layout))
+    Field.list("hold", \Self.holds, Hold.layout),
+    Field.integer("TOPIC_INFO consumers", \Self.consumerCount),
+    Field.list("consumer", \Self.consumers, Consumer.layout))
 }

@@ -21,6 +21,7 @@ import Testing
     #expect(snapshot.connections.map(\.client) == ["publisher", "subscriber"])
     #expect(snapshot.connections.map(\.publications) == [1, 0])
     #expect(snapshot.connections.map(\.subscriptions) == [0, 1])
+    #expect(snapshot.connections.map(\.topics) == [["b"], ["a"]])
     #expect(snapshot.connections.allSatisfy { $0.age >= 3_000 && $0.age < 3_100 && $0.security.isEmpty })
     #expect(snapshot.loops.map(\.connections).reduce(0, +) == 2)
     #expect(snapshot.loops.allSatisfy { $0.turns.count > 0 })

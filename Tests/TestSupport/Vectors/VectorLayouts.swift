@@ -69,6 +69,14 @@ private let holdLayout = VectorLayout(
   .named("reason", \.reason), .integer("milliseconds", \.milliseconds),
   .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes))
 
+private let consumerLayout = VectorLayout(
+  TopicInfo.Consumer(name: "", kind: .cursor, nextOffset: 0, lag: 0), .text("name", \.name),
+  .named("kind", \.kind), .integer("next offset", \.nextOffset), .integer("lag", \.lag),
+  .integer("bytes", \.bytes),
+  .integer("age", \.age), .integer("members", \.members), .integer("unacknowledged", \.unacknowledged),
+  .integer("redeliveries", \.redeliveries), .integer("dead letters", \.deadLetters),
+  .integer("abandoned", \.abandoned), .integer("missed", \.missed), .integer("idle", \.idle))
+
 private let droppedLayout = VectorLayout(
   DroppedRecords(), .integer("records by records", \.[.records].records),
   .integer("bytes by records", \.[.records].bytes), .integer("records by bytes", \.[.bytes].records),
@@ -282,7 +290,8 @@ public struct AnyVectorLayout: Sendable {
           $0.dropped = try droppedLayout.value(from: $1["dropped"].fields)
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .flag("flags", \.isStated),
-        .integer("without producers", \.withoutProducers), .list("holds", \.holds, holdLayout))),
+        .integer("without producers", \.withoutProducers), .list("holds", \.holds, holdLayout),
+        .integer("consumers in all", \.consumerCount), .list("consumers", \.consumers, consumerLayout))),
     AnyVectorLayout(VectorLayout(TopicList(limit: 0), .text("after", \.after), .integer("limit", \.limit))),
     AnyVectorLayout(
       VectorLayout(

@@ -1,0 +1,78 @@
+import SluiceWire
+
+/// Something that an operator should look at: a sentence about what happens, to what, and since when.
+public struct Problem: Hashable, Sendable {
+  /// In order of urgency.
+  public enum Severity: String, Hashable, Sendable, Comparable {
+    /// Records are refused, or lost.
+    case critical
+    /// It will be, or clients wait.
+    case warning
+
+    public static func < (left: Self, right: Self) -> Bool { left == .critical && right == .warning }
+  }
+
+  /// The kind of problem. The raw value is its name in the API.
+  public enum Kind: String, Hashable, Sendable, CaseIterable {
+    case storageFull, storageFailing, storageNearlyFull
+    case memoryFull, memoryNearlyFull
+    case heldUp, consumerLag, subscriberLag
+    case missedRecords, deadLetters
+    case rejectedLogins, refusedConnections, slowLoops
+  }
+
+  /// Where an operator looks at it.
+  public enum Place: Hashable, Sendable {
+    case broker
+    case storage
+    case connections
+    case topic(String)
+    /// A durable cursor or a group.
+    case consumer(String, topic: String)
+    /// A subscription's or a publication's connection.
+    case connection(UInt64, topic: String)
+
+    /// The topic that it is about, if it is about one.
+    public var topic: String? {
+      switch self {
+      case .topic(let name), .consumer(_, topic: let name), .connection(_, topic: let name): name
+      case .broker, .storage, .connections: nil
+      }
+    }
+  }
+
+  public var kind: Kind
+  public var severity: Severity
+  public var place: Place
+  public var sentence: String
+  /// When it began or was first found, in milliseconds since 1970.
+  public var since: Int64
+
+  public init(_ kind: Kind, _ severity: Severity, at place: Place, _ sentence: String, since: Int64) {
+    self.kind = kind
+    self.severity = severity
+    self.place = place
+    self.sentence = sentence
+    self.since = since
+  }
+}
+
+/// From when on something counts as a problem.
+public struct ProblemLimits: Hashable, Sendable {
+  /// The age of the next record of a cursor, group or subscription, in milliseconds.
+  public var lag: UInt64 = 60_000
+  /// For how long a producer has no demand, in milliseconds.
+  public var hold: UInt64 = 10_000
+  /// The share of the last minute in which a subscriber stops producers, in thousandths.
+  public var holdShare: UInt16 = 500
+  /// The share of the store, or of its disk's last room, and of the memory's ceiling.
+  public var fullness = 0.9
+  /// Rejected logins within a minute.
+  public var rejectedLogins = 5
+  /// Turns of more than 134 ms of all loops within a minute.
+  public var slowTurns: UInt64 = 3
+  /// The most problems of one kind.
+  public var perKind = 20
+
+  public init() {}
+}

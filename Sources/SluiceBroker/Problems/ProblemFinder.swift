@@ -1,0 +1,319 @@
+import SluiceTopics
+import SluiceWire
+
+/// Finds problems in snapshots of a broker: a snapshot in, a list of problems out.
+///
+/// A value without a clock. It remembers when it found each problem first, and the counters of the last minute, so the same value is given one
+/// snapshot after another, once a second or so. Bounded by what the snapshots list.
+public struct ProblemFinder: Sendable {
+  private struct Key: Hashable {
+    var kind: Problem.Kind
+    var place: Problem.Place
+  }
+
+  /// A counter over the last minute.
+  private struct Recent {
+    /// In order of time; the first is at least a minute old, or the first of all.
+    var values: [(time: Int64, value: UInt64)] = []
+
+    /// Adds a value. Returns by how much the counter has grown within the last minute.
+    mutating func add(_ value: UInt64, at time: Int64) -> UInt64 {
+      // A lower count than before belongs to something new.
+      if let last = values.last, last.value > value { values = [(time, 0)] }
+      // One value each five seconds is kept.
+      if values.count > 1, time - values[values.count - 2].time < 5_000 { values.removeLast() }
+      values.append((time, value))
+      while values.count > 1, values[1].time <= time - 60_000 { values.removeFirst() }
+      return value - values[0].value
+    }
+  }
+
+  private let limits: ProblemLimits
+  private var found: [Key: Int64] = [:]
+  private var counters: [Key: Recent] = [:]
+  private var problems: [Problem] = []
+  private var now: Int64 = 0
+
+  public init(_ limits: ProblemLimits = ProblemLimits()) {
+    self.limits = limits
+  }
+
+  /// The problems in a snapshot: those that are critical first, then those that began first.
+  ///
+  /// - Parameter snapshot: with the consumers and a few subscriptions of each topic.
+  public mutating func problems(in snapshot: BrokerSnapshot) -> [Problem] {
+    now = snapshot.time
+    problems = []
+    let former = counters
+    counters = [:]
+    findStorage(snapshot)
+    findMemory(snapshot)
+    findCounters(snapshot, former)
+    for topic in snapshot.topics {
+      findHolds(topic)
+      findLag(topic)
+      findLosses(topic, former)
+    }
+    let keys = Set(problems.map { Key(kind: $0.kind, place: $0.place) })
+    found = found.filter { keys.contains($0.key) }
+    return limited(problems)
+  }
+
+  /// - Parameter age: for how long it has been so, in milliseconds; nil when that isn't known.
+  private mutating func add(
+    _ kind: Problem.Kind, _ severity: Problem.Severity, at place: Problem.Place, for age: UInt64? = nil,
+    _ sentence: String
+  ) {
+    let key = Key(kind: kind, place: place)
+    let since = age.map { now - Int64(clamping: $0) } ?? found[key] ?? now
+    found[key] = since
+    problems.append(Problem(kind, severity, at: place, sentence, since: since))
+  }
+
+  /// The most urgent of each kind, with a problem that tells of the rest.
+  private func limited(_ problems: [Problem]) -> [Problem] {
+    let sorted = problems.sorted { ($0.severity, $0.since) < ($1.severity, $1.since) }
+    var counts: [Problem.Kind: Int] = [:]
+    return sorted.filter { problem in
+      counts[problem.kind, default: 0] += 1
+      return counts[problem.kind]! <= limits.perKind
+    }
+  }
+
+  /// By how much a counter has grown within the last minute.
+  private mutating func growth(
+    _ kind: Problem.Kind, _ place: Problem.Place, _ value: UInt64, _ former: [Key: Recent]
+  ) -> UInt64 {
+    let key = Key(kind: kind, place: place)
+    var recent = former[key] ?? Recent()
+    defer { counters[key] = recent }
+    return recent.add(value, at: now)
+  }
+
+  // MARK: The broker
+
+  private mutating func findStorage(_ snapshot: BrokerSnapshot) {
+    guard let storage = snapshot.storage else { return }
+    let waiting = storage.waiting == 0 ? "" : ", and \(ProblemText.publishers(storage.waiting)) for it"
+    switch storage.state {
+    case .full:
+      add(
+        .storageFull, .critical, at: .storage, for: storage.since,
+        "The store has no room\(waiting): \(storage.message).")
+    case .failing:
+      add(
+        .storageFailing, .critical, at: .storage, for: storage.since,
+        "The store fails\(waiting): \(storage.message).")
+    default:
+      guard let share = storage.status.fullness, share >= limits.fullness else { return }
+      add(
+        .storageNearlyFull, .warning, at: .storage,
+        "\(ProblemText.percent(share)) of the store are used: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
+      )
+    }
+  }
+
+  private mutating func findMemory(_ snapshot: BrokerSnapshot) {
+    let metrics = Dictionary(snapshot.metrics.map { ($0.metric, $0.value) }, uniquingKeysWith: max)
+    guard let used = metrics[.memoryUsed], let ceiling = metrics[.memoryCeiling], ceiling > 0 else { return }
+    let share = Double(used) / Double(ceiling)
+    guard share >= limits.fullness else { return }
+    let amount = "\(ProblemText.bytes(UInt64(max(used, 0)))) of \(ProblemText.bytes(UInt64(ceiling)))"
+    if share >= 1 {
+      add(.memoryFull, .critical, at: .broker, "The memory is at its ceiling, and producers wait: \(amount).")
+    } else {
+      add(
+        .memoryNearlyFull, .warning, at: .broker,
+        "\(ProblemText.percent(share)) of the memory's ceiling are used, at which producers wait: \(amount).")
+    }
+  }
+
+  private mutating func findCounters(_ snapshot: BrokerSnapshot, _ former: [Key: Recent]) {
+    let metrics = Dictionary(snapshot.metrics.map { ($0.metric, $0.value) }, uniquingKeysWith: max)
+    func sum(_ counters: [BrokerMetric]) -> UInt64 {
+      UInt64(max(counters.reduce(0) { $0 + metrics[$1, default: 0] }, 0))
+    }
+    let rejected = growth(
+      .rejectedLogins, .connections, sum([.failedAuthentications, .refusedAuthentications]), former)
+    if rejected >= UInt64(limits.rejectedLogins) {
+      add(
+        .rejectedLogins, .warning, at: .connections,
+        "\(rejected) logins were rejected within the last minute.")
+    }
+    let refused = growth(
+      .refusedConnections, .connections,
+      sum([
+        .refusedConnections, .refusedConnectionsPerAddress, .refusedConnectionsPerIdentity,
+        .refusedDescriptors,
+      ]), former)
+    if refused > 0 {
+      add(
+        .refusedConnections, .warning, at: .connections,
+        "\(refused) connections were refused within the last minute, because there were too many.")
+    }
+    let slow = growth(.slowLoops, .broker, snapshot.loops.reduce(0) { $0 + $1.slowTurns }, former)
+    if slow >= limits.slowTurns {
+      add(
+        .slowLoops, .warning, at: .broker,
+        "Event loops were busy for more than 134 ms \(slow) times within the last minute; their connections waited."
+      )
+    }
+  }
+
+  // MARK: Topics
+
+  private mutating func findHolds(_ topic: TopicSnapshot) {
+    let name = topic.summary.topic
+    let holders = topic.subscriptions.filter {
+      $0.info.holding >= limits.hold || $0.info.lastMinute >= limits.holdShare
+    }
+    for holder in holders.prefix(3) {
+      let reason =
+        holder.isBlocked ? "it doesn't read what it was sent" : ProblemText.limit(holder.info.limit)
+      let isNow = holder.info.holding > 0
+      add(
+        .heldUp, .warning, at: .connection(holder.info.connection, topic: name),
+        for: isNow ? holder.info.holding : nil,
+        "\(ProblemText.client(holder)) \(isNow ? "holds up" : "has held up") the producers of \(name): \(reason); \(ProblemText.shares(holder.info.lastMinute, holder.info.lastFiveMinutes))."
+      )
+    }
+    guard holders.isEmpty, topic.heldUp >= limits.hold else { return }
+    if topic.waitingForStorage > 0 {
+      add(
+        .heldUp, .warning, at: .topic(name), for: topic.heldUp,
+        "\(ProblemText.publishers(topic.waitingForStorage)) of \(name) for the store.")
+    } else if let hold = topic.holds.first(where: { $0.milliseconds > 0 && $0.reason != .subscribers }) {
+      add(
+        .heldUp, .warning, at: .topic(name), for: topic.heldUp,
+        "The producers of \(name) wait: \(ProblemText.reason(hold.reason)); \(ProblemText.shares(hold.lastMinute, hold.lastFiveMinutes))."
+      )
+    } else {
+      let why = topic.summary.subscriptions == 0 ? ", and it has no subscriber" : ""
+      add(
+        .heldUp, .warning, at: .topic(name), for: topic.heldUp,
+        "The producers of \(name) wait for demand\(why).")
+    }
+  }
+
+  private mutating func findLag(_ topic: TopicSnapshot) {
+    let name = topic.summary.topic
+    for consumer in topic.consumers.furthest where consumer.lag > 0 {
+      guard consumer.age != TopicInfo.Consumer.unknown, consumer.age >= limits.lag else { continue }
+      let kind = consumer.kind == .group ? "Group" : "Cursor"
+      let state =
+        switch (consumer.members, consumer.unacknowledged) {
+        case (0, _): "no client has used it for \(ProblemText.time(consumer.idle))"
+        case (1, 0): "one subscription uses it"
+        case (_, 0): "\(consumer.members) members use it"
+        case (_, let open): "\(consumer.members) members have \(open) records unacknowledged"
+        }
+      add(
+        .consumerLag, .warning, at: .consumer(consumer.name, topic: name),
+        "\(kind) \(consumer.name) of \(name) is \(ProblemText.time(consumer.age)) behind, \(ProblemText.records(consumer.lag)): \(state)."
+      )
+    }
+    // Subscriptions that hold up producers are told of already, and so are groups.
+    for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
+      guard subscription.info.holding == 0, !subscription.isMember else { continue }
+      let reason: String
+      if subscription.blocked > 0 {
+        reason =
+          "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)): its network, or itself"
+      } else if subscription.starved > 0 {
+        reason = "it hasn't asked for more for \(ProblemText.time(subscription.starved))"
+      } else if subscription.info.state == .replaying {
+        reason = "it replays, and asks for more"
+      } else {
+        reason = "it asks for more and reads, but not as fast as records come"
+      }
+      add(
+        .subscriberLag, .warning, at: .connection(subscription.info.connection, topic: name),
+        "\(ProblemText.client(subscription)) is \(ProblemText.time(subscription.age)) behind on \(name), \(ProblemText.records(subscription.lag)): \(reason)."
+      )
+    }
+  }
+
+  private mutating func findLosses(_ topic: TopicSnapshot, _ former: [Key: Recent]) {
+    let place = Problem.Place.topic(topic.summary.topic)
+    let missed = growth(
+      .missedRecords, place, topic.traffic.missed, former)
+    if missed > 0 {
+      add(
+        .missedRecords, .critical, at: place,
+        "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: its limits dropped them first."
+      )
+    }
+    let dead = growth(
+      .deadLetters, place, topic.consumers.deadLetters &+ topic.consumers.abandoned, former)
+    if dead > 0 {
+      add(
+        .deadLetters, .warning, at: place,
+        "Groups of \(topic.summary.topic) have given up \(ProblemText.records(dead)) within the last minute.")
+    }
+  }
+}
+
+/// The words of problems.
+enum ProblemText {
+  /// "245 ms", "12 s", "5 min 12 s", "2 h 5 min", "3 days".
+  static func time(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    return switch seconds {
+    case 0: "\(milliseconds) ms"
+    case ..<60: "\(seconds) s"
+    case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
+    case ..<172_800: "\(seconds / 3600) h \(seconds / 60 % 60) min"
+    default: "\(seconds / 86_400) days"
+    }
+  }
+
+  static func bytes(_ bytes: UInt64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    var (value, unit) = (Double(bytes), 0)
+    while value >= 1024, unit + 1 < units.count { (value, unit) = (value / 1024, unit + 1) }
+    let rounded = unit == 0 || value >= 100 ? "\(Int(value))" : "\((value * 10).rounded() / 10)"
+    return "\(rounded) \(units[unit])"
+  }
+
+  static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
+
+  static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+
+  static func publishers(_ count: Int) -> String {
+    count == 1 ? "1 publisher waits" : "\(count) publishers wait"
+  }
+
+  static func shares(_ minute: UInt16, _ five: UInt16) -> String {
+    "\(minute / 10) % of the last minute, \(five / 10) % of the last five"
+  }
+
+  static func client(_ subscription: SubscriptionSnapshot) -> String {
+    let name = subscription.info.client.isEmpty ? "A client without a name" : subscription.info.client
+    let identity = subscription.identity.isEmpty ? "" : " (\(subscription.identity))"
+    return "\(name)\(identity) on connection \(subscription.info.connection)"
+  }
+
+  static func limit(_ limit: TopicInfo.HoldLimit) -> String {
+    switch limit {
+    case .demand: "it has asked for nothing more"
+    case .buffer: "records that it has not taken fill the buffer"
+    case .replay: "records that are kept for its replay fill the buffer"
+    case .groupDemand: "its group has asked for nothing more"
+    case .groupBuffer: "records that its group has not taken fill the buffer"
+    case .groupReplay: "records that are kept for the replay of its group fill the buffer"
+    default: "it asks for too little"
+    }
+  }
+
+  static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
+    switch reason {
+    case .storageFull: "the store has no room"
+    case .storageFailed: "the store fails"
+    case .storageBacklog: "records wait to be written to the disk"
+    case .memory: "the broker's memory is at its ceiling"
+    case .notConnected: "the topic isn't connected"
+    case .rate: "their identity has published as much as its rate allows"
+    default: "there is no demand"
+    }
+  }
+}

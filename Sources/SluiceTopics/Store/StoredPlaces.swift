@@ -1,0 +1,105 @@
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// Places of a durable topic that were looked up in its store, for the age and the bytes of what cursors and groups have yet to read. From any thread.
+///
+/// Bounded: the oldest of ``kept`` places is replaced. A look-up that finds no exact place has it read for the next time, one read at a time.
+package final class StoredPlaces: Sendable {
+  /// A record in the store.
+  package struct Place: Hashable, Sendable {
+    package var offset: UInt64
+    /// When it was appended, or the first record of its batch was; in milliseconds since 1970.
+    package var time: Int64
+    /// Bytes of records from there to `end`.
+    package var bytes: UInt64
+    /// The offset behind the last record that was stored when the place was looked up.
+    package var end: UInt64
+  }
+
+  private struct State {
+    /// In the order in which they were read.
+    var places: [Place] = []
+    var isReading = false
+  }
+
+  package static let kept = 64
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// The place of a record: as it was read, or between the nearest ones that were; nil when neither is known.
+  package func place(of offset: UInt64) -> (place: Place, isExact: Bool)? {
+    let places = state.withLock { $0.places }
+    if let exact = places.last(where: { $0.offset == offset }) { return (exact, true) }
+    let below = places.filter { $0.offset < offset }.max { $0.offset < $1.offset }
+    guard let below else { return nil }
+    let above = places.filter { $0.offset > offset }.min { $0.offset < $1.offset }
+    let share = above.map { Double(offset - below.offset) / Double($0.offset - below.offset) } ?? 0
+    var place = below
+    place.offset = offset
+    if let above {
+      place.time += Int64(Double(above.time - below.time) * share)
+      if above.bytes < below.bytes { place.bytes -= UInt64(Double(below.bytes - above.bytes) * share) }
+    }
+    return (place, false)
+  }
+
+  /// - Returns: false when another read is under way.
+  fileprivate func beginReading() -> Bool {
+    state.withLock { state in
+      if state.isReading { return false }
+      state.isReading = true
+      return true
+    }
+  }
+
+  package func add(_ places: [Place]) {
+    state.withLock { state in
+      state.isReading = false
+      for place in places {
+        state.places.removeAll { $0.offset == place.offset }
+        state.places.append(place)
+      }
+      if state.places.count > Self.kept { state.places.removeFirst(state.places.count - Self.kept) }
+    }
+  }
+}
+
+extension StoreTopicState {
+  /// Has places read that aren't known, unless a read is under way. From any thread; returns at once.
+  func prepare(_ offsets: [UInt64]) {
+    guard !offsets.isEmpty, places.beginReading() else { return }
+    findPlaces(offsets) {}
+  }
+
+  /// Reads places on a thread of the store, and calls `completion` there; not at all when the store is closed before.
+  package func findPlaces(_ offsets: [UInt64], _ completion: @escaping @Sendable () -> Void) {
+    let offsets = offsets.prefix(StoredPlaces.kept)
+    service.read(id) { [self] store in
+      places.add(offsets.compactMap { Self.place(of: $0, of: id, in: store) })
+      completion()
+    }
+  }
+
+  /// Reads one batch.
+  private static func place(of offset: UInt64, of id: TopicID, in store: any TopicStore) -> StoredPlaces
+    .Place?
+  {
+    guard let extent = try? store.extent(of: id) else { return nil }
+    var found: BatchHeader?
+    try? unsafe store.batches(of: id, from: offset) { first, value in
+      found = unsafe BatchView(value, of: id, at: first)?.header
+      // A damaged batch is passed over.
+      return found == nil
+    }
+    guard let header = found else { return nil }
+    let passed = offset > header.firstOffset ? offset - header.firstOffset : 0
+    let before = header.bytesBefore + UInt64(header.recordBytes) * passed / UInt64(header.records)
+    return StoredPlaces.Place(
+      offset: offset, time: header.firstTime, bytes: extent.bytesThrough - min(before, extent.bytesThrough),
+      end: extent.head)
+  }
+}

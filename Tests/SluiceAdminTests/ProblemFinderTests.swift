@@ -1,0 +1,185 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceTopics
+import SluiceWire
+import Testing
+
+@testable import SluiceAdmin
+
+/// What counts as a problem, and which sentence tells of it.
+@Suite struct ProblemFinderTests {
+  private static let start: Int64 = 1_000_000_000
+
+  private func snapshot(at seconds: Int64 = 0, _ change: (inout BrokerSnapshot) -> Void = { _ in })
+    -> BrokerSnapshot
+  {
+    var snapshot = BrokerSnapshot()
+    snapshot.time = Self.start + seconds * 1_000
+    change(&snapshot)
+    return snapshot
+  }
+
+  private func found(_ change: (inout BrokerSnapshot) -> Void) -> [Problem] {
+    var finder = ProblemFinder()
+    return finder.problems(in: snapshot(0, change))
+  }
+
+  private func snapshot(_ seconds: Int64, _ change: (inout BrokerSnapshot) -> Void) -> BrokerSnapshot {
+    snapshot(at: seconds, change)
+  }
+
+  private func subscription(
+    _ client: String, lag: UInt64 = 0, age: UInt64 = 0, starved: UInt64 = 0, blocked: UInt64 = 0,
+    holding: UInt64 = 0, minute: UInt16 = 0
+  ) -> SubscriptionSnapshot {
+    SubscriptionSnapshot(
+      info: TopicInfo.Subscription(
+        connection: 7, client: client, stream: 1, state: .live, nextOffset: 0, granted: 0, sent: 0,
+        holding: holding, limit: holding > 0 ? .demand : .none, lastMinute: minute, lastFiveMinutes: 100),
+      identity: "alice", lag: lag, blocked: blocked, starved: starved, age: age)
+  }
+
+  @Test func atRestThereIsNone() {
+    #expect(found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [subscription("a")] }] } == [])
+  }
+
+  @Test func aFullStoreIsCriticalAndANearlyFullOneAWarning() {
+    var storage = StoreSnapshot()
+    storage.state = .full
+    storage.since = 90_000
+    storage.waiting = 2
+    storage.message = "the disk has no room"
+    let full = found { $0.storage = storage }
+    #expect(full.map(\.kind) == [.storageFull] && full[0].severity == .critical)
+    #expect(full[0].sentence == "The store has no room, and 2 publishers wait for it: the disk has no room.")
+    #expect(full[0].since == Self.start - 90_000)
+    var nearly = StoreSnapshot()
+    nearly.limit = 1 << 30
+    nearly.usedBytes = 1_020_054_733
+    let warned = found { $0.storage = nearly }
+    #expect(warned.map(\.kind) == [.storageNearlyFull] && warned[0].severity == .warning)
+    #expect(warned[0].sentence == "95 % of the store are used: 972 MiB of 1.0 GiB.")
+    nearly.usedBytes = 1 << 29
+    #expect(found { $0.storage = nearly } == [])
+  }
+
+  @Test func memoryNearItsCeilingIsToldBeforeItIsReached() {
+    func memory(_ used: Int) -> [Problem] {
+      found { $0.metrics = [(.memoryUsed, used), (.memoryCeiling, 1000)] }
+    }
+    #expect(memory(899) == [])
+    #expect(memory(950).map(\.kind) == [.memoryNearlyFull])
+    #expect(memory(1000).map(\.kind) == [.memoryFull])
+    #expect(found { $0.metrics = [(.memoryUsed, 5), (.memoryCeiling, 0)] } == [])
+  }
+
+  @Test func whoHoldsUpProducersIsNamedWithItsShares() {
+    let problems = found { snapshot in
+      snapshot.topics = [
+        TopicSnapshot("t") { topic in
+          topic.heldUp = 12_000
+          topic.subscriptions = [subscription("slow", holding: 12_000, minute: 930), subscription("fast")]
+        }
+      ]
+    }
+    #expect(
+      problems.map(\.sentence) == [
+        "slow (alice) on connection 7 holds up the producers of t: it has asked for nothing more; 93 % of the last minute, 10 % of the last five."
+      ])
+    #expect(problems[0].place == .connection(7, topic: "t") && problems[0].since == Self.start - 12_000)
+    // A short hold, or a small share, is no problem.
+    let brief = found { snapshot in
+      snapshot.topics = [
+        TopicSnapshot("t") { $0.subscriptions = [subscription("a", holding: 500, minute: 100)] }
+      ]
+    }
+    #expect(brief == [])
+  }
+
+  @Test func producersWithoutASubscriberAreToldOf() {
+    let problems = found { $0.topics = [TopicSnapshot("t") { $0.heldUp = 10_000 }] }
+    #expect(
+      problems.map(\.sentence) == ["The producers of t wait for demand, and it has no subscriber."])
+  }
+
+  @Test func aFreeTopicsLaggardIsAskedWhyItIsSlow() {
+    func sentence(_ subscription: SubscriptionSnapshot) -> String? {
+      found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [subscription] }] }.first?.sentence
+    }
+    #expect(
+      sentence(subscription("a", lag: 5, age: 65_000, starved: 61_000))
+        == "a (alice) on connection 7 is 1 min 5 s behind on t, 5 records: it hasn't asked for more for 1 min 1 s."
+    )
+    #expect(
+      sentence(subscription("a", lag: 5, age: 65_000, blocked: 30_000))?.hasSuffix(
+        "it hasn't read what it was sent for 30 s: its network, or itself.") == true)
+    #expect(
+      sentence(subscription("a", lag: 5, age: 65_000))?.hasSuffix(
+        "it asks for more and reads, but not as fast as records come.") == true)
+    #expect(sentence(subscription("a", lag: 5, age: 59_000, starved: 59_000)) == nil)
+  }
+
+  @Test func aGroupThatLagsIsToldWithItsMembers() {
+    let group = TopicInfo.Consumer(
+      name: "g", kind: .group, nextOffset: 1, lag: 9, bytes: 90, age: 3_700_000, members: 2,
+      unacknowledged: 4)
+    let unknown = TopicInfo.Consumer(name: "c", kind: .cursor, nextOffset: 1, lag: 9)
+    let problems = found { snapshot in
+      snapshot.topics = [TopicSnapshot("t") { $0.consumers.furthest = [group, unknown] }]
+    }
+    #expect(
+      problems.map(\.sentence) == [
+        "Group g of t is 1 h 1 min behind, 9 records: 2 members have 4 records unacknowledged."
+      ])
+    #expect(ProblemJSON.object(problems[0]).line.contains("\"link\":\"#/topics/t/consumers/g\""))
+  }
+
+  @Test func countersAreLookedAtOverTheLastMinute() {
+    var finder = ProblemFinder()
+    func rejected(_ count: Int, at seconds: Int64) -> [Problem] {
+      finder.problems(in: snapshot(seconds) { $0.metrics = [(.failedAuthentications, count)] })
+    }
+    // What was there before the first sample isn't of the last minute.
+    #expect(rejected(100, at: 0) == [])
+    #expect(rejected(104, at: 10) == [])
+    let problems = rejected(107, at: 20)
+    #expect(problems.map(\.sentence) == ["7 logins were rejected within the last minute."])
+    #expect(problems[0].since == Self.start + 20_000)
+    // It goes on since then, and is over a minute after the last.
+    #expect(rejected(107, at: 50)[0].since == Self.start + 20_000)
+    #expect(rejected(107, at: 90) == [])
+    // Counters of a broker that was started again are no attack.
+    #expect(rejected(0, at: 91) == [] && rejected(2, at: 92) == [])
+  }
+
+  @Test func missedRecordsAreCriticalAndStandFirst() {
+    var finder = ProblemFinder()
+    func problems(_ missed: UInt64, at seconds: Int64) -> [Problem] {
+      finder.problems(
+        in: snapshot(seconds) { snapshot in
+          snapshot.topics = [
+            TopicSnapshot("a") { $0.heldUp = 99_000 }, TopicSnapshot("b") { $0.traffic.missed = missed },
+          ]
+        })
+    }
+    #expect(problems(5, at: 0).map(\.kind) == [.heldUp])
+    let found = problems(6, at: 1)
+    #expect(found.map(\.kind) == [.missedRecords, .heldUp])
+    #expect(found[0].sentence.hasPrefix("Subscribers of b have missed 1 record within the last minute"))
+  }
+
+  @Test func noMoreThanSoManyOfAKindAreListed() {
+    let problems = found { snapshot in
+      snapshot.topics = (0..<50).map { number in TopicSnapshot("t\(number)") { $0.heldUp = 99_000 } }
+    }
+    #expect(problems.count == 20)
+  }
+
+  @Test func linksEscapeNames() {
+    let problem = Problem(.heldUp, .warning, at: .topic("a/b é"), "It waits.", since: 5)
+    #expect(
+      ProblemJSON.object(problem).description
+        == ##"{"kind":"heldUp","severity":"warning","sentence":"It waits.","since":5,"link":"#/topics/a%2Fb%20%C3%A9","topic":"a/b é"}"##
+    )
+  }
+}
