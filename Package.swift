@@ -112,7 +112,14 @@ let package = Package(
       // The page becomes part of the code: the program stays one file.
       resources: [
         .embedInCode("Dashboard/dashboard.html"), .embedInCode("Dashboard/dashboard.css"),
-        .embedInCode("Dashboard/dashboard.js"),
+        .embedInCode("Dashboard/elements.js"), .embedInCode("Dashboard/numbers.js"),
+        .embedInCode("Dashboard/lines.js"), .embedInCode("Dashboard/samples.js"),
+        .embedInCode("Dashboard/figures.js"), .embedInCode("Dashboard/holds.js"),
+        .embedInCode("Dashboard/problems.js"), .embedInCode("Dashboard/topics.js"),
+        .embedInCode("Dashboard/streams.js"), .embedInCode("Dashboard/topic.js"),
+        .embedInCode("Dashboard/charts.js"), .embedInCode("Dashboard/consumers.js"),
+        .embedInCode("Dashboard/connections.js"), .embedInCode("Dashboard/places.js"),
+        .embedInCode("Dashboard/stream.js"),
       ],
       swiftSettings: strictSettings),
     .executableTarget(

@@ -3,13 +3,13 @@ import SluiceTLS
 
 /// The page about the broker: one document with its style and script in it, which fetches nothing but this listener's own events and records.
 ///
-/// Its parts are the files beside this one, which the build embeds in the module. `dashboard.html` names the other two, as it would if it were opened
-/// from disk; here they take the places of their references. The script puts everything that comes from the broker into the page as text, never as markup.
+/// Its parts are the files beside this one, which the build embeds in the module. `dashboard.html` names a style and a script, which take the places of
+/// their references; the script's parts are joined in their order here. The script puts everything that comes from the broker into the page as text, never as markup.
 enum Dashboard {
   /// The page, with a policy that names the style and the script by their hashes: a browser takes no others.
   static let response: HTTPResponse = {
     let style = "\n" + text(PackageResources.dashboard_css)
-    let script = "\n" + text(PackageResources.dashboard_js)
+    let script = "\n(() => {\n\"use strict\";\n" + parts.map(text).joined(separator: "\n") + "})();\n"
     let page = text(PackageResources.dashboard_html)
       .replacing("<link rel=\"stylesheet\" href=\"dashboard.css\">", with: "<style>\(style)</style>")
       .replacing("<script src=\"dashboard.js\"></script>", with: "<script>\(script)</script>")
@@ -21,6 +21,27 @@ enum Dashboard {
           + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"))
     return response
   }()
+
+  /// The parts of the script: one that uses another at once stands behind it.
+  private static var parts: [[UInt8]] {
+    [
+      PackageResources.elements_js,
+      PackageResources.numbers_js,
+      PackageResources.lines_js,
+      PackageResources.samples_js,
+      PackageResources.figures_js,
+      PackageResources.holds_js,
+      PackageResources.problems_js,
+      PackageResources.topics_js,
+      PackageResources.streams_js,
+      PackageResources.topic_js,
+      PackageResources.charts_js,
+      PackageResources.consumers_js,
+      PackageResources.connections_js,
+      PackageResources.places_js,
+      PackageResources.stream_js,
+    ]
+  }
 
   private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 

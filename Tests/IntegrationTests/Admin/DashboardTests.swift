@@ -22,6 +22,7 @@ struct DashboardTests {
     try browser.wait("\(Self.row).some((button) => button.textContent === 'orders.eu')")
 
     // Later records are shown as well, and so are the attached clients.
+    #expect(try broker.sluice("topic", "create", "jobs").waitForExit() == .code(0))
     let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'jobs')")
     try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")
@@ -33,7 +34,7 @@ struct DashboardTests {
     try browser.run("\(Self.row).find((button) => button.textContent === 'orders.eu').click()")
     try browser.wait(
       "\(Self.row).find((button) => button.textContent === 'orders.eu').ariaExpanded === 'true'")
-    try browser.run("document.querySelector('#detail button').click()")
+    try browser.run("document.querySelector('#detail > button').click()")
     try browser.wait("document.querySelector('#detail pre')?.textContent.includes('onerror')")
     #expect(try browser.holds("document.querySelectorAll('img').length === 0"))
 
@@ -75,5 +76,57 @@ struct DashboardTests {
       try browser.holds(
         "[...document.querySelectorAll('button')].every((button) => button.textContent.trim())"))
     #expect(browser.complaints == [])
+  }
+
+  @Test func everyPlaceHasAnAddressAndBackLeadsToTheOneBefore() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--admin-problem-hold", "100ms")
+    try publish("x", to: "orders.eu", broker)
+    #expect(try broker.sluice("topic", "create", "jobs").waitForExit() == .code(0))
+    let subscriber = try broker.sluice("sub", "jobs", "--cursor", "billing", "--demand", "1", "--count", "9")
+    let address = try #require(broker.adminAddress)
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(address)/#/topics/orders.eu")
+    // A topic's address leads to its details and charts.
+    try browser.wait("document.querySelector('#detail figure svg text')")
+    #expect(try browser.holds("document.querySelector('#problems').offsetParent === null"))
+    try browser.run("[...document.querySelectorAll('nav a')].find((link) => link.textContent.startsWith('Connections')).click()")
+    try browser.wait("document.querySelector('#connection-rows .links a')?.textContent === 'jobs'")
+    try browser.run("document.querySelector('#connection-rows .links a').click()")
+    try browser.wait(
+      "\(Self.row).find((button) => button.textContent === 'jobs')?.ariaExpanded === 'true'")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('billing')")
+    try browser.run("history.back()")
+    try browser.wait("location.hash === '#/connections' && document.querySelector('#connection-rows .links')")
+    try browser.run("history.back()")
+    try browser.wait(
+      "\(Self.row).find((button) => button.textContent === 'orders.eu')?.ariaExpanded === 'true'")
+    try browser.run("location.hash = '#/consumers'")
+    try browser.wait("document.querySelector('#consumers tbody th')?.textContent.includes('billing')")
+    for width in [1280, 360] {
+      try browser.show(width: width, dark: false)
+      for place in ["", "consumers", "connections", "storage", "topics/jobs"] {
+        try browser.run("location.hash = '#/\(place)'")
+        #expect(try browser.holds("document.documentElement.scrollWidth <= \(width)"), "\(place) \(width)")
+      }
+    }
+    #expect(browser.complaints == [])
+    subscriber.stop()
+  }
+
+  @Test func itLeadsWithProblemsThatLinkToTheirPlaces() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--admin-problem-hold", "100ms")
+    _ = try broker.sluice("topic", "create", "held", "--flow", "lossless", "--without-subscribers", "hold")
+      .waitForExit()
+    let producer = try broker.sluice("pub", "held", "x")
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(try #require(broker.adminAddress))/")
+    try browser.wait(
+      "document.querySelector('#problems a')?.textContent.includes('The producers of held wait')")
+    #expect(try browser.holds("document.querySelector('main h2').textContent.startsWith('Problems')"))
+    try browser.run("document.querySelector('#problems a').click()")
+    try browser.wait(
+      "\(Self.row).find((button) => button.textContent === 'held')?.ariaExpanded === 'true'")
+    #expect(browser.complaints == [])
+    producer.stop()
   }
 }

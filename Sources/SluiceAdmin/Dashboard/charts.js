@@ -1,0 +1,158 @@
+// Charts from the broker's history: axes, values under the pointer, ranges.
+const ranges = [["10 min", 600], ["2 h", 7200], ["24 h", 86400]];
+let chosenRange = 600;
+const age = (seconds) => (seconds > 0 ? duration(seconds) : "0");
+
+function shape(name, attributes, ...children) {
+  const element = document.createElementNS(vector, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+// The charts of a place, which fetch their history every few seconds while they are shown.
+class Charts {
+  // - topic: null for the broker.
+  // - plots: of each, its title, how values are written, and its series: names in the history, and words.
+  constructor(parent, topic, plots) {
+    this.topic = topic;
+    this.plots = plots.map(([title, write, series]) => new Plot(title, write, series));
+    this.note = make("p", { class: "quiet", role: "status" });
+    this.buttons = ranges.map(([words, seconds]) => {
+      const button = make("button", { type: "button", class: "plain" }, words);
+      button.addEventListener("click", () => { chosenRange = seconds; this.load(); });
+      return button;
+    });
+    parent.replaceChildren(
+      make("div", { class: "ranges", role: "group", "aria-label": "Range of the charts" }, ...this.buttons), this.note,
+      make("div", { class: "plots" }, ...this.plots.map((plot) => plot.element)));
+    this.load();
+    this.timer = setInterval(() => { if (!document.hidden) this.load(); }, 5000);
+  }
+
+  end() { clearInterval(this.timer); }
+
+  async load() {
+    this.buttons.forEach((button, index) => setAttribute(button, "aria-pressed", String(ranges[index][1] === chosenRange)));
+    try {
+      const topic = this.topic === null ? "" : `&topic=${encodeURIComponent(this.topic)}`;
+      const response = await fetch(`/api/history?range=${chosenRange}${topic}`);
+      const answer = await response.json();
+      if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
+      setText(this.note, "");
+      for (const plot of this.plots) plot.draw(answer);
+    } catch (error) { setText(this.note, `There are no charts: ${error.message}.`); }
+  }
+}
+
+const [plotWidth, plotHeight, plotLeft, plotBottom, plotTop] = [520, 170, 58, 22, 8];
+
+class Plot {
+  constructor(title, write, series) {
+    this.write = write;
+    this.series = series;
+    this.svg = shape("svg", { viewBox: `0 0 ${plotWidth} ${plotHeight}`, role: "img", class: "plot", "aria-label": title });
+    this.readout = make("p", { class: "readout quiet" }, " ");
+    const legend = series.length > 1 ? series.map(([, words], index) => make("span", { class: `key key-${index}` }, words)) : [];
+    this.element = make("figure", {}, make("figcaption", {}, title, " ", ...legend), this.svg, this.readout);
+    for (const kind of ["pointermove", "pointerdown"]) this.svg.addEventListener(kind, (event) => this.hover(event));
+    this.svg.addEventListener("pointerleave", () => this.leave());
+  }
+
+  draw(history) {
+    this.history = history;
+    const shown = this.series.map(([name]) => history.series[name] || []);
+    let top = 0;
+    for (const values of shown) for (const value of values) top = Math.max(top, value ?? 0);
+    this.top = this.write === bytes ? niceBytes(top) : nice(top);
+    const parts = [];
+    for (const share of [0, 0.5, 1]) {
+      const y = this.y(this.top * share);
+      parts.push(shape("line", { x1: plotLeft, x2: plotWidth, y1: y, y2: y, class: "grid" }));
+      parts.push(shape("text", { x: plotLeft - 6, y: y + 4, "text-anchor": "end" }, this.write(this.top * share)));
+    }
+    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+      const time = history.from + (history.to - history.from) * share;
+      const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
+      parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, history.to - history.from <= 600000)));
+    }
+    shown.forEach((values, index) => parts.push(shape("path", { d: this.path(values), class: `series-${index}` })));
+    this.mark = shape("line", { y1: plotTop, y2: plotHeight - plotBottom, class: "mark", visibility: "hidden" });
+    parts.push(this.mark);
+    this.svg.replaceChildren(...parts);
+    if (this.time) this.show(this.time);
+  }
+
+  x(time) { return plotLeft + ((time - this.history.from) / (this.history.to - this.history.from)) * (plotWidth - plotLeft); }
+  y(value) { return plotHeight - plotBottom - (value / this.top) * (plotHeight - plotBottom - plotTop); }
+  timeOf(index) { return this.history.start + index * this.history.stepSeconds * 1000; }
+
+  // A gap is where there was no sample for longer than two steps.
+  path(values) {
+    let path = "";
+    let last = -9;
+    values.forEach((value, index) => {
+      if (value === null) return;
+      path += `${index - last <= 3 ? "L" : "M"}${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      last = index;
+    });
+    return path;
+  }
+
+  hover(event) {
+    if (!this.history) return;
+    const box = this.svg.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * plotWidth;
+    this.show(this.history.from + ((x - plotLeft) / (plotWidth - plotLeft)) * (this.history.to - this.history.from));
+  }
+
+  show(time) {
+    this.time = time;
+    const index = Math.round((time - this.history.start) / (this.history.stepSeconds * 1000));
+    const texts = this.series.map(([name, words]) => {
+      const value = (this.history.series[name] || [])[index];
+      return value === null || value === undefined ? null : `${this.series.length > 1 ? `${words} ` : ""}${this.write(value)}`;
+    }).filter(Boolean);
+    setText(this.readout, texts.length ? `${clock(this.timeOf(index), true)}: ${texts.join(", ")}` : " ");
+    const x = this.x(this.timeOf(index));
+    this.mark.setAttribute("visibility", texts.length ? "visible" : "hidden");
+    this.mark.setAttribute("x1", x);
+    this.mark.setAttribute("x2", x);
+  }
+
+  leave() {
+    this.time = null;
+    setText(this.readout, " ");
+    this.mark?.setAttribute("visibility", "hidden");
+  }
+}
+
+// 1, 2 or 5 and zeroes, not below the value.
+function nice(value) {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999);
+}
+
+function niceBytes(value) {
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1024)));
+  return nice(value / unit) * unit;
+}
+
+const clock = (time, hasSeconds) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: hasSeconds ? "2-digit" : undefined, hour12: false });
+
+// The lines of the figures don't begin at the load of the page.
+async function seed() {
+  try {
+    const response = await fetch(`/api/history?range=${historyLength}&step=1`);
+    if (!response.ok) return;
+    const { series } = await response.json();
+    for (const [line, name] of [[history.in, "received"], [history.out, "sent"], [history.connections, "connections"]]) {
+      const live = Array.from({ length: line.count }, (_, index) => line.at(index));
+      line.count = 0;
+      let last = 0;
+      for (const value of series[name].slice(0, series[name].length - live.length)) line.push(last = value ?? last);
+      for (const value of live) line.push(value);
+    }
+  } catch {}
+}

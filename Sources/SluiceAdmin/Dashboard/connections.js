@@ -1,0 +1,63 @@
+// Connections: clients of one name and identity are folded into one line.
+let connections = [];
+let connectionCount = 0;
+let chosenConnection = null;
+const unfolded = new Set();
+
+function openConnections(id) {
+  chosenConnection = id;
+  if (id !== null) $("connection-filter").value = "";
+  keepLoading("/api/connections?limit=1000", (answer) => {
+    connections = answer.connections;
+    connectionCount = number(answer.count);
+    showConnections();
+  }, $("connections-shown"));
+}
+
+function showConnections() {
+  const wanted = $("connection-filter").value.trim().toLowerCase();
+  const found = connections.filter((each) =>
+    !wanted || [each.client, each.identity, each.peer, String(each.id), ...(each.topics || [])].some((text) => text.toLowerCase().includes(wanted)));
+  const groups = new Map();
+  for (const each of found) {
+    const key = JSON.stringify([each.client, each.identity]);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(each);
+  }
+  const rows = [];
+  for (const [key, members] of groups) {
+    const holdsChosen = members.some((each) => String(each.id) === chosenConnection);
+    if (members.length === 1) { rows.push(connectionRow(members[0])); continue; }
+    const isOpen = unfolded.has(key) || holdsChosen;
+    rows.push(foldRow(key, members, isOpen));
+    if (isOpen) rows.push(...members.map(connectionRow));
+  }
+  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "8", class: "quiet" }, connections.length ? "None has this in it." : "No connections.")));
+  // Rows stay while a button in them has the focus.
+  if (!$("connection-rows").contains(document.activeElement)) $("connection-rows").replaceChildren(...rows);
+  setText($("connections-shown"), connectionCount > connections.length ? `the first ${connections.length} of ${count(connectionCount)}` : count(connectionCount));
+}
+
+function foldRow(key, members, isOpen) {
+  const button = make("button", { type: "button", "aria-expanded": String(isOpen), class: "fold" }, `${nameOf(members[0])}, ${members.length} connections`);
+  button.addEventListener("click", () => {
+    if (unfolded.has(key)) unfolded.delete(key); else unfolded.add(key);
+    button.blur();
+    showConnections();
+  });
+  const sum = (name) => members.reduce((total, each) => total + number(each[name]), 0);
+  return make(
+    "tr", { class: "folded" }, make("th", { scope: "row" }, button), make("td", {}, members[0].identity || "–"), make("td", {}, ""),
+    cell(count(sum("subscriptions"))), cell(count(sum("publications"))), cell(bytes(sum("buffered"))), cell(""), make("td", {}, ""));
+}
+
+function connectionRow(each) {
+  const topics = (each.topics || []).flatMap((name) => [make("a", { href: `#/topics/${encodeURIComponent(name)}` }, name), " "]);
+  return make(
+    "tr", { class: String(each.id) === chosenConnection ? "chosen" : "" },
+    make("th", { scope: "row" }, `${each.client || "no name"} on `, make("a", { href: `#/connections/${each.id}` }, String(each.id)), make("div", { class: "links" }, ...topics)),
+    make("td", {}, each.identity || "–"), make("td", {}, each.peer), cell(count(number(each.subscriptions))), cell(count(number(each.publications))),
+    cell(bytes(number(each.buffered))), cell(duration(each.ageSeconds)), make("td", {}, each.security || "–"));
+}
+
+$("connection-filter").addEventListener("input", () => { chosenConnection = null; showConnections(); });

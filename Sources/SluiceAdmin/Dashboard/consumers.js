@@ -1,0 +1,42 @@
+// Groups and cursors.
+const knownOr = (value, write) => (value === null || value === undefined ? "…" : number(value) === 0 ? "0" : write(number(value)));
+
+// - topics: whether each has its topic in front of it.
+function consumersTable(list, chosen, total, topics) {
+  if (!list || !list.length) return make("p", { class: "facts" }, "No groups and no cursors.");
+  const rows = list.map((each) => {
+    const isGroup = each.kind === "group";
+    const link = make("a", { href: `#/topics/${encodeURIComponent(each.topic || opened)}` }, each.topic || "");
+    return make(
+      "tr", { class: chosen === each.name ? "chosen" : "" }, make("th", { scope: "row" }, `${each.name} `, make("span", { class: "tag" }, each.kind)),
+      topics && make("td", {}, link), cell(count(number(each.lag))), cell(knownOr(each.lagBytes, bytes)), cell(knownOr(each.lagSeconds, age)),
+      cell(each.members ? String(each.members) : `none, ${duration(each.idleSeconds)}`), cell(isGroup ? count(number(each.unacknowledged)) : ""),
+      cell(isGroup ? count(number(each.redeliveries)) : ""), cell(isGroup ? count(number(each.deadLetters) + number(each.abandoned)) : ""));
+  });
+  const header = head(
+    "Name", ...(topics ? ["Topic"] : []), "#Behind", "#Bytes", "#Behind for", "#Members", "#Unacknowledged", "#Again", "#Given up");
+  const more = total > list.length ? make("tr", {}, make("td", { colspan: "9", class: "quiet" }, `These are ${list.length} of ${count(total)}.`)) : "";
+  return make("table", {}, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
+}
+
+// A page that is fetched every two seconds while it is shown.
+let poll = null;
+function keepLoading(target, show, fail) {
+  const load = async () => {
+    try {
+      const response = await fetch(target);
+      const answer = await response.json();
+      if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
+      show(answer);
+    } catch (error) { setText(fail, `This can't be shown: ${error.message}`); }
+  };
+  load();
+  poll = setInterval(() => { if (!document.hidden) load(); }, 2000);
+}
+
+function openConsumers() {
+  keepLoading("/api/consumers?limit=500", (answer) => {
+    setText($("consumers-count"), count(number(answer.count)));
+    $("consumers").replaceChildren(consumersTable(answer.consumers, null, number(answer.count), true));
+  }, $("consumers-count"));
+}

@@ -1,0 +1,71 @@
+// The row of figures.
+const latencies = [];
+
+function showFigures(sum) {
+  setText($("about"), `${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
+  setText($("in-rate"), rate(sum.in));
+  setText($("out-rate"), rate(sum.out));
+  setText($("in-bytes"), `${bytes(sum.inBytes)}/s`);
+  setText($("out-bytes"), `${bytes(sum.outBytes)}/s`);
+  drawLine($("in-line"), history.in);
+  drawLine($("out-line"), history.out);
+  showLatency(broker.deliveryLatency);
+  showMemory(broker.metrics, number(broker.process.residentBytes));
+  showStorage(broker.storage);
+  setText($("connections-count"), count(number(broker.connections)));
+  setText(
+    $("connections-more"),
+    `${plural(number(broker.metrics.subscriptions), "subscription", "subscriptions")}, `
+      + plural(number(broker.metrics.publications), "publication", "publications"));
+  drawLine($("connections-line"), history.connections);
+}
+
+// The latency of the last minute; that since the start where nothing was delivered in it.
+function showLatency(histogram) {
+  const bounds = histogram.bounds.map(number);
+  const now = histogram.counts.map(number);
+  latencies.push(now);
+  if (latencies.length > 61) latencies.shift();
+  const recent = now.map((each, index) => Math.max(0, each - latencies[0][index]));
+  const isRecent = recent.some((each) => each > 0);
+  const shown = { bounds, counts: isRecent ? recent : now };
+  const half = quantile(shown, 0.5);
+  setText($("latency-half"), half === null ? "–" : `≤ ${short(half)}`);
+  const tail = half === null ? "nothing delivered yet"
+    : `99 % ≤ ${short(quantile(shown, 0.99))}, ${isRecent ? "last minute" : "since the start"}`;
+  setText($("latency-tail"), tail);
+  drawColumns($("latency-bars"), shown.counts);
+  if (half !== null) setAttribute($("latency-bars"), "aria-label", `Half of the deliveries took at most ${short(half)}, ${tail}`);
+}
+
+const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
+
+function showStorage(storage) {
+  $("storage-figure").hidden = !storage;
+  $("nav-storage").hidden = !storage;
+  if (!storage) return setText($("storage-facts"), "This broker has no store: its topics are in memory.");
+  setText($("storage-facts"), `Files of ${bytes(number(storage.fileBytes))}, ${bytes(number(storage.backlogBytes))} wait to be written.`);
+  const limit = number(storage.limitBytes);
+  const [value, unit] = bytes(number(storage.usedBytes)).split(" ");
+  setText($("storage"), value);
+  setText($("storage-unit"), limit === Infinity ? unit : `${unit} of ${bytes(limit)}`);
+  const free = storage.availableBytes === null ? "" : `disk has ${bytes(number(storage.availableBytes))} left`;
+  setText($("storage-more"), isTroubled(storage) ? `${storage.state} for ${duration(storage.sinceSeconds)}` : free);
+  $("storage-more").classList.toggle("warn", isTroubled(storage));
+  const percent = Math.round(storage.fullness * 100);
+  $("storage-meter").firstElementChild.style.width = `${percent}%`;
+  setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit are used`);
+}
+
+function showMemory(metrics, resident) {
+  const used = number(metrics.memory_used);
+  const ceiling = number(metrics.memory_ceiling);
+  const [value, unit] = bytes(used).split(" ");
+  setText($("memory"), value);
+  setText($("memory-unit"), ceiling ? `${unit} of ${bytes(ceiling)}` : unit);
+  setText($("memory-more"), `process ${bytes(resident)}`);
+  $("memory-meter").firstElementChild.style.width = ceiling ? `${Math.min(100, (used / ceiling) * 100)}%` : "0";
+  setAttribute(
+    $("memory-meter"), "aria-label",
+    ceiling ? `${Math.round((used / ceiling) * 100)} percent of the ceiling, at which producers wait` : "There is no ceiling");
+}

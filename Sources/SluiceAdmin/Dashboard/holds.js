@@ -1,0 +1,11 @@
+// The limit that stops producers, by its name.
+const limits = {
+  "demand": "it has asked for nothing more", "buffer": "records that it has not taken fill the buffer",
+  "replay": "records that are kept for its replay fill the buffer", "group demand": "its group has asked for nothing more",
+  "group buffer": "records that its group has not taken fill the buffer",
+  "group replay": "records that are kept for the replay of its group fill the buffer",
+};
+
+// The share of the last minutes in which a cause has stopped producers.
+const percent = (share) => (share > 0 && share < 0.01 ? `${(share * 100).toFixed(1)} %` : `${Math.floor(share * 100 + 1e-9)} %`);
+const shares = (hold) => `${percent(hold.heldLastMinute)} of the last minute, ${percent(hold.heldLastFiveMinutes)} of the last five`;

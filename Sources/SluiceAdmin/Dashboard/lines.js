@@ -1,0 +1,67 @@
+// Lines and columns.
+
+// The last values of a series, one a second.
+class Series {
+  constructor(length) { this.values = new Float32Array(length); this.end = 0; this.count = 0; }
+  push(value) {
+    this.values[this.end] = value;
+    this.end = (this.end + 1) % this.values.length;
+    this.count = Math.min(this.count + 1, this.values.length);
+  }
+  // From the oldest on.
+  at(index) { return this.values[(this.end - this.count + index + 2 * this.values.length) % this.values.length]; }
+}
+
+function drawLine(svg, series) {
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const length = series.values.length;
+  let top = 0;
+  for (let index = 0; index < series.count; index += 1) top = Math.max(top, series.at(index));
+  const points = [];
+  for (let index = 0; index < series.count; index += 1) {
+    const x = ((length - series.count + index) / (length - 1)) * width;
+    const y = height - 1 - (top > 0 ? series.at(index) / top : 0) * (height - 3);
+    points.push(`${x.toFixed(1)},${y.toFixed(1)}`);
+  }
+  const line = points.length > 1 ? `M${points.join("L")}` : "";
+  const start = points.length ? points[0].split(",")[0] : 0;
+  svg.querySelector(".stroke")?.setAttribute("d", line);
+  svg.querySelector(".area")?.setAttribute("d", line ? `${line}L${width},${height}L${start},${height}Z` : "");
+}
+
+const vector = "http://www.w3.org/2000/svg";
+function makeLine() {
+  const svg = document.createElementNS(vector, "svg");
+  svg.setAttribute("viewBox", "0 0 110 22");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "line");
+  svg.setAttribute("aria-hidden", "true");
+  for (const name of ["area", "stroke"]) {
+    const path = document.createElementNS(vector, "path");
+    path.setAttribute("class", name);
+    svg.append(path);
+  }
+  return svg;
+}
+
+// The bound below which that share of the counts lies; null for no counts.
+function quantile(histogram, share) {
+  const total = histogram.counts.reduce((sum, each) => sum + each, 0);
+  if (!total) return null;
+  let seen = 0;
+  for (const [index, each] of histogram.counts.entries()) {
+    seen += each;
+    if (seen >= total * share) return histogram.bounds[Math.min(index, histogram.bounds.length - 1)];
+  }
+  return null;
+}
+
+function drawColumns(element, counts) {
+  const shown = counts.slice(0, 22);
+  while (element.children.length < shown.length) element.append(make("i"));
+  const top = Math.max(...shown, 1);
+  shown.forEach((each, index) => {
+    // The square root keeps rare durations visible beside common ones.
+    element.children[index].style.height = each ? `${Math.max(6, Math.sqrt(each / top) * 100)}%` : "0";
+  });
+}

@@ -1,0 +1,52 @@
+// Places: each has an address behind the #, so that links and the browser's back lead to it.
+const views = ["overview", "topics", "consumers", "connections", "storage"];
+let view = null;
+let viewCharts = null;
+
+function go(address) { location.hash = address; }
+
+function showPlace() {
+  const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map((part) => {
+    try { return decodeURIComponent(part); } catch { return part; }
+  });
+  const wanted = views.includes(parts[0]) ? parts[0] : "overview";
+  const topic = wanted === "topics" && parts.length > 1 ? parts[1] : null;
+  if (wanted !== view || wanted === "connections") openView(wanted, parts);
+  if (topic !== null || opened !== null) openTopic(topic);
+  if (topic !== null) reveal(topic);
+}
+
+function openView(wanted, parts) {
+  view = wanted;
+  document.body.dataset.view = view;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.getAttribute("href") === (view === "overview" ? "#/" : `#/${view}`)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  clearInterval(poll);
+  viewCharts?.end();
+  viewCharts = null;
+  if (view === "overview") {
+    viewCharts = new Charts($("broker-charts"), null, [
+      ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
+      ["Memory", bytes, [["memory", "broker's records and clients"], ["residentBytes", "process"]]],
+      ["Connections", count, [["connections", "connections"]]],
+      ["Trouble a second", rate, [["droppedRecords", "dropped records"], ["rejectedLogins", "rejected logins"], ["slowTurns", "slow turns"]]],
+    ]);
+  }
+  if (view === "storage") {
+    viewCharts = new Charts($("storage-charts"), null, [["Used by the store", bytes, [["storage", "used"]]]]);
+  }
+  if (view === "consumers") openConsumers();
+  if (view === "connections") openConnections(parts[1] ?? null);
+}
+
+// Turns to the page of the table that has the topic, and scrolls to it.
+function reveal(name) {
+  if (!topics.has(name)) return;
+  if (!order.includes(topics.get(name))) { $("filter").value = ""; $("busy").checked = false; sortTopics(); }
+  const index = order.findIndex((topic) => topic.name === name);
+  if (index >= 0) page = Math.floor(index / pageLength);
+  showTopics(false);
+  lines.get(name)?.row.scrollIntoView({ block: "nearest" });
+}

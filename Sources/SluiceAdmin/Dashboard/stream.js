@@ -1,0 +1,45 @@
+// The stream of samples, and the message when it stops.
+let stream = null;
+let retry = null;
+
+function showState(state, text) {
+  setAttribute($("state"), "data-state", state);
+  setText($("state-text"), text);
+  document.body.classList.toggle("stale", state === "lost");
+}
+
+function watch() {
+  clearTimeout(retry);
+  if (stream) stream.close();
+  stream = new EventSource(opened === null ? "/api/events" : `/api/events?topic=${encodeURIComponent(opened)}`);
+  stream.addEventListener("sample", (event) => {
+    const { sum, changed } = take(JSON.parse(event.data));
+    showState("live", "Live");
+    showFigures(sum);
+    showProblems();
+    showTopics(changed);
+    setText($("nav-connections"), count(number(broker.connections)));
+  });
+  stream.addEventListener("topic", (event) => showDetail(JSON.parse(event.data)));
+  stream.addEventListener("error", lose);
+}
+
+function lose() {
+  const since = sampledAt ? ` This is what was there at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
+  showState("lost", `The connection to the broker is lost; trying again.${since}`);
+  // A browser doesn't reconnect after an answer without events.
+  if (stream.readyState === EventSource.CLOSED) {
+    clearTimeout(retry);
+    retry = setTimeout(watch, 3000);
+  }
+}
+
+// A browser may not notice that the connection is lost.
+setInterval(() => {
+  if (sampledAt && Date.now() - sampledAt > 6000) { lose(); if (Date.now() - sampledAt > 15000 && !document.hidden) watch(); }
+}, 2000);
+
+addEventListener("hashchange", showPlace);
+showPlace();
+seed();
+watch();

@@ -1,0 +1,84 @@
+// Subscribers and producers of the open topic. Bars show the last seconds: `past` has the totals at their beginning.
+const drawnSeconds = 10;
+let past = new Map();
+
+function recently(stream, total) {
+  const key = `${stream.connection}:${stream.stream}`;
+  const values = past.get(key) || [];
+  if (values.tick !== tick) values.push(total);
+  values.tick = tick;
+  if (values.length > drawnSeconds) values.shift();
+  past.set(key, values);
+  return Math.max(0, total - values[0]);
+}
+
+// A bar of the demand met in the last seconds, and of the open demand, to the scale of the table's longest.
+function demandBar(met, open, scale, label) {
+  const bar = make("div", { class: "demand", role: "img", "aria-label": label });
+  if (met > 0) bar.append(make("i", { class: "sent" }));
+  if (open > 0) bar.append(make("i", { class: open === Infinity ? "owed any" : "owed" }));
+  const share = (value) => `${(value / scale) * 100}%`;
+  for (const part of bar.children) {
+    if (part.className === "sent") part.style.width = open === Infinity ? `${Math.min(50, (met / scale) * 50)}%` : share(met);
+    else if (open === Infinity) part.style.flex = "1";
+    else part.style.width = `max(2px, ${share(open)})`;
+  }
+  return bar;
+}
+
+function scaleOf(pairs) {
+  return Math.max(1, ...pairs.map(([met, open]) => met + (open === Infinity ? 0 : open)));
+}
+
+const head = (...names) => make("thead", {}, make("tr", {}, ...names.map((name) =>
+  make("th", { scope: "col", class: name.startsWith("#") ? "n" : "" }, name.replace("#", "")))));
+const cell = (text, kind) => make("td", { class: kind || "n" }, text);
+
+function subscribersTable(list, total) {
+  const measured = list.map((each) => [recently(each, number(each.sent)), number(each.outstanding)]);
+  const scale = scaleOf(measured);
+  const rows = list.map((each, index) => {
+    const [met, open] = measured[index];
+    const words = open === Infinity ? "wants any number" : open === 0 ? "asks for nothing" : `asks for ${count(open)} more`;
+    const holds = number(each.holdingSeconds) > 0;
+    const state = [
+      each.state, each.blocked ? "doesn't read" : "", 
+      holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
+      each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
+    ].filter(Boolean).join(", ");
+    return make(
+      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      make(
+        "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
+        make("span", { class: "demand-text" }, words)),
+      make("td", { class: holds || each.blocked ? "warn" : "" }, state),
+      cell(count(number(each.nextOffset))), cell(count(number(each.lag))), cell(count(number(each.sent))));
+  });
+  return streamsTable(
+    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "No subscribers.");
+}
+
+function producersTable(list, total) {
+  const measured = list.map((each) => [recently(each, number(each.received)), number(each.open)]);
+  const scale = scaleOf(measured);
+  const rows = list.map((each, index) => {
+    const [met, open] = measured[index];
+    const waits = number(each.waitingSeconds) > 0;
+    const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
+    return make(
+      "tr", { class: waits ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      make(
+        "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
+        make("span", { class: "demand-text" }, words)),
+      make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}${each.waitReason ? `: ${each.waitReason}` : ""}` : "may send"),
+      cell(count(number(each.granted))), cell(count(number(each.received))));
+  });
+  return streamsTable(
+    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "No producers.");
+}
+
+function streamsTable(rows, header, caption, shown, total, none) {
+  if (!rows.length) return make("p", { class: "facts" }, none);
+  const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
+  return make("table", {}, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
+}
