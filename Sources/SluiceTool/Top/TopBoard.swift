@@ -35,6 +35,10 @@ struct TopRow: Equatable {
   var waited: UInt64 = 0
   /// The store that the topic is in.
   var storage = StorageStatus()
+  /// Records that the subscriber, durable cursor or group has yet to get that is furthest behind.
+  var lag: UInt64 = 0
+  /// The age of the oldest record that a durable cursor or group has yet to take, in milliseconds.
+  var lagAge: UInt64 = 0
 }
 
 /// Computes rows from samples of the broker. A value: samples in, rows out.
@@ -86,7 +90,12 @@ struct TopBoard {
       row.outRate = sent / seconds
     }
     guard let info else { return row }
+    for consumer in info.consumers where consumer.lag > 0 {
+      row.lag = max(row.lag, consumer.lag)
+      if consumer.age != TopicInfo.Consumer.unknown { row.lagAge = max(row.lagAge, consumer.age) }
+    }
     for subscription in info.subscriptions {
+      row.lag = max(row.lag, TopicTable.behind(subscription, summary))
       if subscription.granted == .max {
         row.outstanding = nil
       } else {
@@ -154,6 +163,7 @@ enum TopTable {
       "waiting_producers": .number(row.waiting), "wait_reason": .text(StorageText.reason(row.reason)),
       "store_state": store.map { .text(StorageText.state($0.state)) },
       "store_used_bytes": store.map { .number($0.used) }, "store_limit_bytes": store.map { .limit($0.limit) },
+      "lag": .number(row.lag), "lag_ms": .number(row.lagAge),
     ]
     return json.line
   }
@@ -166,7 +176,7 @@ enum TopTable {
   }
 
   /// "worker[7] for 1 min 5 s, its demand, 93 % of the last minute (2 wait)"
-  private static func held(_ row: TopRow) -> String {
+  static func held(_ row: TopRow) -> String {
     let waiting = "(\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
     if row.waited > 0 {
       return "\(StorageText.reason(row.reason)) for \(HoldText.time(row.waited)) \(waiting)"
@@ -177,7 +187,7 @@ enum TopTable {
       "\(holder) for \(HoldText.time(row.holding))\(limit), \(HoldText.share(row.lastMinute)) of the last minute \(waiting)"
   }
 
-  private static func rate(_ rate: Double) -> String {
+  static func rate(_ rate: Double) -> String {
     // Whatever a broker says of its offsets.
     Magnitude.grouped(UInt64(min(max(rate, 0), 1e18).rounded()))
   }

@@ -25,7 +25,11 @@ struct TopCommand: Command {
       HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
       last minute a producer had no demand because of it.
 
-      Fills the screen of a terminal, until Ctrl-C; prints one table behind the other to anything else.
+      LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that a durable cursor \
+      or group has yet to take.
+
+      Fills the screen of a terminal, where topics that are held up come first, then those that lag: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
+      s changes the order (S backwards), / filters by name. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C.
       """,
     examples: [
       "What is going on?": "sluice top",
@@ -57,6 +61,10 @@ final class Watching: @unchecked Sendable {
   private let screen: Screen?
   private var board = TopBoard()
   private var samples: UInt64 = 0
+  private var state = TopState()
+  private var rows: [TopRow] = []
+  private var details: [String: TopicInfo] = [:]
+  private let hasColours = Screen.hasColours
   /// Whether the screen was closed: an answer in the same turn isn't shown any more.
   private var isOver = false
 
@@ -69,8 +77,16 @@ final class Watching: @unchecked Sendable {
 
   func begin() {
     screen?.open()
+    screen?.readKeys(from: STDIN_FILENO, on: run.loop) { [unowned self] in press($0) }
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
     takeSample()
+  }
+
+  private func press(_ keys: [TopKey]) {
+    guard let screen, !isOver else { return }
+    for key in keys { state.press(key, rows, page: screen.size.height - TopScreen.frame) }
+    if state.isOver { return finish { run.finish(.success) } }
+    _ = print(rows)
   }
 
   private func finish(_ conclusion: () -> Void) {
@@ -93,7 +109,8 @@ final class Watching: @unchecked Sendable {
     // Publishers that wait for the store aren't attached to their durable topics.
     let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
     let stored = sample.topics.filter { $0.subscriptions + $0.publications == 0 && $0.storage == .durable }
-    let used = (inUse + stored).prefix(Self.detailed)
+    let opened = sample.topics.filter { $0.topic == state.opened }
+    let used = (opened + (inUse + stored).filter { $0.topic != state.opened }).prefix(Self.detailed)
     guard !used.isEmpty else { return show(sample) }
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {
@@ -120,7 +137,8 @@ final class Watching: @unchecked Sendable {
   private func show(_ sample: TopSample) {
     if isOver { return }
     if let failure = client.failure { return finish { run.fail(failure) } }
-    let rows = board.take(sample)
+    rows = board.take(sample)
+    details = sample.details
     samples += 1
     // The first sample is the base of rates.
     if samples > 1 || screen != nil, !print(rows) { return }
@@ -133,7 +151,10 @@ final class Watching: @unchecked Sendable {
     let title = TopTable.title(rows, server: "\(run.server)")
     let code: Int32
     if let screen {
-      code = screen.show(TopTable.render(rows, title: title, size: screen.size))
+      code = screen.show(
+        TopScreen.lines(
+          state, rows, title: title, detail: state.opened.flatMap { details[$0] }, size: screen.size,
+          hasColours: hasColours))
     } else if command.asJSON {
       code = Descriptor.write(rows.map(TopTable.line).joined(), to: STDOUT_FILENO)
     } else {
@@ -143,41 +164,5 @@ final class Watching: @unchecked Sendable {
     guard code != 0 else { return true }
     finish { run.finishPrinting(code) }
     return false
-  }
-}
-
-/// A terminal's screen, all of it, while it is open.
-struct Screen {
-  private let descriptor: Int32
-
-  /// Nil for what isn't a terminal.
-  init?(_ descriptor: Int32) {
-    guard isatty(descriptor) == 1 else { return nil }
-    self.descriptor = descriptor
-  }
-
-  /// In characters.
-  var size: (width: Int, height: Int) {
-    var size = winsize()
-    guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-      return (80, 24)
-    }
-    return (Int(size.ws_col), Int(size.ws_row))
-  }
-
-  /// Switches to the terminal's alternate screen, and hides the cursor.
-  func open() {
-    Descriptor.write("\u{1B}[?1049h\u{1B}[?25l", to: descriptor)
-  }
-
-  /// Replaces the screen's contents. Returns the error number, or 0.
-  func show(_ text: String) -> Int32 {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-    return Descriptor.write(
-      "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J", to: descriptor)
-  }
-
-  func close() {
-    Descriptor.write("\u{1B}[?25h\u{1B}[?1049l", to: descriptor)
   }
 }

@@ -1,0 +1,293 @@
+import SluiceCommand
+import SluiceWire
+
+/// A key that `sluice top` knows.
+enum TopKey: Hashable {
+  case up, down, pageUp, pageDown, home, end
+  case enter, escape, backspace
+  case character(Character)
+
+  /// The keys in what a terminal has sent. What isn't known is passed over.
+  static func keys(in bytes: some Sequence<UInt8>) -> [TopKey] {
+    var keys: [TopKey] = []
+    var rest = Array(bytes)[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case 0x0A, 0x0D: keys.append(.enter)
+      case 0x08, 0x7F: keys.append(.backspace)
+      case 0x1B:
+        guard rest.first == UInt8(ascii: "[") || rest.first == UInt8(ascii: "O") else {
+          keys.append(.escape)
+          continue
+        }
+        rest.removeFirst()
+        let sequence = rest.prefix { !(0x40...0x7E).contains($0) }
+        rest = rest.dropFirst(sequence.count)
+        let last = rest.popFirst()
+        if let key = sequences[String(decoding: Array(sequence) + [last ?? 0], as: UTF8.self)] {
+          keys.append(key)
+        }
+      case 0x20..<0x7F: keys.append(.character(Character(Unicode.Scalar(byte))))
+      default:
+        // A character beyond ASCII.
+        let more = rest.prefix { $0 & 0xC0 == 0x80 }
+        rest = rest.dropFirst(more.count)
+        if byte >= 0xC2, let text = String(validating: [byte] + more, as: UTF8.self), let first = text.first {
+          keys.append(.character(first))
+        }
+      }
+    }
+    return keys
+  }
+
+  private static let sequences: [String: TopKey] = [
+    "A": .up, "B": .down, "5~": .pageUp, "6~": .pageDown, "H": .home, "1~": .home, "F": .end, "4~": .end,
+  ]
+}
+
+/// What a person looks at in `sluice top`. A value: a key in, a state out.
+struct TopState: Equatable {
+  /// The order of the topics.
+  enum Sort: String, CaseIterable {
+    /// Held-up topics first, then those that lag, then the busiest.
+    case trouble
+    case received = "in"
+    case sent = "out"
+    case lag
+    case name
+  }
+
+  var sort = Sort.trouble
+  var filter = ""
+  /// Whether keys go to the filter.
+  var isFiltering = false
+  /// The topic in the bar; the first one if nil.
+  var selected: String?
+  /// The topic whose details are shown.
+  var opened: String?
+  /// Lines of the details that are scrolled away.
+  var scrolled = 0
+  var isOver = false
+
+  /// The rows that are shown, in order.
+  func rows(of rows: [TopRow]) -> [TopRow] {
+    let shown = filter.isEmpty ? rows : rows.filter { $0.topic.contains(filter) }
+    func less(_ left: TopRow, _ right: TopRow) -> Bool {
+      switch sort {
+      case .name: return left.topic < right.topic
+      case .received where left.inRate != right.inRate: return left.inRate > right.inRate
+      case .sent where left.outRate != right.outRate: return left.outRate > right.outRate
+      case .lag where left.lagAge != right.lagAge: return left.lagAge > right.lagAge
+      case .lag where left.lag != right.lag: return left.lag > right.lag
+      case .trouble:
+        if left.trouble != right.trouble { return left.trouble > right.trouble }
+        let (a, b) = (left.inRate + left.outRate, right.inRate + right.outRate)
+        return a != b ? a > b : left.topic < right.topic
+      default: return left.topic < right.topic
+      }
+    }
+    return shown.sorted(by: less)
+  }
+
+  /// - Parameters:
+  ///   - rows: those of the last sample.
+  ///   - page: rows that fit the screen.
+  mutating func press(_ key: TopKey, _ rows: [TopRow], page: Int) {
+    if isFiltering { return type(key) }
+    if opened != nil { return pressInDetails(key, page: page) }
+    let shown = self.rows(of: rows)
+    let place = shown.firstIndex { $0.topic == selected } ?? 0
+    func select(_ index: Int) -> String? {
+      shown.isEmpty ? nil : shown[min(max(index, 0), shown.count - 1)].topic
+    }
+    switch key {
+    case .up, .character("k"): selected = select(place - 1)
+    case .down, .character("j"): selected = select(place + 1)
+    case .pageUp: selected = select(place - max(page, 1))
+    case .pageDown: selected = select(place + max(page, 1))
+    case .home: selected = select(0)
+    case .end: selected = select(shown.count - 1)
+    case .enter: (opened, scrolled) = (select(place), 0)
+    case .escape: filter = ""
+    case .character("/"): isFiltering = true
+    case .character("s"): sort = Self.next(sort, 1)
+    case .character("S"): sort = Self.next(sort, -1)
+    case .character("q"), .character("Q"): isOver = true
+    case .character, .backspace: break
+    }
+  }
+
+  private mutating func type(_ key: TopKey) {
+    switch key {
+    case .enter: isFiltering = false
+    case .escape: (isFiltering, filter) = (false, "")
+    case .backspace: filter = String(filter.dropLast())
+    case .character(let character): filter.append(character)
+    default: break
+    }
+  }
+
+  private mutating func pressInDetails(_ key: TopKey, page: Int) {
+    switch key {
+    case .escape, .enter, .backspace: opened = nil
+    case .up, .character("k"): scrolled = max(scrolled - 1, 0)
+    case .down, .character("j"): scrolled += 1
+    case .pageUp: scrolled = max(scrolled - page, 0)
+    case .pageDown: scrolled += page
+    case .home: scrolled = 0
+    case .character("q"), .character("Q"): isOver = true
+    default: break
+    }
+  }
+
+  private static func next(_ sort: Sort, _ step: Int) -> Sort {
+    let all = Sort.allCases
+    let index = all.firstIndex(of: sort) ?? 0
+    return all[(index + step + all.count) % all.count]
+  }
+}
+
+/// The screen of `sluice top`: a state, rows and a size in, lines out.
+enum TopScreen {
+  /// How a part of a line is drawn.
+  enum Style {
+    case plain, dim, bold, bar, warning, bad
+  }
+
+  struct Size: Equatable {
+    var width: Int
+    var height: Int
+  }
+
+  /// Lines besides the rows: the title, the head, and the keys.
+  static let frame = 3
+
+  /// - Parameters:
+  ///   - detail: the description of the opened topic; nil while it isn't known.
+  ///   - hasColours: whether lines have escape sequences for colours. The bar is marked by `>` without.
+  static func lines(
+    _ state: TopState, _ rows: [TopRow], title: String, detail: TopicInfo?, size: Size, hasColours: Bool
+  ) -> [String] {
+    let room = max(size.height - frame, 1)
+    var lines = [drawn(fitted(title, size.width), .bold, hasColours)]
+    if let opened = state.opened {
+      let text =
+        detail.map { TopicTable.show($0) } ?? "topic  \(opened)\n\nIt isn't there, or isn't known yet.\n"
+      let all = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+      let first = min(state.scrolled, max(all.count - room - 1, 0))
+      lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
+    } else {
+      lines += table(state, rows, room: room, size, hasColours)
+    }
+    lines += Array(repeating: "", count: max(size.height - 1 - lines.count, 0))
+    return lines.prefix(max(size.height - 1, 1)) + [drawn(fitted(keys(state), size.width), .dim, hasColours)]
+  }
+
+  private static func keys(_ state: TopState) -> String {
+    if state.isFiltering { return "Filter: \(state.filter)_   Enter keeps it, Esc clears it" }
+    if state.opened != nil { return "Esc back   Up/Down scroll   q quit" }
+    let filter = state.filter.isEmpty ? "/ filter" : "/ filter: \(state.filter)"
+    return "q quit   Up/Down select   Enter topic   s sort: \(state.sort.rawValue)   \(filter)"
+  }
+
+  /// A column: its head, its text, and how soon it goes where there is no room; 0 never.
+  private struct Column {
+    var head: String
+    var dropped: Int
+    var text: (TopRow) -> String
+  }
+
+  private static var columns: [Column] {
+    [
+      Column(head: "IN/S", dropped: 0) { TopTable.rate($0.inRate) },
+      Column(head: "OUT/S", dropped: 0) { TopTable.rate($0.outRate) },
+      Column(head: "LAG", dropped: 0) { $0.lag == 0 ? "" : Magnitude.grouped($0.lag) },
+      Column(head: "BEHIND", dropped: 1) { $0.lagAge == 0 ? "" : HoldText.time($0.lagAge) },
+      Column(head: "SUBS", dropped: 2) { "\($0.subscribers)" },
+      Column(head: "PRODS", dropped: 3) { "\($0.producers)" },
+      Column(head: "ASKED FOR", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },
+    ]
+  }
+
+  private static func table(
+    _ state: TopState, _ rows: [TopRow], room: Int, _ size: Size, _ hasColours: Bool
+  ) -> [String] {
+    let all = state.rows(of: rows)
+    let place = all.firstIndex { $0.topic == state.selected } ?? 0
+    // The bar stays on the screen.
+    let first = max(min(place - room / 2, all.count - room), 0)
+    let shown = all.dropFirst(first).prefix(room)
+    let held = shown.contains { !TopTable.held($0).isEmpty }
+    // A topic's name has 16 columns at least, and what holds it up 20.
+    let fixed = 2 + 16 + (held ? 22 : 0)
+    var chosen = columns
+    var widths: [Int] = []
+    repeat {
+      widths = chosen.map { column in shown.map { column.text($0).count }.reduce(column.head.count, max) + 2 }
+      guard fixed + widths.reduce(0, +) > size.width,
+        let last = chosen.indices.filter({ chosen[$0].dropped > 0 }).max(by: {
+          chosen[$0].dropped < chosen[$1].dropped
+        })
+      else { break }
+      chosen.remove(at: last)
+    } while true
+    let rest = max(size.width - 2 - widths.reduce(0, +), 16)
+    let longest = shown.map(\.topic.count).max() ?? 5
+    let name = held ? min(max(longest, 16), max(rest - 22, 16)) : min(max(longest, 16), rest)
+    func line(_ mark: String, _ topic: String, _ cells: [String], _ held: String) -> String {
+      var text = "\(mark) " + padded(fitted(topic, name), name)
+      for (cell, width) in zip(cells, widths) {
+        text += String(repeating: " ", count: max(width - cell.count, 1)) + cell
+      }
+      return fitted(held.isEmpty ? text : "\(text)  \(held)", size.width)
+    }
+    var lines = [
+      drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "HELD UP BY" : ""), .dim, hasColours)
+    ]
+    for row in shown {
+      let isSelected = row.topic == all[place].topic
+      let text = line(isSelected ? ">" : " ", row.topic, chosen.map { $0.text(row) }, TopTable.held(row))
+      let style: Style =
+        isSelected ? .bar : row.isHeldUp ? .bad : row.lagAge >= TopRow.lagging ? .warning : .plain
+      lines.append(drawn(isSelected ? padded(text, size.width) : text, style, hasColours))
+    }
+    let none = state.filter.isEmpty ? "  no topics" : "  no topic's name has this in it"
+    if all.isEmpty { lines.append(fitted(none, size.width)) }
+    return lines
+  }
+
+  private static func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(width - text.count, 0))
+  }
+
+  private static func fitted(_ text: String, _ width: Int) -> String {
+    text.count <= width ? text : text.prefix(max(width - 1, 0)) + "…"
+  }
+
+  private static func drawn(_ text: String, _ style: Style, _ hasColours: Bool) -> String {
+    guard hasColours else { return text }
+    let code =
+      switch style {
+      case .plain: ""
+      case .dim: "2"
+      case .bold: "1"
+      case .bar: "7"
+      case .warning: "33"
+      case .bad: "31"
+      }
+    return code.isEmpty ? text : "\u{1B}[\(code)m\(text)\u{1B}[0m"
+  }
+}
+
+extension TopRow {
+  /// The age from which a lag is marked, in milliseconds.
+  static let lagging: UInt64 = 10_000
+
+  var isHeldUp: Bool { holding > 0 || waited > 0 }
+
+  /// How much a topic needs to be looked at: a topic that is held up comes before one that lags; 0 for one that does neither.
+  var trouble: UInt64 {
+    if isHeldUp { return (1 << 62) + min(max(holding, waited), 1 << 60) }
+    return lagAge >= Self.lagging ? lagAge : 0
+  }
+}

@@ -1,0 +1,146 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceTool
+
+@Suite("The screen of top")
+struct TopScreenTests {
+  private func row(_ topic: String, in rate: Double = 0, _ change: (inout TopRow) -> Void = { _ in })
+    -> TopRow
+  {
+    var row = TopRow(
+      topic: topic, state: "open", inRate: rate, outRate: 0, subscribers: 2, producers: 1, outstanding: 5)
+    change(&row)
+    return row
+  }
+
+  private var rows: [TopRow] {
+    [
+      row("busy", in: 9_000), row("calm"), row("late", in: 1) { ($0.lag, $0.lagAge) = (5_000, 65_000) },
+      row("held", in: 2) { row in
+        (row.holder, row.holding, row.limit, row.waiting) = ("orders-ui", 12_000, .demand, 1)
+        (row.lag, row.lastMinute) = (1_024, 930)
+      },
+    ]
+  }
+
+  private func screen(
+    _ state: TopState, width: Int = 80, height: Int = 10, detail: TopicInfo? = nil, hasColours: Bool = false
+  ) -> [String] {
+    TopScreen.lines(
+      state, rows, title: "here: 4 topics", detail: detail, size: .init(width: width, height: height),
+      hasColours: hasColours)
+  }
+
+  private func pressed(_ text: String, from state: TopState = TopState()) -> TopState {
+    var state = state
+    for key in TopKey.keys(in: Array(text.utf8)) { state.press(key, rows, page: 2) }
+    return state
+  }
+
+  @Test("What a terminal sends for keys")
+  func keys() {
+    let table: [(String, [TopKey])] = [
+      ("q", [.character("q")]), ("\u{1B}[A\u{1B}OB", [.up, .down]),
+      ("\u{1B}[5~\u{1B}[6~", [.pageUp, .pageDown]),
+      ("\u{1B}", [.escape]), ("\u{1B}q", [.escape, .character("q")]),
+      ("\r\n\u{7F}", [.enter, .enter, .backspace]),
+      ("\u{1B}[H\u{1B}[4~", [.home, .end]), ("é/", [.character("é"), .character("/")]),
+      // Unknown sequences and control characters are passed over.
+      ("\u{1B}[15~\u{1B}[1;5C\u{01}x", [.character("x")]),
+    ]
+    for (text, keys) in table {
+      #expect(TopKey.keys(in: Array(text.utf8)) == keys, "\(text.debugDescription)")
+    }
+    #expect(TopKey.keys(in: [0xC3]) == [] && TopKey.keys(in: [0xFF, 0x41]) == [.character("A")])
+    #expect(TopKey.keys(in: [0x1B, 0x5B]) == [])
+  }
+
+  @Test("Held-up topics come first, then those that lag, then the busiest; s changes the order")
+  func order() {
+    func names(_ state: TopState) -> [String] { state.rows(of: rows).map(\.topic) }
+    #expect(names(TopState()) == ["held", "late", "busy", "calm"])
+    #expect(names(pressed("s")) == ["busy", "held", "late", "calm"])
+    #expect(names(pressed("sss")) == ["late", "held", "busy", "calm"])
+    #expect(names(pressed("S")) == ["busy", "calm", "held", "late"])
+    #expect(pressed("sssss") == TopState())
+  }
+
+  @Test("The keys move the bar, and Enter opens the topic in it")
+  func moving() {
+    #expect(pressed("j").selected == "late" && pressed("jk").selected == "held")
+    #expect(pressed("\u{1B}[B\u{1B}[B\u{1B}[B\u{1B}[B").selected == "calm")
+    #expect(pressed("\u{1B}[6~").selected == "busy" && pressed("\u{1B}[F\u{1B}[H").selected == "held")
+    #expect(pressed("\r").opened == "held" && pressed("j\r").opened == "late")
+    let opened = pressed("\r")
+    #expect(pressed("jjk", from: opened).scrolled == 1 && pressed("\u{1B}", from: opened).opened == nil)
+    #expect(pressed("q").isOver && pressed("q", from: opened).isOver)
+  }
+
+  @Test("The filter takes keys until Enter, and Escape drops it")
+  func filtering() {
+    let filtering = pressed("/la")
+    #expect(filtering.filter == "la" && filtering.isFiltering)
+    #expect(filtering.rows(of: rows).map(\.topic) == ["late"])
+    #expect(screen(filtering).last == "Filter: la_   Enter keeps it, Esc clears it")
+    #expect(pressed("/q").filter == "q" && !pressed("/q").isOver)
+    #expect(pressed("/la\u{7F}\r").filter == "l" && !pressed("/la\r").isFiltering)
+    #expect(pressed("/la\u{1B}").filter == "" && pressed("/la\r\u{1B}").filter == "")
+    #expect(screen(pressed("/nowhere\r"))[2] == "  no topic's name has this in it")
+    #expect(pressed("/nowhere\r\r").opened == nil)
+  }
+
+  @Test("Every size has its lines: none is wider than the terminal, and the keys stand last")
+  func sizes() {
+    for width in 10...140 {
+      for height in 2...12 {
+        for state in [TopState(), pressed("jj"), pressed("\r"), pressed("/x")] {
+          let lines = screen(state, width: width, height: height)
+          #expect(lines.count == height, "\(width) \(height)")
+          #expect(lines.allSatisfy { $0.count <= width }, "\(width) \(height)")
+        }
+      }
+    }
+  }
+
+  @Test("Eighty columns have rates, lag and what holds up the producers")
+  func eighty() {
+    let lines = screen(TopState())
+    #expect(lines[0] == "here: 4 topics")
+    for head in ["TOPIC", "IN/S", "OUT/S", "LAG", "BEHIND", "HELD UP BY"] { #expect(lines[1].contains(head)) }
+    #expect(lines[2].hasPrefix("> held") && lines[2].contains("1,024"))
+    #expect(lines[2].contains("orders-ui"))
+    #expect(lines[3].hasPrefix("  late") && lines[3].contains("1 min 5 s"))
+    // There is room for more in a wide terminal.
+    #expect(!lines[1].contains("ASKED FOR") && screen(TopState(), width: 140)[1].contains("ASKED FOR"))
+  }
+
+  @Test("The bar stays on the screen")
+  func scrolling() {
+    let lines = screen(pressed("\u{1B}[F"), height: 5)
+    #expect(lines.count == 5 && lines.contains { $0.hasPrefix("> calm") })
+  }
+
+  @Test("Without colours there is no escape sequence, and with them held-up topics are marked")
+  func colours() {
+    #expect(!screen(TopState()).joined().contains("\u{1B}"))
+    let lines = screen(pressed("jj"), hasColours: true)
+    #expect(
+      lines.contains { $0.hasPrefix("\u{1B}[31m  held") }
+        && lines.contains { $0.hasPrefix("\u{1B}[33m  late") })
+    #expect(lines.contains { $0.hasPrefix("\u{1B}[7m> busy") && $0.hasSuffix("\u{1B}[0m") })
+  }
+
+  @Test("A topic's details are those of topic show, and scroll")
+  func details() {
+    let info = TopicInfo(
+      summary: TopicSummary(
+        topic: "held", epoch: 1, firstOffset: 0, nextOffset: 0, bytes: 0, ending: nil, subscriptions: 0,
+        publications: 0), settings: TopicSettings(), subscriptions: [], publications: [])
+    let opened = pressed("\r")
+    #expect(
+      screen(opened, detail: info)[1].hasPrefix("topic") && screen(opened, detail: info)[1].hasSuffix("held"))
+    #expect(screen(pressed("j", from: opened), detail: info)[1].hasPrefix("state"))
+    #expect(screen(opened)[1].contains("held"))
+  }
+}
