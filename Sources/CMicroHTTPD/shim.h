@@ -28,6 +28,12 @@ struct sluice_http_limits {
   size_t connection_bytes;
 };
 
+// The certificates and the key of TLS, in PEM. Must outlive the server. Both NULL for plain HTTP.
+struct sluice_http_tls {
+  const char *certificate;
+  const char *key;
+};
+
 static inline enum MHD_Result sluice_http_handle(
   void *cls, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
   const char *upload_data, size_t *upload_data_size, void **request) {
@@ -72,10 +78,19 @@ static inline void sluice_http_notified(
 
 // A server on a listening socket, which it closes. It has no thread: see sluice_http_descriptor. NULL when it can't be made.
 static inline struct MHD_Daemon *sluice_http_start(
-  int socket, struct sluice_http_limits limits, const struct sluice_http_owner *owner) {
+  int socket, struct sluice_http_limits limits, struct sluice_http_tls tls, const struct sluice_http_owner *owner) {
   void *cls = (void *)owner;
+  int has_tls = tls.certificate != NULL && tls.key != NULL;
+  struct MHD_OptionItem security[] = {
+    {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)tls.certificate},
+    {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)tls.key},
+    {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+    {MHD_OPTION_END, 0, NULL},
+  };
+  struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
   return MHD_start_daemon(
-    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, sluice_http_handle, cls,
+    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (has_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, sluice_http_handle, cls,
+    MHD_OPTION_ARRAY, has_tls ? security : none,
     MHD_OPTION_LISTEN_SOCKET, (MHD_socket)socket,
     MHD_OPTION_CONNECTION_LIMIT, limits.connections,
     MHD_OPTION_CONNECTION_TIMEOUT, limits.idle_seconds,

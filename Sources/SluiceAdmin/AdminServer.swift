@@ -1,7 +1,9 @@
+import Glibc
 import SluiceAccess
 import SluiceBroker
 import SluiceIO
 import SluiceWire
+import Synchronization
 
 /// The admin listener: health, metrics, an API and a page for people, over HTTP, on a thread of its own.
 ///
@@ -13,42 +15,106 @@ public final class AdminServer: Sendable {
   private let sockets: ListeningSockets
   private let loop: EpollLoop
   private let service: AdminService
-  private let servers: [HTTPServer]
+  /// Those that accept connections, each with a copy of its listening socket from which another one can be made.
+  private let servers: Mutex<[(server: HTTPServer, socket: Int32)]>
+  private let limits: AdminLimits
 
   /// Listens, and answers from now on.
   ///
   /// - Throws: when the address can't be bound, or the system has no more threads or descriptors.
   public init(at address: SocketAddress, _ source: any AdminSource, _ options: AdminOptions) throws(IOError) {
-    sockets = try ListeningSockets(at: address)
-    self.address = sockets.address
+    // TLS is the library's.
+    if case .tls(let host, let port) = address {
+      sockets = try ListeningSockets(at: .host(host, port: port))
+    } else {
+      sockets = try ListeningSockets(at: address)
+    }
+    if address.hasTLS, case .host(let host, let port) = sockets.address {
+      self.address = .tls(host, port: port)
+    } else {
+      self.address = sockets.address
+    }
     loop = try EpollLoop.start(name: "admin")
     service = AdminService(source, on: loop, options)
-    var servers: [HTTPServer] = []
+    limits = options.limits
+    var servers: [(server: HTTPServer, socket: Int32)] = []
     do throws(IOError) {
       while let descriptor = sockets.take() {
-        servers.append(try HTTPServer(descriptor, service, on: loop, options.limits))
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        servers.append((try HTTPServer(descriptor, service, on: loop, options.limits, options.tls), copy))
       }
     } catch {
-      for server in servers { server.stop() }
+      for (server, socket) in servers {
+        server.stop()
+        close(socket)
+      }
       loop.stop()
       throw error
     }
-    self.servers = servers
-    loop.execute { [servers, service] in
-      for server in servers { server.start() }
+    self.servers = Mutex(servers)
+    let made = servers.map(\.server)
+    loop.execute { [made, service] in
+      for server in made { server.start() }
       service.sampler.start()
     }
   }
 
   /// Closes every connection, and waits for that. Not on its own thread.
   public func stop() {
-    loop.execute { [loop, service, servers] in
+    let ended = servers.withLock { servers in
+      defer { servers = [] }
+      return servers
+    }
+    loop.execute { [loop, service, ended] in
       service.feed.end()
       service.sampler.end()
-      for server in servers { server.stop() }
+      for (server, socket) in ended {
+        server.stop()
+        close(socket)
+      }
       loop.stop()
     }
     loop.join()
+  }
+}
+
+extension AdminServer {
+  /// Serves new connections with other certificates. Connections that are open are closed: watchers of the events come back by themselves.
+  ///
+  /// - Throws: when a server can't be made with them; the former ones go on then.
+  public func reload(_ tls: AdminTLS) throws(IOError) {
+    let former = servers.withLock { $0 }
+    var new: [(server: HTTPServer, socket: Int32)] = []
+    do throws(IOError) {
+      for (_, socket) in former {
+        let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw IOError(action: "copy the admin listener", code: errno) }
+        new.append((try HTTPServer(descriptor, service, on: loop, limits, tls), socket))
+      }
+    } catch {
+      let made = new.map(\.server)
+      loop.execute {
+        for server in made { server.stop() }
+      }
+      throw error
+    }
+    servers.withLock { [new] servers in servers = new }
+    let (old, made) = (former.map(\.server), new.map(\.server))
+    loop.execute {
+      for server in made { server.start() }
+      for server in old { server.stop() }
+    }
+  }
+}
+
+/// The certificates of the admin listener, and their private key, in PEM.
+public struct AdminTLS: Hashable, Sendable {
+  public var certificate: String
+  public var key: String
+
+  public init(certificate: String, key: String) {
+    self.certificate = certificate
+    self.key = key
   }
 }
 
@@ -64,6 +130,8 @@ public struct AdminOptions: Sendable {
   public var isLocal = true
   /// The programs' version.
   public var version = ""
+  /// Nil for plain HTTP.
+  public var tls: AdminTLS?
   public var limits = AdminLimits()
   /// With a length of 0 the broker isn't sampled but for watchers of the events: there is no history, and no problems are looked for.
   public var history = HistoryLimits()

@@ -50,7 +50,7 @@ final class Daemon: Sendable {
       let tls = try Startup.tlsServer(settings, logger)
       admin = try Startup.adminServer(settings, view)
       broker = try Startup.broker(settings, tls, logger)
-      reload = SettingsReload(stated, from: source, broker, tls, logger, log)
+      reload = SettingsReload(stated, from: source, broker, tls, admin, logger, log)
       view.show(broker)
     } catch let error as UsageError {
       throw error

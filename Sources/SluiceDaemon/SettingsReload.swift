@@ -1,6 +1,8 @@
 import SluiceAccess
+import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
+import SluiceIO
 import SluiceTLS
 import SluiceWire
 import Synchronization
@@ -14,17 +16,20 @@ final class SettingsReload: Sendable {
   private let broker: Broker
   /// Nil where no address has TLS.
   private let tls: TLSServer?
+  /// The admin listener, if it has TLS.
+  private let admin: AdminServer?
   private let logger: Logger
   private let log: BrokerLog
 
   init(
     _ settings: DaemonSettings, from source: SettingsSource, _ broker: Broker, _ tls: TLSServer?,
-    _ logger: Logger, _ log: BrokerLog
+    _ admin: AdminServer?, _ logger: Logger, _ log: BrokerLog
   ) {
     self.source = source
     running = Mutex(settings)
     self.broker = broker
     self.tls = tls
+    self.admin = admin.flatMap { $0.address.hasTLS ? $0 : nil }
     self.logger = logger
     self.log = log
   }
@@ -143,6 +148,16 @@ final class SettingsReload: Sendable {
     }
   }
 
+  private func reloadAdmin(_ files: TLSServerOptions) {
+    guard let admin else { return }
+    do {
+      try admin.reload(try Startup.adminTLS(files))
+    } catch {
+      logger.log(
+        .error, "the admin listener's certificates stay as they were", ["cause": .text("\(error)")])
+    }
+  }
+
   /// Reads certificates again. What can't be read changes nothing.
   ///
   /// - Parameter options: where they are now; nil for where they were.
@@ -152,6 +167,7 @@ final class SettingsReload: Sendable {
     guard let tls else { return false }
     do throws(TLSSetupError) {
       try tls.reload(options)
+      reloadAdmin(tls.options)
       logger.log(
         .info, "reread certificates; connections stay",
         [

@@ -112,11 +112,26 @@ enum Startup {
     options.limits = settings.admin.limits
     options.isLocal = !address.isReachedByOthers
     options.version = Version.text
+    if address.hasTLS, let files = try settings.tlsOptions() { options.tls = try adminTLS(files) }
     do {
       return try AdminServer(at: address, view, options)
     } catch {
       throw UsageError("\(explained(error, option: "admin")); --admin off does without")
     }
+  }
+
+  /// The files' contents, as the admin listener takes them. They were read before, by the broker's own side of TLS.
+  ///
+  /// - Throws: `UsageError` that names the file.
+  static func adminTLS(_ files: TLSServerOptions) throws(UsageError) -> AdminTLS {
+    func text(_ path: String) throws(UsageError) -> String {
+      do {
+        return String(decoding: try FileBytes.read(path, limit: 1 << 20), as: UTF8.self)
+      } catch {
+        throw UsageError("TLS can't be set up: \(error.message(of: path))")
+      }
+    }
+    return AdminTLS(certificate: try text(files.certificate), key: try text(files.key))
   }
 
   /// - Parameter option: the option that states the address.

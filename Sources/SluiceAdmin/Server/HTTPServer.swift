@@ -18,11 +18,18 @@ final class HTTPServer: @unchecked Sendable {
   private var exchanges: [OpaquePointer: HTTPExchange] = unsafe [:]
   private var sweeper: TimerToken?
   private var isAboutToWork = false
+  /// The certificates and the key as the library has them; nil without TLS.
+  private let certificate: UnsafeMutablePointer<CChar>?
+  private let key: UnsafeMutablePointer<CChar>?
 
-  /// - Parameter descriptor: a listening socket, which this closes.
-  init(_ descriptor: Int32, _ service: AdminService, on loop: EpollLoop, _ limits: AdminLimits)
-    throws(IOError)
-  {
+  /// - Parameters:
+  ///   - descriptor: a listening socket, which this closes.
+  ///   - tls: nil for plain HTTP.
+  init(
+    _ descriptor: Int32, _ service: AdminService, on loop: EpollLoop, _ limits: AdminLimits, _ tls: AdminTLS?
+  ) throws(IOError) {
+    unsafe certificate = tls.map { unsafe strdup($0.certificate) }
+    unsafe key = tls.map { unsafe strdup($0.key) }
     self.loop = loop
     self.service = service
     self.limits = limits
@@ -41,7 +48,8 @@ final class HTTPServer: @unchecked Sendable {
       descriptor,
       sluice_http_limits(
         connections: UInt32(clamping: limits.connections), idle_seconds: UInt32(clamping: limits.idle),
-        connection_bytes: max(0, limits.connectionBytes)), owner)
+        connection_bytes: max(0, limits.connectionBytes)),
+      sluice_http_tls(certificate: certificate, key: key), owner)
     guard unsafe daemon == nil else { return }
     let code = errno
     close(descriptor)
@@ -49,6 +57,8 @@ final class HTTPServer: @unchecked Sendable {
   }
 
   deinit {
+    unsafe free(certificate)
+    unsafe free(key)
     unsafe owner.deallocate()
   }
 

@@ -26,7 +26,7 @@ extension DaemonSettings {
     [
       Setting(
         "admin", "ADDR", \.admin.address,
-        "Health, metrics, an API and a page about the broker, over HTTP: HOST:PORT, [V6]:PORT, unix:PATH, or off.",
+        "Health, metrics, an API and a page about the broker, over HTTP: HOST:PORT, [V6]:PORT, either behind tls://, unix:PATH, or off.",
         read: { text throws(ValueError) in text == "off" ? nil : try Values.address(text) },
         write: { $0?.description ?? "off" }),
       .count(
@@ -55,14 +55,9 @@ extension DaemonSettings {
     ]
   }
 
-  /// - Throws: `UsageError` for an address with TLS, and for one at which every visitor could see everything although no setting allows that.
+  /// - Throws: `UsageError` for an address at which every visitor could see everything although no setting allows that.
   func checkAdmin() throws(UsageError) {
     guard let address = admin.address else { return }
-    if address.hasTLS {
-      throw UsageError(
-        "--admin: the admin listener speaks HTTP without TLS; leave out tls://, and put a proxy with TLS in front if others shall reach it"
-      )
-    }
     guard address.isReachedByOthers, !access.authenticatesClients, !access.allowsUnauthenticated else {
       return
     }

@@ -34,16 +34,19 @@ extension DaemonSettings {
   ///
   /// - Throws: `UsageError` for settings that don't go together.
   func tlsOptions() throws(UsageError) -> TLSServerOptions? {
-    guard let secure = broker.listen.first(where: \.hasTLS) else {
+    let isAdminAlone = !broker.listen.contains(where: \.hasTLS)
+    guard let secure = broker.listen.first(where: \.hasTLS) ?? admin.address.flatMap({ $0.hasTLS ? $0 : nil })
+    else {
       if let given = givenTLSOption {
         throw UsageError(
-          "--\(given): no address has TLS; say where it is to be spoken with --listen tls://HOST:PORT")
+          "--\(given): no address has TLS; say where it is to be spoken with --listen tls://HOST:PORT or --admin tls://HOST:PORT"
+        )
       }
       return nil
     }
     guard let certificate = tls.certificate else {
       throw UsageError(
-        "--listen: \(secure) needs a certificate and its key; name them with --tls-cert FILE --tls-key FILE "
+        "--\(isAdminAlone ? "admin" : "listen"): \(secure) needs a certificate and its key; name them with --tls-cert FILE --tls-key FILE "
           + "(scripts/certs.sh makes some to try it with)")
     }
     guard let key = tls.key else {

@@ -160,7 +160,7 @@ struct DaemonSettingsTests {
       (["--keepalive", "50d"], "--keepalive: '50d' is too long"),
       (["--listen", "nowhere"], "--listen: 'nowhere' is not an address"),
       (["--admin", "nowhere"], "--admin: 'nowhere' is not an address"),
-      (["--admin", "tls://127.0.0.1:7421"], "--admin: the admin listener speaks HTTP without TLS"),
+      (["--admin", "tls://127.0.0.1:7421"], "--admin: tls://127.0.0.1:7421 needs a certificate and its key"),
       (
         ["--admin", "0.0.0.0:7421"], "--admin: every visitor that reaches 0.0.0.0:7421 could see every topic"
       ),
