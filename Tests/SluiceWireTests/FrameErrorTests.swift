@@ -213,8 +213,9 @@ struct FrameErrorTests {
     let info = TopicInfo(
       summary: summary, settings: TopicSettings(replayRecords: 7), subscriptions: [], publications: [])
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
-    // Behind the settings: two counts, what was dropped, the store's status, flags, the time without producers, and another count.
-    let settings = body.count - 8 - 52 - 29 - 9 - 4 - 18
+    // Behind the settings: two counts, what was dropped, the store's status, flags, the time without producers, a count, the number
+    // of consumers, and another count.
+    let settings = body.count - 8 - 52 - 29 - 9 - 4 - 4 - 4 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
     body.insert(contentsOf: [UInt8](hex: "03000000 2a00 09"), at: settings + 4)

@@ -10,7 +10,7 @@ import Testing
     "Authenticated.identity",
     "Complete.ending.failure.message",
     "CursorList.after",
-    "Cursors.cursors.name",
+    "Cursors.cursors.name", "TopicInfo.consumers.name",
     "Fault.message",
     "GoAway.message",
     "Hello.credentials.password.0",

@@ -129,18 +129,15 @@ extension TopRow {
 
 /// The rows of `sluice top` as text.
 enum TopTable {
-  /// The table; with a width and a height, what fits a screen of that size.
-  static func render(_ rows: [TopRow], title: String, size: (width: Int, height: Int)? = nil) -> String {
-    var shown = rows[...]
-    // The title, the head, and a line for what is left out.
-    if let size { shown = shown.prefix(max(size.height - 3, 1)) }
-    let table = TextTable.render(
-      [["TOPIC", "STATE", "IN/S", "OUT/S", "SUBSCRIBERS", "PRODUCERS", "ASKED FOR", "HELD UP BY"]]
-        + shown.map(cells), leftColumns: 2)
-    var lines = [title] + table.split(separator: "\n").map(String.init)
-    if shown.count < rows.count { lines.append("… and \(rows.count - shown.count) more") }
-    if let size { lines = lines.map { fitted($0, size.width) } }
-    return lines.map { $0 + "\n" }.joined()
+  /// The table for what isn't a terminal; see ``TopScreen`` for one.
+  static func render(_ rows: [TopRow], title: String) -> String {
+    title + "\n"
+      + TextTable.render(
+        [
+          [
+            "TOPIC", "STATE", "IN/S", "OUT/S", "LAG", "SUBSCRIBERS", "PRODUCERS", "ASKED FOR", "HELD UP BY",
+          ]
+        ] + rows.map(cells), leftColumns: 2)
   }
 
   static func title(_ rows: [TopRow], server: String) -> String {
@@ -170,7 +167,8 @@ enum TopTable {
 
   private static func cells(_ row: TopRow) -> [String] {
     [
-      row.topic, row.state, rate(row.inRate), rate(row.outRate), "\(row.subscribers)", "\(row.producers)",
+      row.topic, row.state, rate(row.inRate), rate(row.outRate), "\(row.lag)", "\(row.subscribers)",
+      "\(row.producers)",
       row.outstanding.map { "\($0)" } ?? "unlimited", held(row),
     ]
   }
@@ -190,9 +188,5 @@ enum TopTable {
   static func rate(_ rate: Double) -> String {
     // Whatever a broker says of its offsets.
     Magnitude.grouped(UInt64(min(max(rate, 0), 1e18).rounded()))
-  }
-
-  private static func fitted(_ line: String, _ width: Int) -> String {
-    line.count <= width ? line : line.prefix(max(width - 1, 0)) + "…"
   }
 }

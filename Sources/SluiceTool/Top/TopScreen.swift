@@ -235,11 +235,11 @@ enum TopScreen {
     let longest = shown.map(\.topic.count).max() ?? 5
     let name = held ? min(max(longest, 16), max(rest - 22, 16)) : min(max(longest, 16), rest)
     func line(_ mark: String, _ topic: String, _ cells: [String], _ held: String) -> String {
-      var text = "\(mark) " + padded(fitted(topic, name), name)
+      var text = "\(mark) " + padded(fitted(escaped(topic), name), name)
       for (cell, width) in zip(cells, widths) {
         text += String(repeating: " ", count: max(width - cell.count, 1)) + cell
       }
-      return fitted(held.isEmpty ? text : "\(text)  \(held)", size.width)
+      return fitted(held.isEmpty ? text : "\(text)  \(escaped(held))", size.width)
     }
     var lines = [
       drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "HELD UP BY" : ""), .dim, hasColours)
@@ -259,6 +259,9 @@ enum TopScreen {
   private static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(width - text.count, 0))
   }
+
+  /// Names that peers choose can't control the terminal.
+  private static func escaped(_ text: String) -> String { JSONText.escaped(text, quotes: false) }
 
   private static func fitted(_ text: String, _ width: Int) -> String {
     text.count <= width ? text : text.prefix(max(width - 1, 0)) + "…"

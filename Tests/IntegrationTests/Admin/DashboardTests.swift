@@ -89,7 +89,8 @@ struct DashboardTests {
     // A topic's address leads to its details and charts.
     try browser.wait("document.querySelector('#detail figure svg text')")
     #expect(try browser.holds("document.querySelector('#problems').offsetParent === null"))
-    try browser.run("[...document.querySelectorAll('nav a')].find((link) => link.textContent.startsWith('Connections')).click()")
+    try browser.run(
+      "[...document.querySelectorAll('nav a')].find((link) => link.hash === '#/connections').click()")
     try browser.wait("document.querySelector('#connection-rows .links a')?.textContent === 'jobs'")
     try browser.run("document.querySelector('#connection-rows .links a').click()")
     try browser.wait(

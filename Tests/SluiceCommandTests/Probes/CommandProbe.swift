@@ -215,9 +215,11 @@ enum CommandProbe: Probe {
     let rows = board.take(
       TopSample(time: MonotonicTime(nanoseconds: 1), topics: [info.summary], details: [name: info]))
     return [
-      TopicTable.show(info), TopicJSON.line(info), TopTable.render(rows, title: "", size: (80, 24)),
+      TopicTable.show(info), TopicJSON.line(info), TopTable.render(rows, title: ""),
       TopTable.title(rows, server: ""),
     ] + rows.map(TopTable.line)
+      + TopScreen.lines(
+        TopState(), rows, title: "", detail: nil, size: .init(width: 80, height: 24), hasColours: false)
   }
 
   /// As it was when nothing had been published.

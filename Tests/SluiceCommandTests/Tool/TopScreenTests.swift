@@ -115,6 +115,14 @@ struct TopScreenTests {
     #expect(!lines[1].contains("ASKED FOR") && screen(TopState(), width: 140)[1].contains("ASKED FOR"))
   }
 
+  @Test("Names that peers choose can't control the terminal")
+  func controlCharacters() {
+    let strange = row("t") { ($0.holder, $0.holding) = ("\u{1B}[2J", 9_000) }
+    let lines = TopScreen.lines(
+      TopState(), [strange], title: "", detail: nil, size: .init(width: 100, height: 5), hasColours: false)
+    #expect(!lines.joined().contains("\u{1B}") && lines[2].contains("\\u001b[2J"))
+  }
+
   @Test("The bar stays on the screen")
   func scrolling() {
     let lines = screen(pressed("\u{1B}[F"), height: 5)
