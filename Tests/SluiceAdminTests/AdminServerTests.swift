@@ -61,6 +61,25 @@ import Testing
     #expect(strict.status == 503 && strict.text.hasPrefix("storage \(word) for 90 s"))
   }
 
+  @Test func problemsAndHistoryAreServed() throws {
+    let source = FixtureSource { state in
+      state.snapshot.time = 1_000_000
+      state.snapshot.topics = [TopicSnapshot("held") { $0.heldUp = 90_000 }]
+    }
+    let server = try server(source)
+    defer { server.stop() }
+    try eventually("the problem is found") {
+      try get(server, "/api/problems").text.contains("The producers of held wait for demand")
+    }
+    let watcher = try RawHTTP(server.address.description)
+    try watcher.request("/api/events")
+    _ = try watcher.text(upTo: "\"link\":\"#/topics/held\"")
+    let history = try get(server, "/api/history?range=60").text
+    #expect(history.contains("\"stepSeconds\":1,") && history.contains("\"residentBytes\":["))
+    #expect(try get(server, "/api/history?topic=elsewhere").status == 404)
+    #expect(try get(server, "/api/history?range=0").status == 400)
+  }
+
   @Test func topicsComeInPages() throws {
     let source = FixtureSource { state in
       state.snapshot.topics = ["a", "b", "c"].map { TopicSnapshot($0) }
@@ -116,6 +135,7 @@ import Testing
     let server = try server(source) { $0.history.length = 0 }
     defer { server.stop() }
     _ = try get(server, "/healthz")
+    #expect(try get(server, "/api/problems").status == 404 && get(server, "/api/history").status == 404)
     #expect(source.requests.isEmpty)
     // Two who watch cost as much as one.
     let watchers = try (0..<2).map { _ in

@@ -1,8 +1,9 @@
 // Problems, as the broker has found them: each sentence links to its place.
 function showProblems() {
-  const lines = problems.map(problemLine);
-  if (!lines.length) lines.push(make("li", { class: "quiet" }, "The broker has found none."));
-  setText($("problems-count"), problems.length ? String(problems.length) : "");
+  const lines = (problems || []).map(problemLine);
+  const none = problems ? "The broker has found none." : "This broker looks for none: its setting admin-history is 0s.";
+  if (!lines.length) lines.push(make("li", { class: "quiet" }, none));
+  setText($("problems-count"), lines.length && problems?.length ? String(lines.length) : "");
   const list = $("problems");
   // Only changed lines are replaced, so that a screen reader keeps its place.
   lines.forEach((line, index) => {

@@ -11,7 +11,7 @@ let tick = 0;
 function take(sample) {
   const seconds = broker ? (sample.broker.time - broker.time) / 1000 : 0;
   broker = sample.broker;
-  problems = sample.problems || [];
+  problems = sample.problems;
   omitted = sample.omitted;
   sampledAt = Date.now();
   tick += 1;

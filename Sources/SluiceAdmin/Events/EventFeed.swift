@@ -22,12 +22,12 @@ final class EventFeed: @unchecked Sendable {
   /// The most connections in an event.
   private static let connections = 100
 
-  /// The problems that were found last.
-  private let problems: () -> [Problem]
+  /// The problems that were found last; nil where they aren't looked for.
+  private let problems: () -> [Problem]?
 
   init(
     _ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions,
-    problems: @escaping () -> [Problem] = { [] }
+    problems: @escaping () -> [Problem]? = { nil }
   ) {
     self.problems = problems
     self.source = source
@@ -139,7 +139,7 @@ struct EventRows {
 
   /// One sample as two events: the changes since the sample before, and the whole of it.
   mutating func update(
-    _ snapshot: BrokerSnapshot, version: String, _ problems: [Problem] = []
+    _ snapshot: BrokerSnapshot, version: String, _ problems: [Problem]? = nil
   ) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
@@ -158,7 +158,8 @@ struct EventRows {
         [
           "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, version: version),
           "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
-          "omitted": .exact(omitted), "problems": .array(problems.map(ProblemJSON.object)),
+          "omitted": .exact(omitted),
+          "problems": problems.map { .array($0.map(ProblemJSON.object)) } ?? .null,
           "connections": .array(snapshot.connections.map(BrokerJSON.connection)),
         ])
     }

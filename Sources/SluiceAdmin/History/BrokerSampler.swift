@@ -32,9 +32,12 @@ final class BrokerSampler: @unchecked Sendable {
     finder = ProblemFinder(options.problems)
   }
 
-  /// Samples from now on, unless there is neither history nor anything to look for. On the loop.
+  /// Whether there is a history, and problems are looked for.
+  var isOn: Bool { options.history.length > 0 }
+
+  /// Samples from now on, if it is on. On the loop.
   func start() {
-    guard options.history.length > 0 else { return }
+    guard isOn else { return }
     sampleLater(after: .milliseconds(10))
   }
 

@@ -33,7 +33,7 @@ final class AdminService: @unchecked Sendable {
     self.options = options
     let sampler = BrokerSampler(source, on: loop, options)
     self.sampler = sampler
-    feed = EventFeed(source, on: loop, options) { sampler.problems }
+    feed = EventFeed(source, on: loop, options) { sampler.isOn ? sampler.problems : nil }
     selection = TopicSelection(limit: options.topics)
     consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
@@ -158,6 +158,9 @@ final class AdminService: @unchecked Sendable {
         return .json(ConsumerJSON.list(snapshot, limit: limit))
       }
     case .problems:
+      guard sampler.isOn else {
+        throw .notFound("this broker looks for no problems: see --admin-history")
+      }
       completion(
         .response(
           .json([
