@@ -193,11 +193,19 @@ let package = Package(
     .testTarget(
       name: "SluiceMQTTTests", dependencies: ["SluiceMQTT", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
+    // Real servers of the engine of several nodes, and clients of them.
+    .target(
+      name: "EngineTestSupport",
+      dependencies: ["SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceIO", "TestSupport"],
+      path: "Tests/EngineTestSupport", swiftSettings: settings),
     // A disk that fails when a test wants it to: stands between the store's engine and the system.
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),
     .testTarget(
       name: "SluiceStoreTests",
-      dependencies: ["SluiceStore", "SluiceStoreLMDB", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
+      dependencies: [
+        "SluiceStore", "SluiceStoreLMDB", "SluiceCluster", "SluiceNATS", "SluiceIO", "SluiceWire", "CLMDB",
+        "FaultyDisk", "EngineTestSupport", "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "SluiceSimulation", "SluiceTLS", "TestSupport"],
@@ -212,14 +220,15 @@ let package = Package(
     .testTarget(
       name: "SluiceNATSTests",
       dependencies: [
-        "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceEngineModel", "TestSupport",
+        "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceEngineModel", "EngineTestSupport",
+        "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClusterTests",
       dependencies: [
         "SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceWire", "SluiceIO", "SluiceSimulation",
-        "SluiceEngineModel", "TestSupport",
+        "SluiceEngineModel", "EngineTestSupport", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -1,3 +1,4 @@
+import EngineTestSupport
 import SluiceStore
 import SluiceWire
 import TestSupport
@@ -8,7 +9,7 @@ import Testing
   @Test(arguments: StoreEngine.allCases)
   func randomCommitsAreKept(_ engine: StoreEngine) throws {
     var seeds = SeededRandom.printed(for: "randomCommitsAreKept(\(engine.rawValue))")
-    for round in 0..<150 {
+    for round in 0..<engine.rounds {
       let seed = seeds.next()
       do {
         try play(engine, StoreWorkload(seed: seed))
@@ -79,9 +80,12 @@ import Testing
     let last = extent.lastTime == .min ? 1000 : extent.lastTime
     for time in [Int64.min, 1000, .random(in: 990...last + 5, using: &workload.random), last, last + 1, .max]
     {
-      try same(
-        store.offset(in: id, atOrAfter: time), model.topics[id]?.offset(atOrAfter: time),
-        "topic \(id.rawValue) from \(time) on")
+      let expected = model.topics[id]?.offset(atOrAfter: time)
+      try same(store.offset(in: id, atOrAfter: time), expected, "topic \(id.rawValue) from \(time) on")
+      if let shard = (store as? ShardAsTopicStore)?.shard {
+        try same(
+          shard.find(time, in: id), expected, "topic \(id.rawValue) from \(time) on, found by the shard")
+      }
     }
     var count = 0
     try store.batches(of: id, from: 0) { _, _ in

@@ -1,3 +1,4 @@
+import EngineTestSupport
 import SluiceIO
 import SluiceNATS
 import SluiceSimulation

@@ -1,3 +1,4 @@
+import EngineTestSupport
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import EngineTestSupport
 import SluiceIO
 import SluiceSimulation
 import TestSupport
@@ -88,14 +89,5 @@ final class Outcome: @unchecked Sendable {
       self.error = error
       all.append("\(error.code)")
     }
-  }
-}
-
-func text(_ event: NATSClient.Event) -> String {
-  switch event {
-  case .connected(let info): "connected to \(info.serverName)"
-  case .interrupted(let error): "interrupted: \(error.code)"
-  case .lameDuck(let server): "lame duck: \(server)"
-  case .closed(let error): "closed: \(error.code)"
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 
 /// Writes a file.
-func write(_ text: String, to path: String) throws {
+public func write(_ text: String, to path: String) throws {
   guard let file = fopen(path, "w") else { throw TestFailure("\(path) can't be written: error \(errno)") }
   defer { fclose(file) }
   let bytes = Array(text.utf8)

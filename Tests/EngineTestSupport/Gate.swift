@@ -3,15 +3,15 @@ import Synchronization
 import TestSupport
 
 /// Passes bytes between one client and a server, until it is told to cut the connection.
-final class Gate: Sendable {
-  let address: String
+public final class Gate: Sendable {
+  public let address: String
   private let listener: Int32
   private let isStopped = Flag()
   /// How many bytes from the client are passed on before the connection is cut.
   private let allowed = Atomic<Int>(.max)
   private let thread = Mutex<BackgroundThread?>(nil)
 
-  init(to host: String) throws {
+  public init(to host: String) throws {
     let own = Loopback.freshHost()
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     let (listener, isStopped) = (listener, isStopped)
@@ -38,7 +38,7 @@ final class Gate: Sendable {
   }
 
   /// Cuts the connection when `count` more bytes from the client were passed on. Once.
-  func cut(after count: Int) { allowed.store(count, ordering: .relaxed) }
+  public func cut(after count: Int) { allowed.store(count, ordering: .relaxed) }
 
   private func pass(_ client: Int32, _ host: String) {
     let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -4,15 +4,16 @@ import Synchronization
 import TestSupport
 
 /// A client of real servers on a loop of its own, for a test that waits for each step.
-final class RealClient: Sendable {
-  let client: NATSClient
-  private let loop: EpollLoop
+public final class RealClient: Sendable {
+  public let client: NATSClient
+  public let loop: EpollLoop
   /// They run as long as their client is there.
   private let servers: [EngineProcess]
   private let log = Mutex<[String]>([])
 
-  init(
-    _ servers: [EngineProcess], requiresTLS: Bool = false, _ change: (inout NATSOptions) -> Void = { _ in }
+  public init(
+    _ servers: [EngineProcess], addresses: [NATSAddress]? = nil, requiresTLS: Bool = false,
+    _ change: (inout NATSOptions) -> Void = { _ in }
   ) throws {
     var options = NATSOptions()
     options.allowsPlaintextCredentials = true
@@ -20,7 +21,7 @@ final class RealClient: Sendable {
     self.servers = servers
     loop = try EpollLoop.start(name: "nats")
     client = try NATSClient(
-      servers.map { NATSAddress($0.host, requiresTLS: requiresTLS) }, options: options,
+      addresses ?? servers.map { NATSAddress($0.host, requiresTLS: requiresTLS) }, options: options,
       network: SocketNetwork(), on: loop)
     loop.execute { [self] in
       client.start { [weak self] event in self?.log.withLock { $0.append(text(event)) } }
@@ -34,22 +35,22 @@ final class RealClient: Sendable {
     loop.join()
   }
 
-  var events: [String] { log.withLock { $0 } }
+  public var events: [String] { log.withLock { $0 } }
 
   /// Connects.
-  func open() throws -> Self {
+  public func open() throws -> Self {
     try eventually("a connection: \(events)") { events.last?.hasPrefix("connected") == true }
     return self
   }
 
   /// Runs `body` on the loop.
-  func perform(_ body: @escaping @Sendable (NATSClient) -> Void) {
+  public func perform(_ body: @escaping @Sendable (NATSClient) -> Void) {
     let client = client
     loop.execute { body(client) }
   }
 
   /// Runs `body` on the loop, and waits for what it completes with.
-  func result<Value: Sendable>(
+  public func result<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   ) throws -> Result<Value, NATSError> {
@@ -67,7 +68,7 @@ final class RealClient: Sendable {
   }
 
   /// The same, of what succeeds.
-  func get<Value: Sendable>(
+  public func get<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   ) throws -> Value {
@@ -75,7 +76,7 @@ final class RealClient: Sendable {
   }
 
   /// The same, tried again while the engine has no leader.
-  func retry<Value: Sendable>(
+  public func retry<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   ) throws -> Value {
@@ -100,10 +101,19 @@ final class RealClient: Sendable {
 }
 
 /// A message to be stored.
-func message(
+public func message(
   _ subject: String, _ payload: String = "", _ change: (inout NATSHeaders) throws -> Void = { _ in }
 ) -> NATSMessage {
   var headers = NATSHeaders()
   try! change(&headers)
-  return NATSMessage(subject: subject, headers: headers, payload: bytes(payload))
+  return NATSMessage(subject: subject, headers: headers, payload: Array(payload.utf8))
+}
+
+public func text(_ event: NATSClient.Event) -> String {
+  switch event {
+  case .connected(let info): "connected to \(info.serverName)"
+  case .interrupted(let error): "interrupted: \(error.code)"
+  case .lameDuck(let server): "lame duck: \(server)"
+  case .closed(let error): "closed: \(error.code)"
+  }
 }

@@ -4,26 +4,26 @@ import Synchronization
 import TestSupport
 
 /// A real `nats-server`, on an address of its own, with its files in a directory of its own.
-final class EngineProcess: Sendable {
+public final class EngineProcess: Sendable {
   /// Where the program is; nil when it isn't installed.
-  static let program: String? = {
+  public static let program: String? = {
     if let path = getenv("SLUICE_NATS_SERVER").map({ String(cString: $0) }), !path.isEmpty { return path }
-    let checkout = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
+    let checkout = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
     let path = checkout.joined(separator: "/") + "/.build/engine/nats-server-2.15.1"
     return access(path, X_OK) == 0 ? path : nil
   }()
 
-  static let isMissing = "nats-server isn't installed: scripts/nats-server.sh installs it"
+  public static let isMissing = "nats-server isn't installed: scripts/nats-server.sh installs it"
 
-  let name: String
-  let host: String
+  public let name: String
+  public let host: String
   private let directory: TemporaryDirectory
   private let process: Mutex<ChildProcess?> = Mutex(nil)
 
   /// - Parameters:
   ///   - settings: lines in addition to those for the address, the name and JetStream.
   ///   - jetStream: settings of JetStream; nil for none.
-  init(
+  public init(
     _ name: String = "n1", host: String = Loopback.freshHost(), settings: String = "",
     jetStream: String? = "sync_interval: always"
   ) throws {
@@ -48,10 +48,10 @@ final class EngineProcess: Sendable {
     _ = try? ChildProcess("/bin/rm", ["-rf", directory.path + "/store"]).waitForExit()
   }
 
-  var address: NATSAddress { NATSAddress(host) }
+  public var address: NATSAddress { NATSAddress(host) }
 
   /// Starts it, and waits until it takes connections.
-  func start() throws {
+  public func start() throws {
     let child = try ChildProcess(Self.program!, ["-c", directory.file("server.conf")], output: .nothing)
     process.withLock { $0 = child }
     try eventually("\(name) is ready; \(child.messages)") {
@@ -61,22 +61,22 @@ final class EngineProcess: Sendable {
   }
 
   /// Ends it without any notice, as if its machine had gone.
-  func kill() {
+  public func kill() {
     let child = process.withLock { $0.take() }
     child?.stop()
   }
 
-  func signal(_ number: Int32) { process.withLock { $0?.signal(number) } }
+  public func signal(_ number: Int32) { process.withLock { $0?.signal(number) } }
 
-  var log: String { process.withLock { $0?.standardError.text ?? "" } }
+  public var log: String { process.withLock { $0?.standardError.text ?? "" } }
 }
 
 /// Three servers that replicate.
-final class EngineCluster: Sendable {
-  let servers: [EngineProcess]
+public final class EngineCluster: Sendable {
+  public let servers: [EngineProcess]
 
   /// - Parameter accounts: settings of accounts; those that let the clients ask for the servers' settings by default.
-  init(accounts: String = EngineCluster.accounts) throws {
+  public init(accounts: String = EngineCluster.accounts) throws {
     let hosts = (0..<3).map { _ in Loopback.freshHost() }
     servers = try hosts.enumerated().map { number, host in
       let routes = hosts.map { "\"nats://\($0):6222\"" }.joined(separator: ", ")
@@ -90,7 +90,7 @@ final class EngineCluster: Sendable {
     for server in servers { try server.start() }
   }
 
-  static let accounts = """
+  public static let accounts = """
     accounts {
       SYS {
         users: [{ user: system, password: secret }]
@@ -104,5 +104,5 @@ final class EngineCluster: Sendable {
     system_account: SYS
     """
 
-  func server(_ name: String) -> EngineProcess { servers.first { $0.name == name }! }
+  public func server(_ name: String) -> EngineProcess { servers.first { $0.name == name }! }
 }

@@ -1,0 +1,74 @@
+import SluiceNATS
+import SluiceStore
+
+/// The stream of a shard, and its subjects.
+///
+/// | subject | messages |
+/// |---|---|
+/// | `sl.N.t.T` | changes of topic T, each with its batches, states and row; one for each commit, in an atomic batch with those of other topics |
+/// | `sl.N.m.f` | fences |
+/// | `sl.N.m.k.T.P` | part P of the last checkpoint of topic T |
+/// | `sl.N.m.r` | the last front |
+struct EngineNames: Hashable, Sendable {
+  let shard: ShardID
+
+  var stream: String { "SLUICE_\(shard)" }
+  var all: String { "sl.\(shard).>" }
+  /// Everything but the changes.
+  var management: String { "sl.\(shard).m.>" }
+  var fence: String { "sl.\(shard).m.f" }
+  var front: String { "sl.\(shard).m.r" }
+
+  func changes(of topic: TopicID) -> String { "sl.\(shard).t.\(topic.rawValue)" }
+  func checkpoint(of topic: TopicID, part: Int) -> String { "sl.\(shard).m.k.\(topic.rawValue).\(part)" }
+  func checkpoints(of topic: TopicID) -> String { "sl.\(shard).m.k.\(topic.rawValue).>" }
+}
+
+/// How shards are kept on JetStream.
+public struct JetStreamEngineOptions: Hashable, Sendable {
+  /// On how many servers a stream is kept.
+  public var replicas = 3
+  /// The most bytes of a shard's stream; nil without a limit of its own.
+  public var limit: Int?
+  /// How many commits of a shard may be under way.
+  public var depth = 16
+  /// So many bytes of changes, at most, are read again when a shard is opened: then its topics get checkpoints.
+  public var checkpointBytes = 8 << 20
+  /// The most bytes of a message's payload, where the engine allows as many.
+  public var messageBytes = Int.max
+  /// How long the engine may take for an answer.
+  public var timeout = Duration.seconds(3)
+  /// How long opening a shard may take.
+  public var openTimeout = Duration.seconds(20)
+
+  /// Where streams are; in memory for tests only.
+  var storage = StreamConfiguration.Storage.file
+
+  public init() {}
+
+  func stream(_ names: EngineNames) -> StreamConfiguration {
+    var stream = StreamConfiguration(names.stream, subjects: [names.all])
+    stream.replicas = replicas
+    stream.storage = storage
+    stream.allowsAtomicBatches = true
+    stream.allowsDirectReads = true
+    stream.allowsRollUp = true
+    stream.maximumBytes = limit.map { Int64($0) } ?? -1
+    // What doesn't fit is refused: old messages are dropped by the owner alone.
+    stream.discard = .new
+    return stream
+  }
+}
+
+extension StoreError {
+  /// What an error of the engine means where nothing was stored.
+  init(_ error: NATSError, _ what: String) {
+    let kind: Kind =
+      switch error.code {
+      case .resourcesExhausted: .full
+      case .malformedAnswer, .invalidRequest, .streamExists: .failed
+      default: .unavailable
+      }
+    self.init(kind, "\(what): \(error)")
+  }
+}

@@ -1,0 +1,351 @@
+import SluiceIO
+import SluiceNATS
+import SluiceStore
+import SluiceWire
+
+/// Opens a shard's stream for a new owner.
+///
+/// ```
+///   last sequence, last fence ─► own fence, expecting that sequence ─► fences and checkpoints ─► changes behind the front
+/// ```
+///
+/// The acknowledgement of the own fence ends the term of a former owner, and says up to which sequence everything has to be read: replicas that haven't got it
+/// yet are asked again. Nothing is decided before it.
+// @unchecked: belongs to the client's loop.
+final class EngineOpening: @unchecked Sendable {
+  struct Result {
+    var fences = FenceTable()
+    var fence: UInt64 = 0
+    var front: UInt64 = 0
+    var topics: [TopicID: EngineTopic] = [:]
+    var nextTopic = TopicID(rawValue: 1)
+    var dirty: Set<TopicID> = []
+    var deleted: Set<TopicID> = []
+    var changedBytes = 0
+    var wasClosed = true
+  }
+
+  let api: JetStream
+  let loop: any EventLoop
+  let names: EngineNames
+  let options: JetStreamEngineOptions
+  let lease: ShardLease
+  let opener = UInt64.random(in: 1 ... .max)
+  private let done: (Swift.Result<OpenedShard, StoreError>) -> Void
+  private let deadline: MonotonicTime
+  private var result = Result()
+  private var parts = PartAssembly()
+  private var checkpoints: [TopicID: UInt64] = [:]
+  private var next: UInt64 = 1
+  private var fault: StoreError?
+  private var isFinished = false
+
+  init(
+    _ api: JetStream, _ lease: ShardLease, _ options: JetStreamEngineOptions,
+    _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
+  ) {
+    var api = api
+    api.timeout = options.timeout
+    self.api = api
+    loop = api.client.loop
+    names = EngineNames(shard: lease.shard)
+    self.lease = lease
+    self.options = options
+    self.done = done
+    deadline = loop.now + options.openTimeout
+  }
+
+  // MARK: The fence
+
+  func run() {
+    attempt { [self] () throws(NATSError) in
+      try api.streamInfo(names.stream) { [self] result in
+        switch result {
+        case .success(let info): readFence(before: info.state.lastSequence)
+        case .failure(let error) where error.code == .streamNotFound: create()
+        case .failure(let error): tryAgain(error)
+        }
+      }
+    }
+  }
+
+  private func create() {
+    attempt { [self] () throws(NATSError) in
+      try api.createStream(options.stream(names)) { [self] result in
+        switch result {
+        case .success(let info): readFence(before: info.state.lastSequence)
+        case .failure(let error): tryAgain(error)
+        }
+      }
+    }
+  }
+
+  private func readFence(before last: UInt64) {
+    attempt { [self] () throws(NATSError) in
+      try api.leaderMessage(.last(subject: names.fence), of: names.stream) { [self] result in
+        switch result {
+        case .success(let message):
+          do throws(StoreError) {
+            let fence = try EngineFence(message.payload)
+            guard fence.term <= lease.term else { return finish(.failure(overtaken(by: fence.term))) }
+            writeFence(behind: last)
+          } catch {
+            finish(.failure(error))
+          }
+        case .failure(let error) where error.code == .messageNotFound: writeFence(behind: last)
+        case .failure(let error): tryAgain(error)
+        }
+      }
+    }
+  }
+
+  private func overtaken(by term: UInt64) -> StoreError {
+    StoreError(
+      .fenced, "shard \(names.shard) was opened with term \(term) already; this lease has term \(lease.term)")
+  }
+
+  private func writeFence(behind last: UInt64) {
+    let fence = EngineFence(term: lease.term, opener: opener, .opened)
+    var message = NATSMessage(subject: names.fence, payload: fence.message())
+    message.headers.expectLastSequence(last)
+    let sent = message
+    attempt { [self] () throws(NATSError) in
+      try api.publish(sent, to: names.stream) { [self] result in
+        switch result {
+        case .success(let acknowledgement):
+          fenced(at: acknowledgement.sequence)
+        case .failure(let error): tryAgain(error)
+        }
+      }
+    }
+  }
+
+  private func fenced(at fence: UInt64) {
+    result.fence = fence
+    next = 1
+    read(names.management) { [self] in readChanges() }
+  }
+
+  // MARK: Reading
+
+  private func readChanges() {
+    guard let own = result.fences.last, own.sequence == result.fence else {
+      return finish(.failure(overtaken(by: result.fences.last?.fence.term ?? 0)))
+    }
+    let before = result.fences.fences.dropLast().last
+    result.wasClosed = before.map { $0.fence.what == .closed } ?? true
+    next = result.front + 1
+    parts = PartAssembly()
+    read(names.all) { [self] in finish(.success(opened())) }
+  }
+
+  /// Reads everything that matches up to the own fence, and calls `then`.
+  private func read(_ pattern: String, _ then: @escaping () -> Void) {
+    attempt { [self] () throws(NATSError) in
+      try api.messages(
+        of: names.stream, matching: pattern, from: next, count: 512, maximumBytes: 4 << 20,
+        each: { [self] message in
+          guard fault == nil, message.sequence <= result.fence else { return }
+          next = message.sequence + 1
+          do throws(StoreError) {
+            try pattern == names.all ? takeChange(message) : take(message)
+          } catch {
+            fault = error
+          }
+        }
+      ) { [self] page in
+        if let fault { return finish(.failure(fault)) }
+        if next > result.fence { return then() }
+        switch page {
+        case .failure(let error): wait(error) { [self] in read(pattern, then) }
+        case .success(let page) where page.pending == 0:
+          // This replica hasn't got the own fence yet.
+          wait(NATSError(.unavailable, "the replicas of \(names.stream) are far behind")) { [self] in
+            read(pattern, then)
+          }
+        case .success: read(pattern, then)
+        }
+      }
+    }
+  }
+
+  /// A fence, a part of a checkpoint or the front.
+  private func take(_ message: StoredMessageView) throws(StoreError) {
+    var reader = unsafe ByteReader(message.payload.memory)
+    let envelope = try EngineEnvelope(&reader)
+    let sequence = message.sequence
+    guard envelope.kind != .fence else {
+      return result.fences.take(try EngineFence(&reader), at: sequence)
+    }
+    guard result.fences.counts(sequence, under: envelope.fence) else { return }
+    switch envelope.kind {
+    case .front:
+      result.front = sequence
+      result.nextTopic = max(result.nextTopic, try EngineFront(&reader).nextTopic)
+    case .checkpoint:
+      try unsafe parts.take(envelope, reader.remaining, at: sequence) { body, first throws(StoreError) in
+        let checkpoint = try unsafe TopicCheckpoint(body)
+        noteTopic(checkpoint.topic)
+        checkpoints[checkpoint.topic] = sequence
+        guard var state = checkpoint.state else {
+          result.deleted.insert(checkpoint.topic)
+          return
+        }
+        state.isStored = true
+        result.topics[checkpoint.topic] = state
+      }
+    default: break
+    }
+  }
+
+  private func takeChange(_ message: StoredMessageView) throws(StoreError) {
+    var reader = unsafe ByteReader(message.payload.memory)
+    let envelope = try EngineEnvelope(&reader)
+    guard envelope.kind == .change, result.fences.counts(message.sequence, under: envelope.fence) else {
+      return
+    }
+    result.changedBytes += message.payload.count
+    try unsafe parts.take(envelope, reader.remaining, at: message.sequence) {
+      body, first throws(StoreError) in
+      try apply(try unsafe EngineChange(body), at: first)
+    }
+  }
+
+  private func noteTopic(_ id: TopicID) {
+    result.nextTopic = max(result.nextTopic, TopicID(rawValue: id.rawValue + 1))
+  }
+
+  private func apply(_ change: EngineChange, at sequence: UInt64) throws(StoreError) {
+    let id = change.topic
+    noteTopic(id)
+    if let checkpoint = checkpoints[id], checkpoint > sequence { return }
+    result.dirty.insert(id)
+    if change.isDeletion {
+      result.topics[id] = nil
+      result.deleted.insert(id)
+      return
+    }
+    guard var topic = result.topics[id] ?? change.row.map({ EngineTopic(row: $0) }) else {
+      throw StoreError(
+        .damaged, "\(names.stream) has a change of topic \(id.rawValue) at \(sequence) and no row of it")
+    }
+    topic.isStored = true
+    if let row = change.row { topic.row = row }
+    for state in change.states { topic.set(state) }
+    for batch in change.batches {
+      let header = batch.header
+      if topic.extent.head == 0 {
+        topic.extent.firstOffset = header.firstOffset
+        topic.extent.head = header.firstOffset
+        topic.extent.bytesBefore = header.bytesBefore
+      }
+      guard header.firstOffset == topic.extent.head else {
+        throw StoreError(
+          .damaged,
+          "\(names.stream) has a batch of topic \(id.rawValue) at \(sequence) that doesn't follow on offset \(topic.extent.head)"
+        )
+      }
+      topic.extent.head = header.endOffset
+      topic.extent.bytesThrough = header.bytesBefore + UInt64(header.recordBytes)
+      topic.extent.lastTime = header.lastTime
+      topic.index.append(.init(header: header, sequence: sequence))
+    }
+    if !change.batches.isEmpty {
+      if topic.last == 0 { topic.floor = sequence }
+      topic.last = sequence
+    }
+    if let beginning = change.beginning {
+      topic.extent.firstOffset = beginning.firstOffset
+      topic.extent.bytesBefore = beginning.bytesBefore
+      topic.index.drop(before: beginning.firstOffset)
+    }
+    result.topics[id] = topic
+  }
+
+  private func opened() -> OpenedShard {
+    for id in result.topics.keys { result.topics[id]?.forgetProjection() }
+    let topics = result.topics
+    let contents = StoreContents(
+      topics: topics.map { .init(id: $0, row: $1.row, extent: $1.extent) }.sorted { $0.id < $1.id },
+      nextTopic: result.nextTopic, wasClosed: result.wasClosed)
+    return OpenedShard(EngineStore(result, self), contents: contents) { topic, kind in
+      topics[topic]?.states(kind) ?? []
+    }
+  }
+
+  // MARK: Failures
+
+  private func attempt(_ body: () throws(NATSError) -> Void) {
+    do throws(NATSError) {
+      try body()
+    } catch {
+      tryAgain(error)
+    }
+  }
+
+  /// Begins anew: it isn't known what has come of the own fence, and it doesn't matter.
+  private func tryAgain(_ error: NATSError) {
+    wait(error) { [self] in
+      result = Result()
+      checkpoints = [:]
+      parts = PartAssembly()
+      run()
+    }
+  }
+
+  private func wait(_ error: NATSError, _ body: @escaping () -> Void) {
+    let time = loop.readClock() + .milliseconds(20)
+    guard time < deadline else {
+      return finish(.failure(StoreError(error, "shard \(names.shard) can't be opened")))
+    }
+    _ = loop.schedule(at: time, body)
+  }
+
+  private func finish(_ opened: Swift.Result<OpenedShard, StoreError>) {
+    guard !isFinished else { return }
+    isFinished = true
+    done(opened)
+  }
+}
+
+extension EngineFence {
+  /// Reads a whole message.
+  fileprivate init(_ payload: [UInt8]) throws(StoreError) {
+    self = try unsafe payload.span.withUnsafeBytes { bytes throws(StoreError) -> EngineFence in
+      var reader = unsafe ByteReader(bytes)
+      let envelope = try EngineEnvelope(&reader)
+      guard envelope.kind == .fence else {
+        throw StoreError(.damaged, "a fence of the shard's stream is another message")
+      }
+      return try EngineFence(&reader)
+    }
+  }
+}
+
+/// Shards on JetStream.
+// @unchecked: the client is used on its loop only.
+public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
+  private let client: NATSClient
+  private let options: JetStreamEngineOptions
+
+  /// - Parameters:
+  ///   - client: a started client; shards live on its loop. The caller closes it when the shards are closed.
+  ///   - options: how shards are kept.
+  public init(_ client: NATSClient, options: JetStreamEngineOptions = JetStreamEngineOptions()) {
+    self.client = client
+    self.options = options
+  }
+
+  /// Opens a shard, and creates its stream if there is none. From any thread; `done` is called on the client's loop.
+  ///
+  /// - Parameters:
+  ///   - lease: the owner's. One with a smaller term than that of the last opener fails with `StoreError.Kind.fenced`.
+  ///   - done: called once.
+  public func open(
+    _ lease: ShardLease, _ done: @escaping @Sendable (Result<OpenedShard, StoreError>) -> Void
+  ) {
+    client.loop.execute { [self] in
+      EngineOpening(JetStream(client), lease, options, done).run()
+    }
+  }
+}
