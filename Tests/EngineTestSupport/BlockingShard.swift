@@ -55,17 +55,22 @@ public final class BlockingShard: Sendable {
   }
 
   /// Begins a commit. Returns its number.
-  public func begin(_ changes: [TopicChange]) -> UInt64 {
-    let number = lastNumber.withLock {
-      $0 += 1
-      return $0
+  public func begin(_ changes: [TopicChange]) -> UInt64 { begin(each: [changes])[0] }
+
+  /// Begins commits in one turn of the loop. Returns their numbers.
+  public func begin(each commits: [[TopicChange]]) -> [UInt64] {
+    let numbers = lastNumber.withLock { last in
+      defer { last += UInt64(commits.count) }
+      return commits.indices.map { last + 1 + UInt64($0) }
     }
     loop.execute { [self] in
-      if case .settled(let error) = opened.store.commit(changes, as: number) {
-        outcomes.withLock { $0[number] = .some(error) }
+      for (number, changes) in zip(numbers, commits) {
+        if case .settled(let error) = opened.store.commit(changes, as: number) {
+          outcomes.withLock { $0[number] = .some(error) }
+        }
       }
     }
-    return number
+    return numbers
   }
 
   /// What has come of a commit; nil while that isn't known. The inner one is nil for a commit that is stored.

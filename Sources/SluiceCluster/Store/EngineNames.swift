@@ -28,7 +28,8 @@ struct EngineNames: Hashable, Sendable {
 public struct JetStreamEngineOptions: Hashable, Sendable {
   /// On how many servers a stream is kept.
   public var replicas = 3
-  /// The most bytes of a shard's stream; nil without a limit of its own.
+  /// The most bytes of a shard's stream; nil without a limit of its own. The owner refuses records beyond it; the engine's own limit is higher, so
+  /// that a shard that is full can be opened, and what makes room can be stored.
   public var limit: Int?
   /// How many commits of a shard may be under way.
   public var depth = 16
@@ -43,6 +44,8 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
 
   /// Where streams are; in memory for tests only.
   var storage = StreamConfiguration.Storage.file
+  /// The engine's limit, where a test wants another one.
+  var streamLimit: Int64?
 
   public init() {}
 
@@ -53,7 +56,7 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
     stream.allowsAtomicBatches = true
     stream.allowsDirectReads = true
     stream.allowsRollUp = true
-    stream.maximumBytes = limit.map { Int64($0) } ?? -1
+    stream.maximumBytes = streamLimit ?? limit.map { Int64($0 + $0 / 8 + 4 << 20) } ?? -1
     // What doesn't fit is refused: old messages are dropped by the owner alone.
     stream.discard = .new
     return stream

@@ -23,6 +23,8 @@ final class EngineOpening: @unchecked Sendable {
     var deleted: Set<TopicID> = []
     var changedBytes = 0
     var wasClosed = true
+    /// Bytes of the stream.
+    var bytes: UInt64 = 0
   }
 
   let api: JetStream
@@ -61,7 +63,9 @@ final class EngineOpening: @unchecked Sendable {
     attempt { [self] () throws(NATSError) in
       try api.streamInfo(names.stream) { [self] result in
         switch result {
-        case .success(let info): readFence(before: info.state.lastSequence)
+        case .success(let info):
+          self.result.bytes = info.state.bytes
+          readFence(before: info.state.lastSequence)
         case .failure(let error) where error.code == .streamNotFound: create()
         case .failure(let error): tryAgain(error)
         }

@@ -183,7 +183,9 @@ final class EngineRead: @unchecked Sendable {
     else { return done(nil) }
     let target = max(offset, known.extent.firstOffset)
     if let entry = known.index.entries(from: target).first, entry.sequence > 0 {
-      return scan(from: entry.sequence)
+      guard entry.isLarge else { return scan(from: entry.sequence) }
+      let span = known.index.span(of: entry, last: known.last)
+      return bisect(span.lowerBound, span.upperBound, target)
     }
     let gap = known.index.gap(around: target, floor: known.floor, last: known.last)
     bisect(gap.lowerBound, gap.upperBound, target)

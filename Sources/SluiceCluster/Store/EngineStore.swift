@@ -99,7 +99,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   private var deleted: Set<TopicID>
   private var isPurging = false
   private var closing: (@Sendable (StoreError?) -> Void)?
-  private var bytes: UInt64?
+  /// Bytes of the stream, about: what was sent since the engine told them last is counted here.
+  private var bytes: UInt64
 
   init(_ opened: EngineOpening.Result, _ opening: EngineOpening) {
     api = opening.api
@@ -118,6 +119,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     dirty = opened.dirty
     deleted = opened.deleted
     changedBytes = opened.changedBytes
+    bytes = opened.bytes
     checkpointAt = options.checkpointBytes
   }
 
@@ -197,13 +199,28 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       }
       guard let next = queue.first, sent.count < depth else { return }
       guard let messages = messages(of: next) else { return }
+      if let refusal = refusal(of: next, messages) {
+        // Those before it settle first.
+        if sent.isEmpty { loop.soon { [self] in if sent.isEmpty, mode == .open { fail(refusal) } } }
+        return
+      }
       queue.removeFirst()
       sent.append(next)
       send(next, messages)
     }
   }
 
-  /// A commit's messages. Nil when it has to be found out first where a topic begins.
+  /// Why a commit with records has no room.
+  private func refusal(of pending: Pending, _ messages: [NATSMessage]) -> StoreError? {
+    guard let limit, pending.changes.contains(where: { !$0.batches.isEmpty }) else { return nil }
+    let size = messages.reduce(0) { $0 + $1.payload.count }
+    guard bytes + UInt64(size) > UInt64(limit) else { return nil }
+    return StoreError(
+      .full,
+      "shard \(names.shard) has \(bytes) bytes, and may have \(limit); delete topics or lower their limits")
+  }
+
+  /// A commit's messages, as they would be sent next. Nil when it has to be found out first where a topic begins.
   private func messages(of pending: Pending) -> [NATSMessage]? {
     var beginnings: [EngineChange.Beginning?] = []
     var extents = pending.extents
@@ -235,10 +252,6 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     pending.firstSequences = []
     for (index, change) in pending.changes.enumerated() {
       pending.firstSequences.append(predicted + UInt64(messages.count) + 1)
-      if let extent = extents[index] {
-        topics[change.topic]?.sentBeginning = .init(
-          firstOffset: extent.firstOffset, bytesBefore: extent.bytesBefore)
-      }
       if change.isNothing { continue }
       let subject = names.changes(of: change.topic)
       for payload in EngineChange.payloads(
@@ -251,6 +264,11 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   private func send(_ pending: Pending, _ messages: [NATSMessage]) {
+    for (change, extent) in zip(pending.changes, pending.sentExtents) {
+      guard let extent else { continue }
+      topics[change.topic]?.sentBeginning = .init(
+        firstOffset: extent.firstOffset, bytesBefore: extent.bytesBefore)
+    }
     for (change, sequence) in zip(pending.changes, pending.firstSequences) {
       guard let first = change.batches.first, let last = change.batches.last else { continue }
       topics[change.topic]?.index.place(first.firstOffset..<last.endOffset, at: sequence)
@@ -265,7 +283,9 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     predicted += UInt64(messages.count)
     pending.last = predicted
     pending.error = nil
-    changedBytes += messages.reduce(0) { $0 + $1.payload.count }
+    let size = messages.reduce(0) { $0 + $1.payload.count }
+    changedBytes += size
+    bytes += UInt64(size)
     let fence = fence
     do throws(NATSError) {
       try api.commit(messages, to: names.stream) { [self] in answered(pending, under: fence, $0) }
@@ -595,6 +615,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     guard let subject = subjects.first else {
       isPurging = false
       done()
+      learnSize()
       return purge()
     }
     isPurging = true
@@ -611,10 +632,14 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   func size() throws(StoreError) -> StoreSize? {
+    learnSize()
+    return StoreSize(files: bytes, reusable: 0, limit: options.limit.map { UInt64($0) })
+  }
+
+  private func learnSize() {
     try? api.streamInfo(names.stream) { [weak self] result in
       if case .success(let info) = result { self?.bytes = info.state.bytes }
     }
-    return bytes.map { StoreSize(files: $0, reusable: 0, limit: options.limit.map { UInt64($0) }) }
   }
 
   // MARK: Reading

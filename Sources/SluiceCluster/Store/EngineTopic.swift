@@ -57,7 +57,11 @@ struct EngineTopic: Sendable {
 /// ```
 ///
 /// After opening, the back begins with the changes behind the last front message. What lies before it is found when it is asked for.
+///
+/// However much is stored, the back has less than ``most`` entries: pairs of old ones become one. A topic then loses what such an entry
+/// has at a time.
 struct BatchIndex: Sendable {
+  /// One batch, or several that follow each other.
   struct Entry: Sendable {
     var header: BatchHeader
     /// The sequence of the first message of the change that has it; 0 until that is sent.
@@ -66,9 +70,35 @@ struct BatchIndex: Sendable {
 
   private(set) var front: [Entry] = []
   private(set) var back: [Entry] = []
+  private let most: Int
+
+  /// - Parameter most: the entries at which the older half is thinned out. Larger than twice the batches that are under way.
+  init(most: Int = 8_192) {
+    self.most = most
+  }
 
   /// Adds the batch behind the last one.
-  mutating func append(_ entry: Entry) { back.append(entry) }
+  mutating func append(_ entry: Entry) {
+    back.append(entry)
+    if back.count >= most { thinOut() }
+  }
+
+  private mutating func thinOut() {
+    var thinned: [Entry] = []
+    thinned.reserveCapacity(most)
+    let half = back.count / 2
+    var index = 0
+    while index < half {
+      if index + 1 < half, let pair = back[index].joined(with: back[index + 1]) {
+        thinned.append(pair)
+        index += 2
+      } else {
+        thinned.append(back[index])
+        index += 1
+      }
+    }
+    back.replaceSubrange(..<half, with: thinned)
+  }
 
   /// The batches of a change are sent.
   mutating func place(_ offsets: Range<UInt64>, at sequence: UInt64) {
@@ -128,6 +158,12 @@ struct BatchIndex: Sendable {
     return front[Self.position(of: offset, in: front)...]
   }
 
+  /// The sequences between which the message of an offset is that lies within an entry of several batches.
+  func span(of entry: Entry, last: UInt64) -> ClosedRange<UInt64> {
+    let next = entries(from: entry.header.endOffset).first?.sequence ?? last
+    return entry.sequence...max(entry.sequence, next)
+  }
+
   enum Cut {
     /// The topic begins there.
     case at(EngineChange.Beginning)
@@ -164,4 +200,21 @@ struct BatchIndex: Sendable {
 
   /// Where reading goes on to make more of the front known.
   func frontEnd(floor: UInt64) -> UInt64 { max(front.last?.sequence ?? 0, floor, 1) }
+}
+
+extension BatchIndex.Entry {
+  /// An entry that can't be read at once has its batches found by bisection.
+  var isLarge: Bool { header.recordBytes > 4 << 20 }
+
+  /// One entry for this and the next one; nil where the numbers would be too large.
+  fileprivate func joined(with next: Self) -> Self? {
+    let (bytes, bytesOverflow) = header.recordBytes.addingReportingOverflow(next.header.recordBytes)
+    let (records, recordsOverflow) = header.records.addingReportingOverflow(next.header.records)
+    guard !bytesOverflow, !recordsOverflow, header.endOffset == next.header.firstOffset else { return nil }
+    var joined = self
+    joined.header.lastTime = next.header.lastTime
+    joined.header.records = records
+    joined.header.recordBytes = bytes
+    return joined
+  }
 }

@@ -119,7 +119,7 @@ struct EngineStoreTests {
     #expect(new.opened.contents.topics.map(\.extent.head) == [5])
     #expect(!new.opened.contents.wasClosed)
     // Several under way: the first is refused, and the second expects the sequence that the new owner's fence has. The engine stores it.
-    let numbers = old.onLoop { old in (5..<9).map { old.begin([Self.record($0, bytes: 100)]) } }
+    let numbers = old.begin(each: (5..<9).map { [Self.record($0, bytes: 100)] })
     try eventually("the former owner is fenced") { old.isFenced }
     for number in numbers {
       if case .some(.none) = old.outcome(of: number) { Issue.record("a former owner's commit is stored") }
@@ -204,11 +204,14 @@ struct EngineStoreTests {
     }
   }
 
-  @Test("a shard without room says so, and goes on when something was dropped")
-  func full() throws {
+  @Test("a shard without room says so, and goes on when something was dropped", arguments: [false, true])
+  func full(isRefusedByEngine: Bool) throws {
     let scene = try Scene()
     let client = try scene.client()
-    let shard = try scene.open(client, term: 1) { $0.limit = 400_000 }
+    let limit: (inout JetStreamEngineOptions) -> Void = {
+      if isRefusedByEngine { $0.streamLimit = 400_000 } else { $0.limit = 400_000 }
+    }
+    let shard = try scene.open(client, term: 1, limit)
     try shard.commit([Self.row()])
     var offset: UInt64 = 0
     var refusal: StoreError?
@@ -224,7 +227,7 @@ struct EngineStoreTests {
     #expect(offset > 10)
     #expect(try Self.offsets(shard) == Array(0..<offset))
     // Several under way fail together, and nothing of them is there.
-    let numbers = (0..<4).map { shard.begin([Self.record(offset + $0, bytes: 20_000)]) }
+    let numbers = shard.begin(each: (0..<4).map { [Self.record(offset + $0, bytes: 20_000)] })
     try eventually("they are settled") { numbers.allSatisfy { shard.outcome(of: $0) != nil } }
     for number in numbers { #expect(shard.outcome(of: number)??.kind == .full) }
     var change = TopicChange(Self.topic)
@@ -236,7 +239,7 @@ struct EngineStoreTests {
       return (try? shard.commit([Self.record(offset, bytes: 20_000)])) != nil
     }
     #expect(try Self.offsets(shard) == [offset - 2, offset - 1, offset])
-    let next = try scene.open(client, term: 2) { $0.limit = 400_000 }
+    let next = try scene.open(client, term: 2, limit)
     #expect(try Self.offsets(next) == [offset - 2, offset - 1, offset])
   }
 
