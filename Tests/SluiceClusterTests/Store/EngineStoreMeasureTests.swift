@@ -14,6 +14,7 @@ import Testing
 ///
 /// Built for release: `SLUICE_TESTS=SluiceClusterTests swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path
 /// .build/release-cluster`; then `SLUICE_NATS_MEASURE=3 swift test … --filter EngineStoreMeasureTests`, with the seconds for each row.
+/// SLUICE_NATS_SHAPE=N begins with shape N, from 0.
 @Suite(
   "Figures of a shard's store",
   .enabled(
@@ -65,19 +66,29 @@ struct EngineStoreMeasureTests {
       $0.credentials = .fixed(.password(user: "app", password: "secret"))
     }.open()
     var shard: UInt32 = 100
-    for shape in Self.shapes {
+    let only = getenv("SLUICE_NATS_SHAPE").flatMap { Int(String(cString: $0)) }
+    for (number, shape) in Self.shapes.enumerated() where only ?? number <= number {
       for depth in [1, 8, 16] {
         var rates: [String: [Double]] = [:]
         for _ in 0..<3 {
           shard += 1
           rates["store", default: []].append(try store(client, shard, shape, depth, seconds))
+          try delete("SLUICE_\(shard)", client)
           rates["bare", default: []].append(try bare(client, shard, shape, depth, seconds))
+          try delete("BARE_\(shard)", client)
         }
         let (store, bare) = (rates["store"]!.sorted()[1], rates["bare"]!.sorted()[1])
         print(
           "\(shape.name), \(depth) under way: store \(Int(store))/s, bare client \(Int(bare))/s, "
             + "\(Int(100 * store / bare)) %, \(Int(store * Double(shape.records))) records/s")
       }
+    }
+  }
+
+  /// The servers may store a gigabyte.
+  private func delete(_ stream: String, _ client: RealClient) throws {
+    _ = try client.retry { (api, done: @escaping (Result<Bool, NATSError>) -> Void) in
+      try api.deleteStream(stream) { done($0.map { true }) }
     }
   }
 
