@@ -216,7 +216,7 @@ final class EngineOpening: @unchecked Sendable {
   }
 
   private func noteTopic(_ id: TopicID) {
-    result.nextTopic = max(result.nextTopic, TopicID(rawValue: id.rawValue + 1))
+    result.nextTopic = max(result.nextTopic, TopicID(rawValue: id.rawValue &+ 1))
   }
 
   private func apply(_ change: EngineChange, at sequence: UInt64) throws(StoreError) {
@@ -243,14 +243,15 @@ final class EngineOpening: @unchecked Sendable {
         topic.extent.head = header.firstOffset
         topic.extent.bytesBefore = header.bytesBefore
       }
-      guard header.firstOffset == topic.extent.head else {
+      let (through, overflow) = header.bytesBefore.addingReportingOverflow(UInt64(header.recordBytes))
+      guard header.firstOffset == topic.extent.head, header.endOffset > header.firstOffset, !overflow else {
         throw StoreError(
           .damaged,
           "\(names.stream) has a batch of topic \(id.rawValue) at \(sequence) that doesn't follow on offset \(topic.extent.head)"
         )
       }
       topic.extent.head = header.endOffset
-      topic.extent.bytesThrough = header.bytesBefore + UInt64(header.recordBytes)
+      topic.extent.bytesThrough = through
       topic.extent.lastTime = header.lastTime
       topic.index.append(.init(header: header, sequence: sequence))
     }
