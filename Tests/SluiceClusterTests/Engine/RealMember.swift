@@ -1,0 +1,69 @@
+import SluiceIO
+import SluiceNATS
+import Synchronization
+import TestSupport
+
+@testable import SluiceCluster
+
+/// A node on a loop of its own with real sockets, and a broker that opens and closes shards at once.
+final class RealMember: Sendable {
+  let name: String
+  let node: ClusterNode
+  private let loop: EpollLoop
+  private let seen = Mutex<[ClusterEvent]>([])
+
+  init(_ name: String, engine: [NATSAddress], password: String) throws {
+    var options = ClusterOptions(name: name, advertisedAddress: "\(name).example:7420", engine: engine)
+    options.nats.credentials = .fixed(.password(user: "sluice", password: password))
+    self.name = name
+    loop = try EpollLoop.start(name: name)
+    node = try ClusterNode(options, network: SocketNetwork(), on: loop)
+    loop.execute { [self] in node.start { [unowned self] in happened($0) } }
+  }
+
+  deinit { stop() }
+
+  /// Ends it without a word to the others, as if it had been killed.
+  func stop() {
+    let node = node
+    loop.execute { node.close() }
+    loop.stop()
+    loop.join()
+  }
+
+  private func happened(_ event: ClusterEvent) {
+    seen.withLock { $0.append(event) }
+    switch event {
+    case .gained(let shard, let term): node.opened(shard, term: term)
+    case .closing(let shard, let term, _): node.closed(shard, term: term)
+    default: break
+    }
+  }
+
+  var events: [ClusterEvent] { seen.withLock { $0 } }
+
+  var takeOvers: [TakeOver] {
+    events.compactMap { if case .takenOver(let takeOver) = $0 { takeOver } else { nil } }
+  }
+
+  /// What the node knows, asked on its loop.
+  var status: ClusterStatus? {
+    let box = Box()
+    let node = node
+    loop.execute {
+      let status = node.status
+      box.status.withLock { $0 = status }
+    }
+    try? eventually("a status", every: 0.001) { box.status.withLock { $0 } != nil }
+    return box.status.withLock { $0 }
+  }
+
+  func perform(_ body: @escaping @Sendable (ClusterNode) -> Void) {
+    let node = node
+    loop.execute { body(node) }
+  }
+
+  private final class Box: Sendable {
+    let status = Mutex<ClusterStatus?>(nil)
+  }
+}
