@@ -11,11 +11,6 @@ struct ClusterControl {
     case event(ClusterEvent)
   }
 
-  private enum Request {
-    case write(ControlWrite)
-    case read(ControlRecord)
-  }
-
   let name: String
   private let options: ClusterOptions
   private let times: LeaseTimes
@@ -24,11 +19,7 @@ struct ClusterControl {
   private(set) var session: NodeSession
   private(set) var leases: [Int: ShardLease] = [:]
   private(set) var commitLatency: Duration?
-  private var queues: [String: SubjectQueue] = [:]
-  /// The subjects that have to be read before anything is written there.
-  private var unread: [String: ControlRecord] = [:]
-  private var requests: [UInt64: (request: Request, sent: MonotonicTime)] = [:]
-  private var lastNumber: UInt64 = 0
+  private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
   private var watchedSince: MonotonicTime?
   private var watchedUpTo: UInt64 = 0
@@ -49,6 +40,7 @@ struct ClusterControl {
     times = options.times
     self.writer = writer
     session = NodeSession(writer: writer, times: options.times)
+    requests = ControlRequests(retry: options.times.retry)
   }
 
   /// The actions that were decided on since the last call.
@@ -89,12 +81,7 @@ struct ClusterControl {
   }
 
   mutating func finished(_ number: UInt64, _ outcome: WriteOutcome, at now: MonotonicTime) {
-    guard case .write(let write)? = requests[number]?.request, let sent = requests[number]?.sent else {
-      return
-    }
-    requests[number] = nil
-    queues[write.record.subject]?.finished(outcome, at: now, retry: times.retry)
-    if outcome == .refused || outcome == .unknown { unread[write.record.subject] = write.record }
+    guard let (write, sent) = requests.finished(number, outcome, at: now) else { return }
     guard case .stored(let sequence) = outcome else { return }
     commitLatency = now - sent
     // The record as it is read back, with its own sequence where that counts.
@@ -105,10 +92,9 @@ struct ClusterControl {
   }
 
   mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) {
-    guard case .read(let record)? = requests.removeValue(forKey: number)?.request else { return }
-    queues[record.subject]?.read(outcome, at: now, retry: times.retry)
+    guard let record = requests.read(number, outcome, at: now) else { return }
     switch outcome {
-    case .failed: unread[record.subject] = record
+    case .failed: break
     case .found(let record, let sequence): observed(record, sequence, at: now)
     case .none:
       let former = Former(record, directory)
@@ -236,7 +222,7 @@ struct ClusterControl {
 
   private mutating func decide(at now: MonotonicTime) {
     if flaw != .noClock { apply(session.expire(at: now), at: now) }
-    readOutcomes(at: now)
+    for read in requests.takeReads(at: now) { actions.append(.read(read.number, read.record)) }
     guard watchedSince != nil else { return renew(at: now) }
     decideCluster(at: now)
     guard directory.shardCount != nil else { return }
@@ -259,7 +245,7 @@ struct ClusterControl {
       return
     }
     let record = NodeRecord(
-      writer: writer, count: lastNumber + 1, session: session.session ?? 0, state: state,
+      writer: writer, count: requests.nextNumber, session: session.session ?? 0, state: state,
       address: options.advertisedAddress, version: options.version)
     if let number = write(.node(name, record), at: now) { session.sending(number, at: now) }
   }
@@ -289,7 +275,7 @@ struct ClusterControl {
       guard let end = silence(of: entry, node, at: now), end <= now else { continue }
       var record = entry.record
       record.writer = writer
-      record.count = lastNumber + 1
+      record.count = requests.nextNumber
       record.state = .ended
       record.endedBy = name
       write(.node(node, record), at: now)
@@ -303,7 +289,7 @@ struct ClusterControl {
     let placement = Placement(directory)
     // Those whose first message is under way count, too.
     var moves = leases.count { shard, lease in
-      lease.term != nil && (!lease.isHeld || queues[subject(of: shard)]?.isBusy == true)
+      lease.term != nil && (!lease.isHeld || requests.isBusy(ControlRecord.shard(shard, nil).subject))
     }
     for shard in 0..<count {
       let lease = leases[shard] ?? ShardLease()
@@ -329,45 +315,23 @@ struct ClusterControl {
     }
   }
 
-  private func subject(of shard: Int) -> String { ControlRecord.shard(shard, nil).subject }
-
   private func record(_ state: ShardRecord.State, _ session: UInt64, term: UInt64) -> ShardRecord {
     ShardRecord(
-      writer: writer, count: lastNumber + 1, state: state, owner: name, session: session, term: term)
+      writer: writer, count: requests.nextNumber, state: state, owner: name, session: session, term: term)
   }
-
-  // MARK: Requests
 
   /// - Returns: the request's number; nil when another request about the subject is under way or waits.
   @discardableResult
   private mutating func write(_ record: ControlRecord, at now: MonotonicTime) -> UInt64? {
-    let subject = record.subject
-    var queue = queues[subject] ?? SubjectQueue()
-    defer { queues[subject] = queue }
-    guard queue.isReady(at: now) else { return nil }
-    lastNumber += 1
-    queue.sent(lastNumber)
-    let write = ControlWrite(
-      number: lastNumber, record: record, expected: directory.sequence(of: subject))
-    requests[lastNumber] = (.write(write), now)
+    let expected = directory.sequence(of: record.subject)
+    guard let write = requests.write(record, expecting: expected, at: now) else { return nil }
     actions.append(.write(write))
-    return lastNumber
-  }
-
-  /// Looks up what became of writes whose outcome isn't known, and what is there where one was refused.
-  private mutating func readOutcomes(at now: MonotonicTime) {
-    for subject in unread.keys.sorted() where queues[subject]?.wantsRead(at: now) == true {
-      guard let record = unread.removeValue(forKey: subject) else { continue }
-      lastNumber += 1
-      queues[subject]?.sent(lastNumber)
-      requests[lastNumber] = (.read(record), now)
-      actions.append(.read(lastNumber, record))
-    }
+    return write.number
   }
 
   /// When something may be due without another event; nil for never.
   func deadline(at now: MonotonicTime) -> MonotonicTime? {
-    var deadlines = queues.values.compactMap(\.deadline) + refused.values
+    var deadlines = requests.deadlines + refused.values
     deadlines += session.deadlines(directory.nodes[name])
     if let servedSince = servedSince(at: now) { deadlines.append(servedSince + times.lease) }
     for (node, entry) in directory.nodes where node != name && entry.isLive {

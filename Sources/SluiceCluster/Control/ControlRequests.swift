@@ -1,0 +1,84 @@
+import SluiceIO
+
+/// The writes and reads of `SLUICE_CTL` that are under way or wait: one at a time for each subject.
+struct ControlRequests {
+  private enum Request {
+    case write(ControlWrite)
+    case read(ControlRecord)
+  }
+
+  private let retry: Duration
+  private var queues: [String: SubjectQueue] = [:]
+  /// The subjects that have to be read before anything is written there.
+  private var unread: [String: ControlRecord] = [:]
+  private var pending: [UInt64: (request: Request, sent: MonotonicTime)] = [:]
+  private var lastNumber: UInt64 = 0
+
+  init(retry: Duration) {
+    self.retry = retry
+  }
+
+  /// The number of the next request; stands in the records of nodes and shards, too.
+  var nextNumber: UInt64 { lastNumber + 1 }
+
+  /// Makes a write.
+  ///
+  /// - Returns: nil when another request about the subject is under way or waits.
+  mutating func write(_ record: ControlRecord, expecting sequence: UInt64, at now: MonotonicTime)
+    -> ControlWrite?
+  {
+    let subject = record.subject
+    var queue = queues[subject] ?? SubjectQueue()
+    guard queue.isReady(at: now) else { return nil }
+    lastNumber += 1
+    queue.sent(lastNumber)
+    queues[subject] = queue
+    let write = ControlWrite(number: lastNumber, record: record, expected: sequence)
+    pending[lastNumber] = (.write(write), now)
+    return write
+  }
+
+  /// A write has an outcome.
+  ///
+  /// - Returns: the write and when it was sent; nil for one that isn't known.
+  mutating func finished(
+    _ number: UInt64, _ outcome: WriteOutcome, at now: MonotonicTime
+  ) -> (write: ControlWrite, sent: MonotonicTime)? {
+    guard case .write(let write)? = pending[number]?.request, let sent = pending[number]?.sent else {
+      return nil
+    }
+    pending[number] = nil
+    queues[write.record.subject]?.finished(outcome, at: now, retry: retry)
+    if outcome == .refused || outcome == .unknown { unread[write.record.subject] = write.record }
+    return (write, sent)
+  }
+
+  /// A read has an outcome.
+  ///
+  /// - Returns: the record that was wanted there; nil for a read that isn't known.
+  mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) -> ControlRecord? {
+    guard case .read(let record)? = pending.removeValue(forKey: number)?.request else { return nil }
+    queues[record.subject]?.read(outcome, at: now, retry: retry)
+    if case .failed = outcome { unread[record.subject] = record }
+    return record
+  }
+
+  /// The reads that are due: what became of writes whose outcome isn't known, and what is there where one was refused.
+  mutating func takeReads(at now: MonotonicTime) -> [(number: UInt64, record: ControlRecord)] {
+    var reads: [(UInt64, ControlRecord)] = []
+    for subject in unread.keys.sorted() where queues[subject]?.wantsRead(at: now) == true {
+      guard let record = unread.removeValue(forKey: subject) else { continue }
+      lastNumber += 1
+      queues[subject]?.sent(lastNumber)
+      pending[lastNumber] = (.read(record), now)
+      reads.append((lastNumber, record))
+    }
+    return reads
+  }
+
+  /// Whether a message about the subject is under way, or it isn't known what became of one.
+  func isBusy(_ subject: String) -> Bool { queues[subject]?.isBusy ?? false }
+
+  /// When requests that wait may be made.
+  var deadlines: [MonotonicTime] { queues.values.compactMap(\.deadline) }
+}
