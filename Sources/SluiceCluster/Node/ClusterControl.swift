@@ -67,11 +67,16 @@ struct ClusterControl {
     directory.completeUpTo = max(directory.completeUpTo, watchedUpTo)
   }
 
-  /// A message of the watch; nil for a subject that isn't known.
-  mutating func watched(_ record: ControlRecord?, _ sequence: UInt64, at now: MonotonicTime) {
+  /// A message of the watch.
+  ///
+  /// - Parameters:
+  ///   - record: nil for a subject that isn't known.
+  ///   - isLast: the engine had no more messages. Before that, what came between may be missing: a message that was replaced meanwhile comes later,
+  ///     as the one that has replaced it.
+  mutating func watched(_ record: ControlRecord?, _ sequence: UInt64, isLast: Bool, at now: MonotonicTime) {
     if let record { observed(record, sequence, at: now) }
     watchedUpTo = max(watchedUpTo, sequence)
-    if watchedSince != nil { directory.completeUpTo = max(directory.completeUpTo, sequence) }
+    if watchedSince != nil, isLast { directory.completeUpTo = max(directory.completeUpTo, sequence) }
   }
 
   private mutating func observed(_ record: ControlRecord, _ sequence: UInt64, at now: MonotonicTime) {

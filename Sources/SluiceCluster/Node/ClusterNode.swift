@@ -192,7 +192,7 @@ public final class ClusterNode: @unchecked Sendable {
       let payload = message.removal == nil ? message.payload.text : ""
       let record = ControlRecord(
         subject: message.subject.text, payload: payload, sequence: message.sequence)
-      control.watched(record, message.sequence, at: loop.now)
+      control.watched(record, message.sequence, isLast: message.pending == 0, at: loop.now)
     }
     signal.fire()
   }

@@ -21,8 +21,12 @@ final class ClusterScene {
   init(seed: UInt64, conditions: SimulatedConditions = SimulatedConditions()) {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
     engine = EngineModel(in: world)
-    engine.committed = { [oracle] stream, message in
-      if stream == ControlRecord.stream { oracle.committed(message) }
+    engine.committed = { [oracle, unowned world] stream, message in
+      guard stream == ControlRecord.stream else { return }
+      oracle.committed(message)
+      let text = String(decoding: message.payload, as: UTF8.self)
+      world.trace?(
+        "\(world.now.nanoseconds / 1_000_000) stored \(message.sequence) \(message.subject) \(text)")
     }
   }
 
@@ -60,6 +64,7 @@ final class ClusterScene {
 
   /// Two nodes can begin to believe in one shard only when one of them is told something.
   private func check(_ member: ClusterMember, _ event: ClusterEvent) {
+    world.trace?("\(world.now.nanoseconds / 1_000_000) \(member.name): \(event)")
     switch event {
     case .gained, .resumed, .joined: checkBeliefs()
     case .closing:
