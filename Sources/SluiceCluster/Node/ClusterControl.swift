@@ -17,7 +17,7 @@ struct ClusterControl {
   private let writer: UInt64
   private(set) var directory = Directory()
   private(set) var session: NodeSession
-  private(set) var leases: [Int: ShardLease] = [:]
+  private(set) var leases: [Int: ShardLeaseState] = [:]
   private(set) var commitLatency: Duration?
   private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
@@ -151,7 +151,7 @@ struct ClusterControl {
     case .node(name, let record): apply(session.observed(record, at: now), at: now)
     case .shard(let shard, let record):
       apply(
-        leases[shard, default: ShardLease()].observed(record, writer: writer, session: session.session),
+        leases[shard, default: ShardLeaseState()].observed(record, writer: writer, session: session.session),
         to: shard, former, at: now)
     default: break
     }
@@ -199,7 +199,7 @@ struct ClusterControl {
   }
 
   private mutating func apply(
-    _ changes: [ShardLease.Change], to shard: Int, _ former: Former, at now: MonotonicTime
+    _ changes: [ShardLeaseState.Change], to shard: Int, _ former: Former, at now: MonotonicTime
   ) {
     for change in changes {
       switch change {
@@ -297,7 +297,7 @@ struct ClusterControl {
       lease.term != nil && (!lease.isHeld || requests.isBusy(ControlRecord.shard(shard, nil).subject))
     }
     for shard in 0..<count {
-      let lease = leases[shard] ?? ShardLease()
+      let lease = leases[shard] ?? ShardLeaseState()
       switch lease.phase {
       case .none:
         guard !session.isLeaving, placement.target(of: shard) == name, directory.owner(of: shard) == nil,

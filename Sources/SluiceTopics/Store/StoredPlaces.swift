@@ -77,28 +77,43 @@ extension StoreTopicState {
 
   /// Reads places on a thread of the store, and calls `completion` there; not at all when the store is closed before.
   package func findPlaces(_ offsets: [UInt64], _ completion: @escaping @Sendable () -> Void) {
-    let offsets = offsets.prefix(StoredPlaces.kept)
     service.read(id) { [self] store in
-      places.add(offsets.compactMap { Self.place(of: $0, of: id, in: store) })
-      completion()
+      findPlaces(offsets.prefix(StoredPlaces.kept), [], store, completion)
     }
   }
 
-  /// Reads one batch.
-  private static func place(of offset: UInt64, of id: TopicID, in store: any TopicStore) -> StoredPlaces
-    .Place?
-  {
-    guard let extent = try? store.extent(of: id) else { return nil }
-    var found: BatchHeader?
-    try? unsafe store.batches(of: id, from: offset) { first, value in
-      found = unsafe BatchView(value, of: id, at: first)?.header
-      // A damaged batch is passed over.
-      return found == nil
+  /// Reads one batch for each offset, one after the other.
+  private func findPlaces(
+    _ offsets: ArraySlice<UInt64>, _ found: [StoredPlaces.Place], _ store: any ShardStore,
+    _ completion: @escaping @Sendable () -> Void
+  ) {
+    guard let offset = offsets.first, let extent = try? store.extent(of: id) else {
+      places.add(found)
+      return completion()
     }
-    guard let header = found else { return nil }
+    let header = ReadHeader()
+    unsafe store.read(id, from: offset, bytes: 1) { [id] first, value in
+      header.value = unsafe BatchView(value, of: id, at: first)?.header
+      // A damaged batch is passed over.
+      return header.value == nil
+    } _: { [self] _ in
+      let place = header.value.map { StoredPlaces.Place(offset, in: $0, extent) }
+      findPlaces(offsets.dropFirst(), found + [place].compactMap { $0 }, store, completion)
+    }
+  }
+}
+
+/// The header of the batch that was read.
+// @unchecked: belongs to one read, whose calls come one after the other.
+private final class ReadHeader: @unchecked Sendable {
+  var value: BatchHeader?
+}
+
+extension StoredPlaces.Place {
+  fileprivate init(_ offset: UInt64, in header: BatchHeader, _ extent: StoredExtent) {
     let passed = offset > header.firstOffset ? offset - header.firstOffset : 0
     let before = header.bytesBefore + UInt64(header.recordBytes) * passed / UInt64(header.records)
-    return StoredPlaces.Place(
+    self.init(
       offset: offset, time: header.firstTime, bytes: extent.bytesThrough - min(before, extent.bytesThrough),
       end: extent.head)
   }

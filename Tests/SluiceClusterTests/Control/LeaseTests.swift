@@ -118,8 +118,8 @@ struct LeaseTests {
 
   @Test("a shard is taken, held, closed and released in this order")
   func shard() {
-    var lease = ShardLease()
-    func observed(_ record: ShardRecord?) -> [ShardLease.Change] {
+    var lease = ShardLeaseState()
+    func observed(_ record: ShardRecord?) -> [ShardLeaseState.Change] {
       lease.observed(record, writer: 7, session: 5)
     }
     #expect(observed(Self.shard(.held, writer: 8)) == [])
@@ -139,7 +139,7 @@ struct LeaseTests {
   @Test("another owner, or another session, ends a term")
   func lostShard() {
     for record in [Self.shard(.held, writer: 8, term: 10), Self.shard(.held, session: 6), nil] {
-      var lease = ShardLease()
+      var lease = ShardLeaseState()
       _ = lease.observed(Self.shard(.held), writer: 7, session: 5)
       let lost = lease.observed(record, writer: 7, session: 5)
       #expect(lost == [.lost(term: 9)])

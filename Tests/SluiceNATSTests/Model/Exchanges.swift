@@ -1,3 +1,4 @@
+import EngineTestSupport
 import SluiceNATS
 import Synchronization
 import TestSupport

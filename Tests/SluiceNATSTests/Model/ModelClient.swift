@@ -1,3 +1,4 @@
+import EngineTestSupport
 import SluiceEngineModel
 import SluiceIO
 import SluiceNATS

@@ -6,7 +6,7 @@ import SluiceIO
 /// none ──taken──▶ held ──given up──▶ closing ──closed──▶ releasing ──stored──▶ none
 ///                   └─────────────── lost: another node has taken it, or the session is over ───▶ none
 /// ```
-struct ShardLease: Hashable, Sendable {
+struct ShardLeaseState: Hashable, Sendable {
   enum Phase: Hashable, Sendable {
     case none
     case held(term: UInt64)
