@@ -27,8 +27,8 @@ final class ControlOracle {
   private func check(_ name: String, _ record: NodeRecord, _ sequence: UInt64) {
     let before = nodes[name]
     if record.session != sequence {
-      // Renewed or ended: the session must be the one that goes on.
-      if before?.session != record.session || before?.state == .ended {
+      // Renewed or ended: the session must be the one that goes on. Ending it once more changes nothing.
+      if before?.session != record.session || (before?.state == .ended && record.state != .ended) {
         fault("\(sequence): \(name) goes on with session \(record.session), which is over")
       }
     }
