@@ -49,7 +49,7 @@ import Testing
       Set(objects[0].keys) == [
         "topic", "state", "in_per_second", "out_per_second", "subscribers", "producers", "outstanding",
         "holder", "holding_ms", "holding_limit", "held_last_minute", "held_last_five_minutes",
-        "waiting_producers", "wait_reason",
+        "waiting_producers", "wait_reason", "lag", "lag_ms",
       ])
   }
 
