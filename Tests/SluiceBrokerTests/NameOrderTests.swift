@@ -29,7 +29,7 @@ struct NameOrderTests {
     #expect(page(order, after: "é") == [])
     #expect(page(NameOrder<Int>(), after: "a") == [])
     order.remove("é")
-    order.remove("nobody")
+    order.remove("unknown")
     #expect(page(order, after: "zz") == [])
     #expect(order.count == 6)
   }

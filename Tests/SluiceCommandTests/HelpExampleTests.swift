@@ -68,7 +68,7 @@ struct HelpExampleTests {
     do throws(UsageError) {
       _ = try CommandLineChoice.read(arguments, naming: &name)
     } catch  where error.description.hasPrefix("an export isn't for a terminal") {
-      // Whoever runs the tests has one.
+      // The user that runs the tests has one.
     } catch  where error.description.contains("can't be read: No such file") && line.contains("context add") {
       // The files with secrets of the example aren't there.
     } catch  where error.description.hasPrefix("there is no context ") {

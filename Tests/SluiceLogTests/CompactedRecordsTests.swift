@@ -72,7 +72,7 @@ import Testing
     #expect(records == [])
     #expect(before > 5 && before < 20)
     #expect(store.shown(from: 5, deletionsFrom: before).count == 20 - Int(before))
-    // Nobody who comes late misses anything.
+    // No late subscriber misses anything.
     #expect(store.walked(from: 5, before: 20, deletionsFrom: 20).walk == .finished)
   }
 

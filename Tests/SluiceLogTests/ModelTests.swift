@@ -125,7 +125,7 @@ private struct RandomHistory {
     let position = anyStart()
     let now = random.pick([nil, clock, clock + 5])
     if random.one(in: 4) {
-      // Whoever resumes gets at least what a late subscriber would.
+      // A subscriber that resumes gets at least what a late subscriber would.
       let (cursor, missed) = log.cursor(at: position, now: now, resuming: true)
       #expect(cursor.nextOffset <= model.start(position, now: now))
       if case .offset(let offset) = position { #expect(cursor.nextOffset == offset + missed) }

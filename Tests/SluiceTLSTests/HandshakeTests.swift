@@ -5,7 +5,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// Who gets through to whom, and what the others are told.
+/// Which clients get through to which servers, and what the others are told.
 @Suite struct HandshakeTests {
   @Test func bothSidesKnowWhatProtectsThem() throws {
     let scene = try Scene()
@@ -86,7 +86,7 @@ import Testing
     }
     let pair = try scene.pair(client)
     #expect(pair.client.stream.security?.version == "TLSv1.3")
-    // Nobody has proved anything.
+    // Neither side has proved anything.
     #expect(pair.client.stream.security?.peerName == nil)
   }
 

@@ -112,7 +112,7 @@ import Testing
     let pair = try scene.pair()
     pair.client.send(pattern(3_000))
     #expect(scene.world.run { pair.server.received.count == 3_000 })
-    // A record that nobody with the key has made, sent behind the client's back.
+    // A record that neither side has made, sent behind the client's back.
     let length = random.next(in: 1...500)
     var forged: [UInt8] = [23, 3, 3, UInt8(length >> 8), UInt8(length & 255)]
     forged += (0..<length).map { _ in UInt8(random.next(below: 256)) }

@@ -12,7 +12,7 @@ import Testing
     let pair = try scene.pair()
     pair.server.send(pattern(1_000))
     #expect(scene.world.run { pair.client.received.count == 1_000 })
-    // Somebody on the way can end the connection, but can't say TLS's goodbye.
+    // An attacker on the way can end the connection, but can't say TLS's goodbye.
     scene.world.loops[0].perform { scene.world.network.connections[0].server.close() }
     #expect(scene.world.run { pair.client.failure != nil })
     #expect(!pair.client.ended)

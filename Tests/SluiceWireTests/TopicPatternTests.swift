@@ -26,7 +26,7 @@ struct TopicPatternTests {
   }
 
   @Test(
-    "select what they match, but not with a first wildcard what isn't everybody's",
+    "select what they match, but not with a first wildcard what isn't for all clients",
     arguments: [
       (">", ["a", "_inboxes.a", "a._inbox.b"], ["_inbox.a", "_inbox", "$x.a", "_inbox.\u{301}a"]),
       ("*.a", ["_inboxes.a"], ["_inbox.a", "$x.a"]),

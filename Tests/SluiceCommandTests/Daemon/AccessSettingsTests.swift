@@ -56,7 +56,7 @@ struct AccessSettingsTests {
   }
 
   @Test(
-    "an address that others can reach isn't listened on where everybody may do everything",
+    "an address that others can reach isn't listened on where every client may do everything",
     arguments: [
       ("0.0.0.0:0", false), ("[::]:0", false), ("192.0.2.1:7420", false), ("broker.example:7420", false),
       ("127.evil.example:7420", false), ("128.0.0.1:7420", false), ("[::ffff:192.0.2.1]:7420", false),

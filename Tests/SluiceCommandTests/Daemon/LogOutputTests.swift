@@ -29,7 +29,7 @@ struct LogOutputTests {
   }
 
   @Test(
-    "nobody waits for a reader that hangs; when it reads again it is told what it has missed",
+    "no thread waits for a reader that hangs; when it reads again it is told what it has missed",
     arguments: [LogFormat.text, .json])
   func hangingReader(format: LogFormat) throws {
     let pipe = try LogPipe()
@@ -68,7 +68,7 @@ struct LogOutputTests {
     #expect(pipe.output.droppedLines == 0)
   }
 
-  @Test("lines that nobody can read any more make room")
+  @Test("lines that can't be read any more make room")
   func closedPipe() throws {
     let pipe = try LogPipe()
     pipe.closeReader()
@@ -99,7 +99,7 @@ private final class LogPipe {
 
   deinit {
     closeReader()
-    // What is left fails now, and after that nobody writes there.
+    // What is left fails now, and after that no thread writes there.
     output.flush()
     close(writer)
   }

@@ -40,7 +40,7 @@ struct ReferenceConfigurationTests {
       try setting.apply(arguments, &settings)
       #expect(setting.write(settings) == written, "\(setting.option.name)")
     }
-    // Whoever starts with it has what there is without.
+    // A broker that starts with it has what there is without.
     let whole = try DaemonSettings(ParsedArguments(), file: file)
     for setting in DaemonSettings.all() {
       #expect(setting.write(whole) == setting.write(standard), "\(setting.option.name)")

@@ -56,7 +56,7 @@ struct TLSSettingsTests {
   }
 
   @Test(
-    "a certificate for nobody is refused",
+    "a certificate without a name is refused",
     arguments: [
       ["--tls-cert", "c", "--tls-key", "k"], ["--tls-client-ca", "a"], ["--tls-client-certs", "required"],
     ])

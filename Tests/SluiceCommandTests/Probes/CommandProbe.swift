@@ -200,7 +200,7 @@ enum CommandProbe: Probe {
       }
     }
     for text in shown {
-      // What a peer has named must not steer the terminal of whoever looks.
+      // What a peer has named must not steer the terminal of the reader.
       guard text.unicodeScalars.allSatisfy({ $0 == "\n" || $0.properties.generalCategory != .control }) else {
         throw ProbeViolation("a control character is shown")
       }

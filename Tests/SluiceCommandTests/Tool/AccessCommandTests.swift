@@ -15,7 +15,7 @@ struct AccessCommandTests {
     return command
   }
 
-  @Test("user names somebody and a file")
+  @Test("the command user names an identity and a file")
   func users() throws {
     let add = try #require(
       try command(["user", "add", "alice", "--file", "u", "--password-file", "p"]) as? UserAddCommand)

@@ -125,7 +125,7 @@ struct RecordReaderTests {
     #expect(read(input, .lengthPrefixed, portion: portion) == expected)
   }
 
-  @Test("Whoever has had enough gets no more")
+  @Test("A reader that has had enough gets no more")
   func stops() {
     #expect(read(Array("a\nb\nc\n".utf8), Self.newline, stopAfter: 2).records.count == 2)
     #expect(read(Self.frames([[1], [2], [3]]), .lengthPrefixed, stopAfter: 1).records == [[1]])

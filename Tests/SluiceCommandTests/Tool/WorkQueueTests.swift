@@ -18,7 +18,7 @@ struct WorkQueueTests {
     #expect(done.value.withLock { $0 } == Array(0..<1000))
   }
 
-  @Test("Whoever adds waits when too much waits already, unless impatient")
+  @Test("The adder waits when too much waits already, unless impatient")
   func bound() {
     let mayGoOn = Semaphore()
     let working = Semaphore()

@@ -5,7 +5,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// A TLS server and whoever connects to it, in a simulated world: the server on the first loop, clients on the second.
+/// A TLS server and the clients that connect to it, in a simulated world: the server on the first loop, clients on the second.
 final class Scene {
   let world: SimulatedWorld
   let certificates: TestCertificates
