@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Draws the picture of the README anew from the real programs: a terminal in which a slow subscriber holds up a producer, as SVG.
+#
+#   scripts/screenshots.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
+#
+# Needs tmux and python3. The picture is Sources/Documentation/Sluice.docc/Resources/demand.svg.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+programs=.build/release
+case ${1:-} in
+'') ;;
+--programs) [ $# -eq 2 ] || exit 2; programs=$2 ;;
+*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+programs=$(cd "$programs" && pwd)
+for program in tmux python3 "$programs/sluiced" "$programs/sluice"; do
+  command -v "$program" >/dev/null || { echo "screenshots: $program is missing" >&2; exit 2; }
+done
+
+work=$(mktemp -d)
+session=(tmux -S "$work/tmux")
+broker=
+finish() {
+  "${session[@]}" kill-server 2>/dev/null || true
+  [ -z "$broker" ] || kill "$broker" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+"$programs/sluiced" --listen "unix:$work/broker" --admin off >"$work/ready" 2>"$work/log" &
+broker=$!
+for _ in $(seq 100); do
+  ! grep -q ready "$work/ready" || break
+  sleep 0.1
+done
+
+"${session[@]}" -f /dev/null new-session -d -x 108 -y 24 \
+  "cd '$work' && PATH='$programs:$PATH' SLUICE_SERVER='unix:$work/broker' PS1='\$ ' HISTFILE= exec bash --norc -i"
+# Types a line, and waits for the next prompt.
+say() {
+  "${session[@]}" send-keys -l "$1"
+  "${session[@]}" send-keys Enter
+  sleep 1
+  for _ in $(seq 100); do
+    sleep 0.2
+    [ "$("${session[@]}" capture-pane -p | grep -v '^ *$' | tail -1)" != '$' ] || return 0
+  done
+  echo "screenshots: '$1' doesn't end" >&2
+  exit 1
+}
+say 'set +m; clear'
+say 'sluice topic create jobs --flow lossless --buffer-records 0'
+say "sluice sub jobs --exec 'sleep 60' &"
+sleep 2
+say 'seq 1000000 | sluice pub jobs --quiet &'
+sleep 6
+say 'sluice why jobs'
+"${session[@]}" capture-pane -p -J >"$work/screen"
+python3 scripts/screenshots/terminal_svg.py <"$work/screen" >"$work/picture"
+mv "$work/picture" Sources/Documentation/Sluice.docc/Resources/demand.svg
