@@ -73,6 +73,20 @@ import Testing
     setting.world.run(for: .milliseconds(1))
     #expect(setting.topics[0].committed == 1)
   }
+
+  @Test func aServiceThatWasClosedIsReleasedWithItsTopics() {
+    weak var service: StoreService?
+    weak var topic: PipelinedTopic?
+    do {
+      let setting = PipelineSetting(seed: 1, topics: 1)
+      (service, topic) = (setting.service, setting.topics[0])
+      // As the broker does: what follows the end needs the service.
+      setting.service.close { [service = setting.service] in _ = service.refusal }
+      setting.world.run(for: .seconds(20))
+    }
+    #expect(service == nil)
+    #expect(topic == nil)
+  }
 }
 
 /// A service with topics over a ``PipelinedStore``, in simulated time.

@@ -422,7 +422,7 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Commits what waits, closes the store, which may not be used any more, and calls `body`.
   func close(_ body: @escaping @Sendable () -> Void) {
-    guard closing == nil else { return body() }
+    guard closing == nil, !isClosed else { return body() }
     closing = (body, nil)
     takeArrivals()
     if let timer { loop.cancel(timer) }
@@ -454,6 +454,8 @@ final class StoreWriter: @unchecked Sendable {
   private func finishClosing() {
     guard let (body, timer) = closing, !isClosed else { return }
     isClosed = true
+    // The caller's body has the service, which has this writer.
+    closing = nil
     if let timer { loop.cancel(timer) }
     loop.cancel(&retryTimer)
     let isUnknown = !underWay.isEmpty
