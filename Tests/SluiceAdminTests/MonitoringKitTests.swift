@@ -87,6 +87,31 @@ import Testing
     }
   }
 
+  @Test("The OpenAPI file has each resource of the listener, and no others")
+  func openAPI() throws {
+    let spec = try String(
+      contentsOf: Self.root.appending(path: "packaging/openapi.yaml"), encoding: .utf8)
+    let paths = spec.matches(of: #/\n  (\/\S+):/#).map { String($0.1) }
+    // The page itself isn't for programs.
+    let routes: [(String, Route)] = [
+      ("/healthz", .health), ("/readyz", .readiness(needsStorage: false)),
+      ("/metrics", .metrics(.prometheus)),
+      ("/api/broker", .broker), ("/api/topics", .topics(after: "", limit: 1_000)),
+      ("/api/topics/{name}", .topic("{name}")),
+      ("/api/topics/{name}/records", .records(topic: "{name}", count: 20)),
+      ("/api/connections", .connections(limit: 200)), ("/api/consumers", .consumers(topic: nil, limit: 200)),
+      ("/api/problems", .problems), ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
+      ("/api/events", .events(topic: nil)),
+    ]
+    #expect(paths == routes.map(\.0))
+    for (path, route) in routes {
+      var request = AdminRequest()
+      request.method = "GET"
+      request.target = path.replacing("{", with: "%7B").replacing("}", with: "%7D")
+      #expect(try Route(request, AdminLimits()) == route)
+    }
+  }
+
   @Test(
     "promtool takes the rules",
     .enabled(if: Promtool.path != nil, "promtool isn't installed: scripts/bootstrap.sh --tests installs it"),
