@@ -71,7 +71,7 @@ extension LoopContext {
   /// The connections here with greater numbers, in the order of their numbers, at most so many; and whether there are more. On the loop.
   fileprivate func connections(after: UInt64, limit: Int) -> (page: [ConnectionInfo], hasMore: Bool) {
     let found = connections.filter { $0.id > after }.sorted { $0.id < $1.id }
-    return (found.prefix(limit).map(\.info), found.count > limit)
+    return (found.prefix(limit).map { ConnectionInfo($0.snapshot(topics: [])) }, found.count > limit)
   }
 
   /// Closes the connection of that number; returns whether it is here. On the loop.
@@ -82,14 +82,14 @@ extension LoopContext {
   }
 }
 
-extension Connection {
-  /// As a client is told of it. On its loop.
-  fileprivate var info: ConnectionInfo {
-    ConnectionInfo(
-      connection: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
-      security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
-      age: (context.loop.now - acceptedAt).clampedMilliseconds,
-      subscriptions: UInt32(clamping: streams.counts.subscriptions),
-      publications: UInt32(clamping: streams.counts.publications), buffered: UInt64(max(buffered, 0)))
+extension ConnectionInfo {
+  /// As a client is told of it.
+  fileprivate init(_ connection: ConnectionSnapshot) {
+    self.init(
+      connection: connection.id, client: connection.client, identity: connection.identity,
+      peer: connection.peer, security: connection.security, age: connection.age,
+      subscriptions: UInt32(clamping: connection.subscriptions),
+      publications: UInt32(clamping: connection.publications),
+      buffered: UInt64(max(connection.buffered, 0)))
   }
 }

@@ -149,11 +149,13 @@ extension Connection {
   }
 
   /// The connection's part of a snapshot. On its loop.
-  var snapshot: ConnectionSnapshot {
+  var snapshot: ConnectionSnapshot { snapshot(topics: shownTopics) }
+
+  func snapshot(topics: [String]) -> ConnectionSnapshot {
     ConnectionSnapshot(
       id: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
       security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
       age: (context.loop.now - acceptedAt).clampedMilliseconds, subscriptions: streams.counts.subscriptions,
-      publications: streams.counts.publications, buffered: buffered, topics: shownTopics)
+      publications: streams.counts.publications, buffered: buffered, topics: topics)
   }
 }

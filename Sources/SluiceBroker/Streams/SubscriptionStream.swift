@@ -26,8 +26,6 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   private let liveOffset: UInt64
   private(set) var isLive = false
   var source: RecordSource
-  /// Says which records it wants; nil for all.
-  private let matcher: RecordMatcher?
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
   /// Of the records that a filter looks through.
@@ -69,7 +67,6 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         $0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset,
         headroom: WriteBatch.deliverHeader)
     }
-    self.matcher = matcher
     source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
     filteredThrough = cursor.nextOffset
     loader = StoreLoader(topic.name, topic.storage, on: streams.loop)
@@ -84,7 +81,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var nextOffset: UInt64 { source.nextOffset }
 
   /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
-  var sentThrough: UInt64 { matcher == nil ? nextOffset : filteredThrough }
+  var sentThrough: UInt64 { source.matcher == nil ? nextOffset : filteredThrough }
 
   /// Records up to that offset, and so many bytes of them, are about to be sent.
   private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
@@ -213,6 +210,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     if tellsProducers { announceProducers(writes) }
     if topic.isPaced { loopState.readersMoved() }
     let largest = streams.largestBatch
+    let matcher = source.matcher
     var budget = bytes
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.

@@ -38,6 +38,9 @@ public enum HoldText {
     }
   }
 
+  /// "1 record", "12 records".
+  public static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+
   /// "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five".
   public static func sentence(_ subscription: TopicInfo.Subscription) -> String {
     let name = subscription.client.isEmpty ? "a client without a name" : subscription.client
@@ -87,6 +90,13 @@ public enum StorageText {
     case .rate: "rate"
     default: "reason \(reason.rawValue)"
     }
+  }
+}
+
+extension TopicInfo.Subscription {
+  /// Records between its position and the end of its topic.
+  public func behind(_ summary: TopicSummary) -> UInt64 {
+    summary.nextOffset - min(summary.nextOffset, nextOffset)
   }
 }
 

@@ -63,7 +63,7 @@ public struct TopicExplanation {
   }
 
   private static func kept(_ summary: TopicSummary) -> String {
-    summary.records == 0 ? "It keeps no record" : "It keeps \(records(summary.records))"
+    summary.records == 0 ? "It keeps no record" : "It keeps \(HoldText.records(summary.records))"
   }
 
   // MARK: Producers
@@ -73,10 +73,10 @@ public struct TopicExplanation {
     guard producer.waiting > 0 else {
       let open = producer.granted - min(producer.granted, producer.received)
       return producer.granted == TopicSettings.unlimited
-        ? "Producer \(client) has published \(records(producer.received)), and may publish without limit."
-        : "Producer \(client) has published \(records(producer.received)), and may publish \(open) more now."
+        ? "Producer \(client) has published \(HoldText.records(producer.received)), and may publish without limit."
+        : "Producer \(client) has published \(HoldText.records(producer.received)), and may publish \(open) more now."
     }
-    return "Producer \(client) has published \(records(producer.received)), and has waited for "
+    return "Producer \(client) has published \(HoldText.records(producer.received)), and has waited for "
       + HoldText.time(producer.waiting) + (producer.reason == .none ? "." : ": \(reason(producer.reason)).")
   }
 
@@ -85,21 +85,17 @@ public struct TopicExplanation {
   /// Those that hold up producers first, then those that are furthest behind.
   private static func urgent(_ info: TopicInfo) -> [TopicInfo.Subscription] {
     info.subscriptions.sorted {
-      ($0.holding, behind($0, info.summary), $1.connection) > (
-        $1.holding, behind($1, info.summary), $0.connection
+      ($0.holding, $0.behind(info.summary), $1.connection) > (
+        $1.holding, $1.behind(info.summary), $0.connection
       )
     }
-  }
-
-  private static func behind(_ subscriber: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {
-    summary.nextOffset - min(summary.nextOffset, subscriber.nextOffset)
   }
 
   private static func sentence(_ subscriber: TopicInfo.Subscription, of summary: TopicSummary) -> String {
     let open =
       subscriber.granted == TopicSettings.unlimited
       ? UInt64.max : subscriber.granted - min(subscriber.granted, subscriber.sent)
-    let lag = behind(subscriber, summary)
+    let lag = subscriber.behind(summary)
     let client = "Subscriber \(name(subscriber.client, subscriber.connection))"
     let isHolding = subscriber.holding > 0
     switch (lag, open) {
@@ -110,11 +106,11 @@ public struct TopicExplanation {
     case (0, _):
       return "\(client) has every record, and has asked for \(open) more: it waits for the producers."
     case (_, 0):
-      return "\(client) is \(records(lag)) behind, and has asked for none of them: it limits itself."
+      return "\(client) is \(HoldText.records(lag)) behind, and has asked for none of them: it limits itself."
     default:
       let asked = open == .max ? "asks without limit" : "has asked for \(min(open, lag)) of them"
       return
-        "\(client) is \(records(lag)) behind, and \(asked): they are on their way, or its network or its reading is slow."
+        "\(client) is \(HoldText.records(lag)) behind, and \(asked): they are on their way, or its network or its reading is slow."
     }
   }
 
@@ -141,8 +137,6 @@ public struct TopicExplanation {
   private static func name(_ client: String, _ connection: UInt64) -> String {
     "\(client.isEmpty ? "without a name" : client) (connection \(connection))"
   }
-
-  private static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
 
   private static func shares(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {
     "for \(HoldText.time(milliseconds)) now (\(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"

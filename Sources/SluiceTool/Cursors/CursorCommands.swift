@@ -59,8 +59,7 @@ struct CursorList {
     run.connect { client in
       if let topic {
         client.cursors(of: topic) { result in
-          if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
-          run.report(result) { text($0.map { (topic, $0) }) }
+          run.report(result, of: topic, client) { text($0.map { (topic, $0) }) }
         }
         return
       }

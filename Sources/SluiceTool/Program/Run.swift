@@ -167,6 +167,16 @@ extension Run {
     }
   }
 
+  /// The same for a request about a topic: where there is none of that name, the message has the nearest names.
+  func report<Value>(
+    _ result: Result<Value, ClientError>, of topic: String, _ client: Client, _ text: (Value) -> String
+  ) {
+    switch result {
+    case .success(let value): print(text(value))
+    case .failure(let error): fail(error, unknown: topic, client)
+    }
+  }
+
   /// Ends the run with a text on standard output. A closed pipe is no failure.
   func print(_ text: String) {
     finishPrinting(Descriptor.write(text, to: STDOUT_FILENO))

@@ -95,7 +95,7 @@ struct TopBoard {
       if consumer.age != TopicInfo.Consumer.unknown { row.lagAge = max(row.lagAge, consumer.age) }
     }
     for subscription in info.subscriptions {
-      row.lag = max(row.lag, TopicTable.behind(subscription, summary))
+      row.lag = max(row.lag, subscription.behind(summary))
       if subscription.granted == .max {
         row.outstanding = nil
       } else {

@@ -39,8 +39,9 @@ struct TopicSetCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       client.setTopic(topic, to: changes) { result in
-        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
-        run.report(result) { answer.text($0) { _ in "\(topic) has\(answer.named(changes, " ")) now" } }
+        run.report(result, of: topic, client) {
+          answer.text($0) { _ in "\(topic) has\(answer.named(changes, " ")) now" }
+        }
       }
     }
   }
@@ -89,8 +90,7 @@ struct TopicTrimCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       let report: @Sendable (Result<TopicInfo, ClientError>) -> Void = { result in
-        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
-        run.report(result) { answer.text($0, TopicText.rest) }
+        run.report(result, of: topic, client) { answer.text($0, TopicText.rest) }
       }
       switch limit {
       case .before(let offset): client.trimTopic(topic, before: offset, completion: report)

@@ -100,8 +100,7 @@ struct TopicShowCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       client.topic(show: topic) { result in
-        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
-        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+        run.report(result, of: topic, client) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
       }
     }
   }

@@ -62,7 +62,7 @@ enum TopicJSON {
       "client": .text(subscription.client), "connection": .number(subscription.connection),
       "state": .text(TopicTable.subscriptionState(subscription)),
       "next_offset": .number(subscription.nextOffset),
-      "behind": .number(TopicTable.behind(subscription, summary)), "sent": .number(subscription.sent),
+      "behind": .number(subscription.behind(summary)), "sent": .number(subscription.sent),
       "granted": .limit(subscription.granted), "holding_ms": .number(subscription.holding),
       "holding_limit": .text(HoldText.name(subscription.limit)),
       "held_last_minute": .share(subscription.lastMinute),

@@ -66,19 +66,17 @@ enum TopicTable {
     var parts = DroppedRecords.Limit.allCases.compactMap { limit -> String? in
       let amount = info.dropped[limit]
       guard amount.records > 0 else { return nil }
-      return "\(records(amount.records)), \(ByteSize.rounded(amount.bytes)), by \(limit.option)"
+      return "\(HoldText.records(amount.records)), \(ByteSize.rounded(amount.bytes)), by \(limit.option)"
     }
     let gone = info.summary.firstOffset
     let counted = info.dropped.total.records
     if info.summary.storage == .durable, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
-      parts.append("\(records(gone - counted)) before the broker's start")
+      parts.append("\(HoldText.records(gone - counted)) before the broker's start")
     }
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }
-
-  private static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
 
   /// The store's condition; nil for a topic that isn't in it.
   static func storage(_ storage: StorageStatus) -> String? {
@@ -142,7 +140,7 @@ enum TopicTable {
         + info.subscriptions.map { subscription in
           [
             subscription.client, "\(subscription.connection)", subscriptionState(subscription),
-            "\(subscription.nextOffset)", "\(behind(subscription, info.summary))", "\(subscription.sent)",
+            "\(subscription.nextOffset)", "\(subscription.behind(info.summary))", "\(subscription.sent)",
             limit(subscription.granted) { "\($0)" },
             limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
             subscription.holding == 0 ? "" : HoldText.time(subscription.holding),
@@ -154,10 +152,6 @@ enum TopicTable {
   /// Nothing for 0.
   private static func share(_ thousandths: UInt16) -> String {
     thousandths == 0 ? "" : HoldText.share(thousandths)
-  }
-
-  static func behind(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {
-    summary.nextOffset - min(summary.nextOffset, subscription.nextOffset)
   }
 
   /// The cursors and groups that are furthest behind.

@@ -30,8 +30,7 @@ struct WhyCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       client.topic(show: topic) { result in
-        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
-        run.report(result, text)
+        run.report(result, of: topic, client, text)
       }
     }
   }

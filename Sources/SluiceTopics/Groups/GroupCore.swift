@@ -217,6 +217,7 @@ extension Group.Core {
     before head: UInt64, now: MonotonicTime,
     _ look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
   ) {
+    guard state.mayPass(before: head) else { return }
     let hint = SegmentHint()
     for _ in 0..<Self.lookedAt where state.mayPass(before: head) {
       source.move(to: state.frontier, hint: hint)

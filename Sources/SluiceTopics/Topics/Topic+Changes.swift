@@ -19,9 +19,9 @@ extension Topic {
       take(complete, replacing: present, &state)
       return (.success(present.flow == .free ? Array(state.groups.values) : []), state.loopStates)
     }
+    let groups = try result.get()
     // Until the loop states report, they protect all records.
-    if isPaced { for group in try result.get() { group.reportPosition(now: now) } }
-    _ = try result.get()
+    if isPaced { for group in groups { group.reportPosition(now: now) } }
     notify(loopStates)
     for loopState in loopStates { loopState.wakeProducers() }
     commit(within: .zero)

@@ -4,43 +4,39 @@
 /// once given, stays.
 public struct Credit: Hashable, Sendable {
   /// The grant that means no limit.
-  @inlinable public static var unlimited: UInt64 { .max }
+  public static let unlimited = UInt64.max
 
   /// Records that may be sent in all.
-  @inlinable public var granted: UInt64 { grantedInAll }
+  public private(set) var granted: UInt64
   /// Records that were sent. At most `granted`.
-  @inlinable public var spent: UInt64 { spentInAll }
-
-  // Each delivery spends: callers in other modules get the few instructions, not a call.
-  @usableFromInline var grantedInAll: UInt64
-  @usableFromInline var spentInAll: UInt64
+  public private(set) var spent: UInt64
 
   /// - Parameters:
   ///   - granted: records that may be sent in all.
   ///   - spent: what the count begins at.
   public init(granted: UInt64 = 0, spent: UInt64 = 0) {
-    grantedInAll = max(granted, spent)
-    spentInAll = spent
+    self.granted = max(granted, spent)
+    self.spent = spent
   }
 
   /// Records that may be sent now; ``unlimited`` when there is no limit.
-  @inlinable public var available: UInt64 {
+  public var available: UInt64 {
     granted == Self.unlimited ? Self.unlimited : granted &- spent
   }
 
   /// Takes over a grant. Returns true when it allows more than before.
-  @inlinable public mutating func raise(to granted: UInt64) -> Bool {
+  public mutating func raise(to granted: UInt64) -> Bool {
     guard granted > self.granted else { return false }
-    grantedInAll = granted
+    self.granted = granted
     return true
   }
 
   /// Spends `count` records.
   ///
   /// - Returns: false, and nothing is spent, when that is more than is available.
-  @inlinable public mutating func spend(_ count: UInt64) -> Bool {
+  public mutating func spend(_ count: UInt64) -> Bool {
     guard count <= available else { return false }
-    spentInAll &+= count
+    spent &+= count
     return true
   }
 }
