@@ -91,14 +91,14 @@ public final class Broker: Sendable {
   /// - Parameter verify: verifies credentials.
   init(
     _ configuration: BrokerConfiguration, network: any Network, loops: BrokerLoops,
-    storage: StoreConfiguration? = nil, access: AccessPolicy? = nil,
+    storage: StoreConfiguration? = nil, routes: ShardRoutes? = nil, access: AccessPolicy? = nil,
     verify: @escaping Authenticator.Verification = Authenticator.verify
   ) throws {
     try configuration.validate()
     let now = loops.serving.loops[0].readClock()
     let metrics = BrokerMetrics()
     core = try BrokerCore(
-      configuration: configuration, storage: storage, on: loops.storage,
+      configuration: configuration, storage: storage, routes: routes, on: loops.storage,
       authenticator: access.map {
         Authenticator(
           $0, on: loops.access.loops[0], limits: configuration.limits, metrics: metrics,

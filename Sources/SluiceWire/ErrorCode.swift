@@ -113,6 +113,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let producerLost = ErrorCode(126)
   /// No connection has that number.
   public static let unknownConnection = ErrorCode(127)
+  /// Another node serves the topic from now on, or none does at the moment: opened again, the stream goes on there.
+  public static let topicMoved = ErrorCode(128)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -140,7 +142,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
     119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
     122: "storage-full", 123: "storage-failed", 124: "permission-denied", 125: "no-responders",
-    126: "producer-lost", 127: "unknown-connection",
+    126: "producer-lost", 127: "unknown-connection", 128: "topic-moved",
     200: "producer-failure",
   ]
 }

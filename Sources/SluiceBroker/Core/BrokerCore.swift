@@ -33,12 +33,14 @@ final class BrokerCore: Sendable {
 
   /// - Parameters:
   ///   - storage: nil for a broker without durable topics.
+  ///   - routes: which topics other nodes serve; nil for a broker of one node.
   ///   - loops: the loops that work with the store: the first writes, the others read.
   ///   - authenticator: nil to serve clients without authentication.
   ///   - now: the loops' time.
   /// - Throws: when the store can't be read.
   init(
-    configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, on loops: LoopGroup? = nil,
+    configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, routes: ShardRoutes? = nil,
+    on loops: LoopGroup? = nil,
     authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
     now: MonotonicTime = MonotonicTime(nanoseconds: 0)
   ) throws(StoreError) {
@@ -70,8 +72,8 @@ final class BrokerCore: Sendable {
     host.isServing = { stage.present == .serving }
     host.report = { report(BrokerEvent($0)) }
     registry = TopicRegistry(
-      configuration, identity: identity, pool: pool, storage: service, metrics: metrics, memory: memory,
-      host: host)
+      configuration, identity: identity, pool: pool, storage: service, routes: routes, metrics: metrics,
+      memory: memory, host: host)
     rules = ServerSessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
@@ -91,6 +93,9 @@ final class BrokerCore: Sendable {
   }
 
   var storage: StoreService? { registry.storage }
+
+  /// Which topics other nodes serve; nil for a broker of one node.
+  var routes: ShardRoutes? { registry.routes }
 
   /// Counts a new connection, and returns its number.
   ///

@@ -26,14 +26,14 @@ extension TopicRegistry {
   /// - Parameter identity: the broker's identity, from which epoch numbers are made.
   convenience init(
     _ configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
-    storage: StoreService? = nil, metrics: BrokerMetrics = BrokerMetrics(), memory: MemoryWatch? = nil,
-    host: TopicHost = TopicHost()
+    storage: StoreService? = nil, routes: ShardRoutes? = nil, metrics: BrokerMetrics = BrokerMetrics(),
+    memory: MemoryWatch? = nil, host: TopicHost = TopicHost()
   ) {
     self.init(
       plan: TopicPlan(defaults: configuration.topicDefaults, rules: configuration.topicRules),
       limits: TopicLimits(configuration.limits), identity: identity,
       pool: pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory), storage: storage,
-      metrics: metrics, memory: memory, host: host)
+      routes: routes, metrics: metrics, memory: memory, host: host)
   }
 }
 

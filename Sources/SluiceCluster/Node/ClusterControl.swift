@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceStore
 
 /// What a node of a cluster decides, as a value: messages, outcomes and times come in, requests and events come out.
 ///

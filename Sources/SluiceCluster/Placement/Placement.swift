@@ -1,3 +1,5 @@
+import SluiceStore
+
 /// Where shards belong: rendezvous hashing over the nodes that live. One more node takes its share of all others', one less leaves its own to
 /// all others.
 struct Placement: Hashable, Sendable {

@@ -15,6 +15,8 @@ package final class TopicRegistry: Sendable {
   let epochs: EpochSource
   /// Nil for a broker without a directory for durable topics.
   package let storage: StoreService?
+  /// Which topics other nodes serve; nil for a broker of one node.
+  package let routes: ShardRoutes?
   package let state = Mutex(TopicDirectory())
   private let metrics: BrokerMetrics
   package let memory: MemoryWatch?
@@ -22,9 +24,10 @@ package final class TopicRegistry: Sendable {
   /// - Parameter identity: the broker's identity, from which epoch numbers are made.
   package init(
     plan: TopicPlan, limits: TopicLimits, identity: UInt64, pool: SegmentPool,
-    storage: StoreService? = nil, metrics: BrokerMetrics, memory: MemoryWatch? = nil,
-    host: TopicHost = TopicHost()
+    storage: StoreService? = nil, routes: ShardRoutes? = nil, metrics: BrokerMetrics,
+    memory: MemoryWatch? = nil, host: TopicHost = TopicHost()
   ) {
+    self.routes = routes
     self.plan = plan
     self.limits = limits
     self.pool = pool

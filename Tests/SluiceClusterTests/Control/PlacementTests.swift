@@ -1,3 +1,4 @@
+import SluiceStore
 import Testing
 
 @testable import SluiceCluster

@@ -1,0 +1,99 @@
+import SluiceStore
+import Synchronization
+
+/// Another node of the cluster.
+package struct RemoteNode: Hashable, Sendable {
+  package var name: String
+  /// Where clients and other nodes reach it, as `HOST:PORT`.
+  package var address: String
+
+  package init(name: String, address: String) {
+    self.name = name
+    self.address = address
+  }
+}
+
+/// Where a topic is served.
+package enum TopicRoute: Hashable, Sendable {
+  /// By this node.
+  case local
+  case remote(RemoteNode)
+  /// Its shard has no owner at the moment, or the owner opens or closes it: to be tried again when the routes have changed.
+  case moving
+}
+
+/// Which node of a cluster serves which topics, as this node knows it.
+///
+/// A broker of one node has none. Looked up once for each stream that is opened, under one short lock; never per record. From any thread.
+package final class ShardRoutes: Sendable {
+  private struct State {
+    /// Nil before this node has heard of it.
+    var shardCount: Int?
+    var routes: [ShardID: TopicRoute] = [:]
+    var nodes: [RemoteNode] = []
+    var observers: [UInt64: @Sendable () -> Void] = [:]
+    var lastObserver: UInt64 = 0
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  // MARK: Looking up
+
+  /// The shard of a topic; nil before the number of shards is known.
+  package func shard(of topic: String) -> ShardID? {
+    state.withLock { Self.shard(of: topic, $0) }
+  }
+
+  package func route(of topic: String) -> TopicRoute {
+    state.withLock { state in
+      Self.shard(of: topic, state).flatMap { state.routes[$0] } ?? .moving
+    }
+  }
+
+  package func route(of shard: ShardID) -> TopicRoute {
+    state.withLock { $0.routes[shard] ?? .moving }
+  }
+
+  /// The other nodes that live, sorted by name.
+  package var nodes: [RemoteNode] { state.withLock { $0.nodes } }
+
+  private static func shard(of topic: String, _ state: State) -> ShardID? {
+    state.shardCount.map { ShardID(rawValue: UInt32(ShardHash.shard(of: topic, of: $0))) }
+  }
+
+  // MARK: Changes
+
+  /// Changes routes, and then calls the observers, on this thread.
+  ///
+  /// - Parameters:
+  ///   - shardCount: the number of shards of the cluster; nil leaves it as it is.
+  ///   - nodes: the other nodes that live; nil leaves them as they are.
+  ///   - routes: those that change.
+  package func update(shardCount: Int? = nil, nodes: [RemoteNode]? = nil, _ routes: [ShardID: TopicRoute]) {
+    let observers = state.withLock { state in
+      if let shardCount { state.shardCount = shardCount }
+      if let nodes { state.nodes = nodes.sorted { $0.name < $1.name } }
+      state.routes.merge(routes) { $1 }
+      return state.observers
+    }
+    for number in observers.keys.sorted() { observers[number]?() }
+  }
+
+  /// Has `body` called after each change, on the thread that makes the change.
+  ///
+  /// - Returns: the number for ``endObservation(_:)``.
+  package func observe(_ body: @escaping @Sendable () -> Void) -> UInt64 {
+    state.withLock { state in
+      state.lastObserver += 1
+      state.observers[state.lastObserver] = body
+      return state.lastObserver
+    }
+  }
+
+  /// Ends an observation. A call that is under way may still arrive.
+  package func endObservation(_ number: UInt64) {
+    state.withLock { $0.observers[number] = nil }
+  }
+}
