@@ -81,16 +81,17 @@ let package = Package(
       name: "SluiceTopics",
       dependencies: ["SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "CXXHash"],
       swiftSettings: strictSettings),
-    // Several nodes: shards of topics stored on JetStream.
-    .target(
-      name: "SluiceCluster", dependencies: ["SluiceWire", "SluiceStore", "SluiceIO", "SluiceNATS"],
-      swiftSettings: strictSettings),
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
       dependencies: [
         "SluiceTopics", "SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess",
       ],
+      swiftSettings: strictSettings),
+    // Several nodes: shards of topics stored on JetStream, and the broker as a node.
+    .target(
+      name: "SluiceCluster",
+      dependencies: ["SluiceBroker", "SluiceTopics", "SluiceWire", "SluiceStore", "SluiceIO", "SluiceNATS"],
       swiftSettings: strictSettings),
     .target(
       name: "SluiceClient",

@@ -88,6 +88,33 @@ public final class Broker: Sendable {
       access: access)
   }
 
+  /// A node of a cluster, on loops of its own.
+  ///
+  /// - Parameter routes: which node serves which topics.
+  /// - Throws: as ``init(_:storage:access:layer:)``.
+  package convenience init(
+    _ configuration: BrokerConfiguration, routes: ShardRoutes, access: AccessPolicy? = nil,
+    layer: ((any Network) -> any Network)? = nil
+  ) throws {
+    try configuration.validate()
+    let sockets = SocketNetwork(placement: .filling(upTo: BrokerLoops.connectionsTogether))
+    try self.init(
+      configuration, network: layer?(sockets) ?? sockets,
+      loops: BrokerLoops.threads(
+        count: configuration.loops ?? LoopGroup.availableCores, storage: false, access: access != nil),
+      routes: routes, access: access)
+  }
+
+  /// A node of a cluster, on the caller's loops and network.
+  package convenience init(
+    _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup, routes: ShardRoutes,
+    access: AccessPolicy? = nil, accessGroup: LoopGroup? = nil
+  ) throws {
+    try self.init(
+      configuration, network: network, loops: BrokerLoops(serving: group, access: accessGroup),
+      routes: routes, access: access)
+  }
+
   /// - Parameter verify: verifies credentials.
   init(
     _ configuration: BrokerConfiguration, network: any Network, loops: BrokerLoops,
@@ -217,7 +244,7 @@ public final class Broker: Sendable {
     core.metrics.set(.memoryUsed, to: core.memory.used)
     core.metrics.set(.keptBytes, to: core.memory.kept.used)
     core.metrics.set(.topics, to: core.registry.count)
-    core.metrics.set(.storageBacklog, to: core.storage?.backlog ?? 0)
+    core.metrics.set(.storageBacklog, to: core.stores.backlog)
     return core.metrics
   }
 
@@ -250,9 +277,8 @@ public final class Broker: Sendable {
     }
     guard allQuiet else { return }
     let first = contexts[0].loop
-    guard let storage = core.storage else { return first.execute { [self] in drain(first) } }
     // With `sync` always, subscribers get records only after they are on disk.
-    storage.flush { [self] in first.execute { [self] in drain(first) } }
+    core.stores.flush { [self] in first.execute { [self] in drain(first) } }
   }
 
   /// Has connections end when they have had all records.
@@ -294,8 +320,7 @@ public final class Broker: Sendable {
   }
 
   private func stopped() {
-    guard let storage = core.storage else { return storageClosed() }
-    storage.close { [self] in storageClosed() }
+    core.stores.close { [self] in storageClosed() }
   }
 
   private func storageClosed() {

@@ -131,11 +131,11 @@ import Testing
     setting.store.hold()
     let core = setting.broker.core
     let topic = try core.registry.delete("t")
-    core.storage?.kick()
+    core.stores.kick()
     try setting.store.waitForHeldCommit()
     let isDone = Flag()
     topic.whenCommitted { _ in isDone.raise() }
-    core.storage?.kick()
+    core.stores.kick()
     setting.store.release()
     try eventually("it is told") { isDone.isRaised }
   }

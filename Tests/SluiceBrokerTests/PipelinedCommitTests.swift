@@ -53,7 +53,7 @@ import Testing
     #expect(setting.topics.allSatisfy { $0.isRejected && $0.committed == 0 })
     #expect(setting.topics[0].completed == 1)
     #expect(setting.service.backlog == 0)
-    #expect(setting.service.refusal?.code == .storageFailed)
+    #expect(setting.service.refusal?.code == .topicMoved)
     // The store's own check: no commit is begun after the fence.
     setting.append(to: setting.topics[1])
     setting.world.run(for: .seconds(10))

@@ -51,7 +51,7 @@ import Testing
     #expect(setting.broker.metrics[.failedCommits] == 0)
     let rejections = setting.events.filter { if case .rejected("a", _) = $0 { true } else { false } }
     #expect(rejections.count == 1)
-    #expect(setting.broker.core.storage?.refusal == nil)
+    #expect(setting.broker.core.stores.all.first?.refusal == nil)
   }
 
   @Test func aTopicWhoseRecordsTheStoreRefusesIsSetAsideAndOthersGoOn() throws {
@@ -67,8 +67,8 @@ import Testing
     try client.receiveAcknowledgements(stream: 3)
     try client.receive(until: "the refusal") { client.publications[2]!.end != nil }
     #expect(setting.broker.metrics[.rejectedChanges] == 1)
-    #expect(setting.broker.core.storage?.backlog == 0)
-    #expect(setting.broker.core.storage?.refusal == nil)
+    #expect(setting.broker.core.stores.backlog == 0)
+    #expect(setting.broker.core.stores.all.first?.refusal == nil)
     // Another publication is refused, too.
     try client.send(PublishOpen(topic: "a", acknowledgement: .durable), stream: 4)
     try client.expectFault(.storageFailed, stream: 4)

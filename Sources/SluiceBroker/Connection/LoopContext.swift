@@ -123,6 +123,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   func turnEnded() -> Bool {
     writes.seeksBatch = true
+    if let routes = core.routes { topics.holdsUnsaved = !routes.lease.isValid(at: loop.readClock()) }
     topics.wakeTopics()
     // Connections that become ready again are served in the next turn, after events were polled.
     for _ in 0..<ready.count {

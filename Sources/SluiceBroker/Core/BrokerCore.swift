@@ -84,15 +84,13 @@ final class BrokerCore: Sendable {
       maximumPositionBytes: limits.bufferedPerConnection, asksIdentity: authenticator != nil)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
     guard let service, let shard, let storage else { return }
-    let event = try registry.restore(shard, service, now: now) { [weak registry] in
-      // Producers have to learn of a change of the store's state.
-      let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
-      for topic in topics { topic.notify(topic.loopStates) }
+    let event = try registry.restore(shard, service, now: now) { [weak registry, weak service] in
+      if let registry, let service { registry.storeChanged(service) }
     }
     storage.report(event)
   }
 
-  var storage: StoreService? { registry.storage }
+  var stores: TopicStores { registry.stores }
 
   /// Which topics other nodes serve; nil for a broker of one node.
   var routes: ShardRoutes? { registry.routes }

@@ -17,7 +17,7 @@ extension Broker {
   }
 
   /// A snapshot of the store; nil for a broker without durable topics. From any thread; returns at once.
-  public var storage: StoreSnapshot? { core.storage?.snapshot }
+  public var storage: StoreSnapshot? { core.stores.snapshot }
 
   /// Returns a snapshot of the broker.
   public func snapshot(_ request: SnapshotRequest = SnapshotRequest()) async -> BrokerSnapshot {

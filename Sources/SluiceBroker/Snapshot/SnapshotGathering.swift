@@ -104,9 +104,9 @@ final class SnapshotGathering: Sendable {
     snapshot.time = found.time
     snapshot.uptime = found.uptime
     snapshot.topicCount = topicCount
-    let storage = broker.core.storage
-    snapshot.storage = storage?.snapshot
-    let waiters = Dictionary(grouping: storage?.waiters.all ?? [], by: \.topic)
+    let stores = broker.core.stores
+    snapshot.storage = stores.snapshot
+    let waiters = Dictionary(grouping: stores.waiters, by: \.topic)
     let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
     // Consumers that are still to be listed in all.
     var left = request.consumersPerTopic > 0 ? Self.describedConsumers : 0
@@ -123,7 +123,9 @@ final class SnapshotGathering: Sendable {
         left -= topic.consumers.furthest.count
       }
       topic.measureSubscriptions(in: subject.topic.epoch, wallClock: found.time)
-      if let storage, let waiting = waiters[subject.summary.topic] {
+      if let waiting = waiters[subject.summary.topic],
+        let storage = stores.service(for: subject.summary.topic)
+      {
         topic.show(waiting, at: storage.now, request)
       }
       return topic
@@ -133,7 +135,7 @@ final class SnapshotGathering: Sendable {
     snapshot.connectionCount = found.connectionCount
     snapshot.loops = found.loops
     snapshot.latency = found.latency
-    snapshot.commits = storage?.commitHistogram ?? Histogram()
+    snapshot.commits = stores.commitHistogram ?? Histogram()
     let metrics = broker.metrics
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot

@@ -35,7 +35,7 @@ final class BrokerGathering: Sendable {
     core.metrics.set(.topics, to: core.registry.count)
     return BrokerInfo(
       time: UInt64(max(wallClock, 0)), uptime: (now - core.startedAt).clampedMilliseconds,
-      storage: core.storage?.snapshot.status ?? StorageStatus(), stopped: UInt32(clamping: count),
+      storage: core.stores.snapshot?.status ?? StorageStatus(), stopped: UInt32(clamping: count),
       stoppedTopics: longest,
       numbers: BrokerMetric.allCases.map {
         BrokerInfo.Number(name: $0.name, value: UInt64(max(core.metrics[$0], 0)))

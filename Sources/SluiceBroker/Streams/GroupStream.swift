@@ -175,7 +175,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if case .none = place { woken() }
   }
 
-  func topicDeleted(_ name: String) { streams.refuse(stream, .topicDeleted(name)) }
+  func topicGone(_ fault: Fault) { streams.refuse(stream, fault) }
 
   // Its group reports its position, and is told of producers' holds.
   var wantsProducers: Bool { false }
@@ -215,6 +215,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   // MARK: Producing
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
+    if streams.topics.holdsUnsaved, loopState.topic.isUnsaved { return .waiting }
     var budget = bytes
     while true {
       guard budget > 0, writes.hasRoom else { return .more }

@@ -65,7 +65,7 @@ final class PatternMember: SubscriptionOwner {
 
   func pacingBegan() { pattern.pace(self) }
 
-  func topicDeleted() { pattern.topicDeleted(self) }
+  func topicGone(_ fault: Fault) { pattern.topicGone(self, fault) }
 
   func completed() { isCompleted = true }
 }

@@ -143,7 +143,7 @@ final class PatternStream: SubscriberStream {
   func lose(where isLost: (String) -> Bool) {
     topics.remove(where: isLost)
     for member in members.values.sorted(by: { $0.number < $1.number }) where isLost(member.topic.name) {
-      topicDeleted(member)
+      lose(member)
     }
   }
 
@@ -204,8 +204,8 @@ final class PatternStream: SubscriberStream {
       loopState.withdraw(from: present)
       throw error
     }
-    // It may have been deleted between the look and the entry in its list.
-    if topic.isDeleted { topic.notify([loopState]) }
+    // It may have gone between the look and the entry in its list.
+    if topic.isGone { topic.notify([loopState]) }
   }
 
   /// The frame that a subscription to this topic alone would send.
@@ -225,7 +225,12 @@ final class PatternStream: SubscriberStream {
     return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
   }
 
-  func topicDeleted(_ member: PatternMember) {
+  /// A topic was deleted, or another node serves it. The client's positions tell where a topic that has moved goes on.
+  func topicGone(_ member: PatternMember, _ fault: Fault) {
+    if fault.code == .topicMoved { streams.refuse(stream, fault) } else { lose(member) }
+  }
+
+  private func lose(_ member: PatternMember) {
     guard members[member.topic.name] === member else { return }
     members[member.topic.name] = nil
     streams.counts.removeMatches(1)

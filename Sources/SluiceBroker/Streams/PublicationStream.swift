@@ -188,6 +188,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
   private func settle(on streams: StreamMultiplexer) {
     // It doesn't know yet that the stream is open.
     if isOpening { return }
+    if streams.topics.holdsUnsaved, topic.isUnsaved { return }
     acknowledge(on: streams)
     grantMore(on: streams)?.encode(stream: stream, into: &streams.answers)
   }
@@ -195,6 +196,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
   /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
   func acknowledge(on streams: StreamMultiplexer) {
     if isOpening { return }
+    if streams.topics.holdsUnsaved, !acknowledgements.waitsForDisk { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
     loopState.traffic.acknowledged(acknowledgements.acknowledged - former)
@@ -257,7 +259,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
 
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged() {
-    if let fault = topic.storageRefusal, !isOpening, !topic.isDeleted {
+    if let fault = topic.storageRefusal, !isOpening, !topic.isGone {
       // A producer that has left waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
       settle()
@@ -265,10 +267,10 @@ final class PublicationStream: ServerStream, TopicPublisher {
       return streams.refuse(stream, fault)
     }
     // It waits for the disk, and is told then.
-    if ends != nil, !topic.isDeleted { return }
+    if ends != nil, !topic.isGone { return }
     let condition = epoch.condition
     if condition == .ended || condition == .superseded {
-      if role == .source, topic.startsSourcesAnew, !topic.isDeleted {
+      if role == .source, topic.startsSourcesAnew, !topic.isGone {
         // A source publishes one run to one epoch, so the broker drops what the source has sent for the epoch that is over.
         settle()
         return streams.refuse(stream, .startedOver(topic.name))
@@ -276,7 +278,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
       if condition == .ended { return topicEnded() }
       epoch = topic.epoch
     }
-    if topic.isDeleted { return streams.refuse(stream, .topicDeleted(topic.name)) }
+    if let fault = topic.departureFault { return streams.refuse(stream, fault) }
     if role == .source, !isOpening {
       let isConnected = topic.isConnected
       if isConnected != toldConnected {

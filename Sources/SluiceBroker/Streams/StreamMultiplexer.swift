@@ -101,7 +101,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Ends all streams, without a word to the client.
   func releaseAll() {
     for number in session.numbers { releaseStream(number) }
-    core.storage?.waiters.remove(connection: client.connection)
+    core.stores.forgetWaiters(of: client.connection)
     session = ServerSession()
     duePublications = []
     readySubscriptions = ReadyQueue()

@@ -148,8 +148,8 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   func pacingBegan() { owner?.pacingBegan() }
 
-  func topicDeleted(_ name: String) {
-    if let owner { owner.topicDeleted() } else { streams.refuse(stream, .topicDeleted(name)) }
+  func topicGone(_ fault: Fault) {
+    if let owner { owner.topicGone(fault) } else { streams.refuse(stream, fault) }
   }
 
   var identity: String { streams.client.identity.name }
@@ -207,6 +207,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     if isOpening { return .loading }
+    if streams.topics.holdsUnsaved, topic.isUnsaved { return .waiting }
     if tellsProducers { announceProducers(writes) }
     if topic.isPaced { loopState.readersMoved() }
     let largest = streams.largestBatch
@@ -359,7 +360,7 @@ protocol SubscriptionOwner: AnyObject {
   func woken()
   /// The topic's producers are paced from now on.
   func pacingBegan()
-  func topicDeleted()
+  func topicGone(_ fault: Fault)
   /// The topic's terminal event was told.
   func completed()
 }

@@ -45,6 +45,12 @@ struct NodeSession: Hashable, Sendable {
     return nil
   }
 
+  /// When the node stops believing in its lease; nil outside of a session.
+  var leaseEnd: MonotonicTime? {
+    if case .member(_, let end) = phase { return end }
+    return nil
+  }
+
   /// Whether the node believes in its lease.
   func isValid(at now: MonotonicTime) -> Bool {
     if case .member(_, let end) = phase { return now < end }

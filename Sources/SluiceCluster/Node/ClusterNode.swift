@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceNATS
+import SluiceTopics
 
 /// A node's part in a cluster: it keeps the node's lease at the engine, takes the shards that belong to it, gives others away, and knows which node
 /// owns which shard.
@@ -21,6 +22,9 @@ public final class ClusterNode: @unchecked Sendable {
   private var signal: (any LoopSignal)!
   private var problems: [String] = []
   private var isClosed = false
+  /// Called when the lease was renewed or lost, before the events that come of it: with the time at which it ends; nil without one.
+  var leaseChanged: ((MonotonicTime?) -> Void)?
+  private var toldLease: MonotonicTime?
 
   /// - Parameters:
   ///   - options: the node's name, address, and engine.
@@ -90,6 +94,18 @@ public final class ClusterNode: @unchecked Sendable {
   /// How a topic is reached.
   public func route(of topic: String) -> ClusterRoute {
     control.shard(of: topic).map { control.route(of: $0) } ?? .moving
+  }
+
+  /// How the topics of a shard are reached.
+  func route(ofShard shard: Int) -> ClusterRoute { control.route(of: shard) }
+
+  /// The number of shards, nil before it is known, and the other nodes that live.
+  var others: (shards: Int?, nodes: [RemoteNode]) {
+    let live = control.directory.nodes.filter { $0.value.isLive && $0.key != options.name }
+    return (
+      control.directory.shardCount,
+      live.map { RemoteNode(name: $0.key, address: $0.value.record.address) }
+    )
   }
 
   /// Whether the node believes in its lease by its own clock. If not, only what the engine has confirmed may be acknowledged and delivered.
@@ -201,15 +217,25 @@ public final class ClusterNode: @unchecked Sendable {
 
   private func advance() {
     guard !isClosed else { return }
+    defer { tellLease() }
     for action in control.takeActions(at: loop.now) {
       switch action {
       case .write(let write): send(write)
       case .read(let number, let record): read(number, record)
-      case .event(let event): events?(event)
+      case .event(let event):
+        tellLease()
+        events?(event)
       }
       if isClosed { return }
     }
     setTimer()
+  }
+
+  private func tellLease() {
+    let end = isClosed ? nil : control.session.leaseEnd
+    guard end != toldLease else { return }
+    toldLease = end
+    leaseChanged?(end)
   }
 
   private func setTimer() {

@@ -95,7 +95,7 @@ extension Group {
     let slice: LogSlice
     switch source.next(demand: 1, bytes: 1, hint: SegmentHint()) {
     case .run(let run, _): slice = run
-    case .loading(let request?): return topic.isDeleted ? .gone : .stored(request, source)
+    case .loading(let request?): return topic.isGone ? .gone : .stored(request, source)
     case .copies, .passed, .demandExhausted, .caughtUp, .lagged, .loading(nil): return .gone
     }
     guard

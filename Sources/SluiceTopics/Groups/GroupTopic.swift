@@ -4,7 +4,8 @@ import SluiceWire
 /// What a group needs of its topic.
 package protocol GroupTopic: AnyObject, Sendable {
   var name: String { get }
-  var isDeleted: Bool { get }
+  /// Whether it was deleted, or another node serves it.
+  var isGone: Bool { get }
   var isPaced: Bool { get }
   var isDurable: Bool { get }
   var memory: MemoryWatch? { get }

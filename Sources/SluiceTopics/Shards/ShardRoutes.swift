@@ -35,6 +35,8 @@ package final class ShardRoutes: Sendable {
     var lastObserver: UInt64 = 0
   }
 
+  /// This node's lease of its shards.
+  package let lease = NodeLease()
   private let state = Mutex(State())
 
   package init() {}

@@ -47,7 +47,7 @@ final class StoreHealth: Sendable {
       switch error.kind {
       case .full: (.storageFull, "the broker's storage has no room left; \(waits)")
       case .unavailable, .outcomeUnknown: (.storageFailed, "the broker's storage can't be reached; \(waits)")
-      case .fenced: (.storageFailed, "another node stores this topic now; try again to be sent there")
+      case .fenced: (.topicMoved, "another node stores this topic now; open the stream again to go on there")
       default: (.storageFailed, "the broker's storage fails; \(waits)")
       }
     return Fault(code: code, message: message)

@@ -40,8 +40,8 @@ extension Topic {
       loopState.withdraw(from: epoch)
       throw error
     }
-    // It may have been deleted between the look and the entry in its list.
-    if isDeleted { notify([loopState]) }
+    // It may have gone between the look and the entry in its list.
+    if isGone { notify([loopState]) }
   }
 
   /// Where the first subscriber would begin, at what producers have buffered; nil when the topic has a subscriber or doesn't buffer.
@@ -65,7 +65,7 @@ extension Topic {
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
         state.lastSubscriberOffset = min(state.epoch.log.head, undone ?? .max)
-        if settings.scope == .whileConnected, !state.isDeleted {
+        if settings.scope == .whileConnected, !state.isGone {
           startOver(&state)
           hasChanged = true
         }
@@ -217,7 +217,7 @@ extension Topic {
   /// - Returns: true when it has had none for at least `patience`, so that it is to be deleted.
   func isAbandoned(for patience: Duration, now: MonotonicTime) -> Bool {
     state.withLock { state in
-      guard state.subscriptions == 0, state.budget.publications == 0, !state.isDeleted else {
+      guard state.subscriptions == 0, state.budget.publications == 0, state.departure == nil else {
         state.unusedSince = nil
         return false
       }

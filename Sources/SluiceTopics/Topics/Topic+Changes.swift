@@ -10,7 +10,7 @@ extension Topic {
   /// - Throws: ``ErrorCode/invalidSetting`` for a setting that can't be changed while the topic exists; ``ErrorCode/unknownTopic`` when it was deleted.
   package func change(_ changes: TopicSettings, now: MonotonicTime) throws(WireError) {
     let (result, loopStates): (Result<[Group], WireError>, [TopicLoopState]) = state.withLock { state in
-      if state.isDeleted { return (.failure(unknown), []) }
+      if let departure = state.departure { return (.failure(refusal(of: departure)), []) }
       let present = settings
       if let refusal = changes.changeRefusal(for: name, having: present) { return (.failure(refusal), []) }
       let complete = changes.completed(by: present)
@@ -55,7 +55,7 @@ extension Topic {
   @discardableResult
   package func trim(to limit: TrimLimit) throws(WireError) -> UInt64 {
     let (result, loopStates): (Result<UInt64, WireError>, [TopicLoopState]) = state.withLock { state in
-      if state.isDeleted { return (.failure(unknown), []) }
+      if let departure = state.departure { return (.failure(refusal(of: departure)), []) }
       let head = state.nextOffset
       let first: UInt64
       switch limit {
@@ -108,6 +108,11 @@ extension Topic {
     case .manual: state.isConnected = false
     case .immediate, nil: state.isConnected = true
     }
+  }
+
+  private func refusal(of departure: TopicDeparture) -> WireError {
+    let fault = departure.fault(of: name)
+    return departure == .deleted ? unknown : WireError(fault.code, fault.message)
   }
 
   private var unknown: WireError { WireError(.unknownTopic, "there is no topic \(name)") }

@@ -27,7 +27,7 @@ extension Topic {
   ) throws(WireError) -> Statement {
     var isNoted = false
     let (result, loopStates): (Result<Statement, WireError>, [TopicLoopState]) = state.withLock { state in
-      if state.isDeleted { return (.success(.holds), []) }
+      if state.departure != nil { return (.success(.holds), []) }
       let settings = settings
       let isFixed =
         state.isStated || state.nextOffset > 0 || state.epoch.condition != .open || state.tail?.ending != nil

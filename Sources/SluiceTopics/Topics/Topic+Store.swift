@@ -119,7 +119,7 @@ extension Topic: DurableTopic {
   ///   - body: is given the reason when that can't be stored.
   package func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
     let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
-      if name == nil, let fault = state.storeRejection, !state.isDeleted { return (fault, false) }
+      if name == nil, let fault = state.storeRejection, !state.isGone { return (fault, false) }
       return (nil, state.tail?.whenCommitted(UncommittedTail.Completion(name: name, body: body)) ?? false)
     }
     if waits { commit(within: .zero) } else { body(fault) }

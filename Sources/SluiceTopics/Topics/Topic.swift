@@ -92,6 +92,9 @@ package final class Topic: GroupTopic {
 
   package var isDurable: Bool { storage != nil }
 
+  /// Whether records are acknowledged or delivered before they are stored.
+  package var isUnsaved: Bool { storage.map { !$0.isSynchronous } ?? true }
+
   /// Whether producers' grants are limited by subscribers or by the disk.
   var isMetered: Bool { isPaced || storage != nil }
 
@@ -207,7 +210,7 @@ package final class Topic: GroupTopic {
   /// Detaches all streams and drops the records. From any loop; the registry has removed the topic already.
   package func delete() {
     let (epoch, loopStates) = state.withLock { state in
-      state.isDeleted = true
+      state.departure = .deleted
       state.tail?.noteRow()
       state.epoch.delete()
       state.groups = [:]
@@ -221,9 +224,26 @@ package final class Topic: GroupTopic {
     commit(within: .zero)
   }
 
+  /// Takes nothing more: another node is about to serve the topic. From any loop; the registry has removed it already.
+  package func beginLeaving() {
+    state.withLock { if $0.departure == nil { $0.departure = .leaving } }
+  }
+
+  /// Ends all streams: another node serves the topic. From any loop; the registry has removed it already.
+  package func leave() {
+    let loopStates: [TopicLoopState] = state.withLock { state in
+      guard !state.isGone else { return [] }
+      state.departure = .moved
+      state.quota?.gone()
+      state.quota = nil
+      return state.loopStates
+    }
+    notify(loopStates)
+  }
+
   /// The reason why nothing can be published to `epoch`; nil when records can.
   package static func refusal(_ state: State, _ epoch: TopicEpoch, _ name: String) -> Fault? {
-    if state.isDeleted { return .topicDeleted(name) }
+    if let departure = state.departure { return departure.fault(of: name) }
     if let fault = state.storeRejection { return fault }
     let how: String
     switch epoch.ending ?? state.tail?.ending?.ending {
@@ -291,4 +311,12 @@ package final class Topic: GroupTopic {
   }
 
   package var isDeleted: Bool { state.withLock { $0.isDeleted } }
+
+  /// Whether its streams are over: it was deleted, or another node serves it.
+  package var isGone: Bool { state.withLock { $0.isGone } }
+
+  /// What its streams end with; nil while they go on.
+  package var departureFault: Fault? {
+    state.withLock { $0.departure }.flatMap { $0.isOver ? $0.fault(of: name) : nil }
+  }
 }

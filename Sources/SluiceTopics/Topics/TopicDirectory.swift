@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceStore
 import SluiceWire
 
 /// Topics by name and in byte order of their names, and the patterns whose subscriptions are told of new topics.
@@ -10,6 +11,8 @@ package struct TopicDirectory {
   package private(set) var names = NameOrder<Topic>()
   /// The topics that are deleted when they are no longer used.
   private(set) var fleeting = NameOrder<Topic>()
+  /// The shards that this node of a cluster serves; unused by a broker of one node.
+  var shards: Set<ShardID> = []
   package private(set) var watchers = PatternIndex<TopicRegistry.Watcher>()
   private var lastWatch: UInt64 = 0
 

@@ -9,6 +9,9 @@ import Synchronization
 package final class TopicLoop: @unchecked Sendable {
   package let loop: any EventLoop
   package let registry: TopicRegistry
+  /// Nothing may be acknowledged or delivered at the moment that isn't stored, because this node of a cluster doesn't know whether its topics are still
+  /// its own. Set before a turn's deliveries.
+  package var holdsUnsaved = false
   /// The traffic of this turn.
   package var traffic = LoopTraffic()
 
@@ -78,7 +81,7 @@ package final class TopicLoop: @unchecked Sendable {
   package func endTurn() {
     for loopState in reports { loopState.report() }
     reports.removeAll(keepingCapacity: true)
-    registry.storage?.kick()
+    registry.stores.kick()
     hasNotedBatch = false
   }
 }

@@ -80,10 +80,8 @@ package final class TopicLoopState: @unchecked Sendable {
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
     // The hint would keep the log of an earlier epoch in memory.
     hint.clear()
-    guard topic.isDeleted else { return }
-    for subscription in subscriptions {
-      subscription.topicDeleted(topic.name)
-    }
+    guard let fault = topic.departureFault else { return }
+    for subscription in subscriptions { subscription.topicGone(fault) }
   }
 
   /// Has the subscriptions report their positions: they may not have, because the topic wasn't paced when they attached, or its epoch has changed.

@@ -10,7 +10,7 @@ extension TopicRegistry {
   /// - Throws: why there can't be such a topic, when it is to be durable.
   func checkStorage(_ settings: TopicSettings, of name: String) throws(WireError) {
     guard settings.storage == .durable else { return }
-    guard let storage else {
+    guard stores.areAvailable else {
       throw WireError(
         .unsupported,
         "the broker has no directory for durable topics; start it with --data DIR, or create \(name) with storage memory"
@@ -28,7 +28,7 @@ extension TopicRegistry {
         "topics that keep the newest record of each key are in memory only in this version; create \(name) without compact, or with storage memory"
       )
     }
-    if find(name) == nil, let fault = storage.refusal { throw WireError(fault.code, fault.message) }
+    if find(name) == nil, let fault = stores.service(for: name)?.refusal { throw WireError(fault.code, fault.message) }
   }
 
   func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StoreService) -> Topic {
@@ -95,6 +95,12 @@ extension TopicRegistry {
     }
     storage.kick()
     return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
+  }
+
+  /// A store begins or ceases to take records: the producers of its topics have to learn of it.
+  package func storeChanged(_ service: StoreService) {
+    let topics = all.filter { $0.storage?.service === service }.sorted { $0.name < $1.name }
+    for topic in topics { topic.notify(topic.loopStates) }
   }
 
   /// Persists new epochs before any client can observe them, so that they are known after another crash. Returns whether they are stored.

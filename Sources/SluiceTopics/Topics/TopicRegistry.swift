@@ -13,15 +13,17 @@ package final class TopicRegistry: Sendable {
   package let limits: TopicLimits
   package let host: TopicHost
   let epochs: EpochSource
-  /// Nil for a broker without a directory for durable topics.
-  package let storage: StoreService?
+  package let stores: TopicStores
   /// Which topics other nodes serve; nil for a broker of one node.
   package let routes: ShardRoutes?
   package let state = Mutex(TopicDirectory())
   private let metrics: BrokerMetrics
   package let memory: MemoryWatch?
 
-  /// - Parameter identity: the broker's identity, from which epoch numbers are made.
+  /// - Parameters:
+  ///   - identity: the broker's identity, from which epoch numbers are made.
+  ///   - storage: stores the durable topics of a broker of one node; nil for none.
+  ///   - routes: which topics other nodes serve; nil for a broker of one node.
   package init(
     plan: TopicPlan, limits: TopicLimits, identity: UInt64, pool: SegmentPool,
     storage: StoreService? = nil, routes: ShardRoutes? = nil, metrics: BrokerMetrics,
@@ -31,7 +33,7 @@ package final class TopicRegistry: Sendable {
     self.plan = plan
     self.limits = limits
     self.pool = pool
-    self.storage = storage
+    stores = TopicStores(storage, routes)
     self.metrics = metrics
     self.memory = memory
     self.host = host
@@ -44,12 +46,17 @@ package final class TopicRegistry: Sendable {
 
   /// The topic of that name.
   ///
-  /// - Throws: ``ErrorCode/unknownTopic``.
+  /// - Throws: ``ErrorCode/unknownTopic``; ``ErrorCode/topicMoved`` if this node doesn't serve it.
   package func known(_ name: String) throws(WireError) -> Topic {
     if let topic = find(name) { return topic }
     // An invalid name gets its own message, which doesn't repeat the name as it is.
     try TopicName.validate(name)
+    guard state.withLock({ serves(name, $0) }) else { throw Self.moved(name) }
     throw Self.unknown(name)
+  }
+
+  private static func moved(_ name: String) -> WireError {
+    WireError(.topicMoved, Fault.topicMoved(name).message)
   }
 
   private static func unknown(_ name: String) -> WireError {
@@ -63,7 +70,8 @@ package final class TopicRegistry: Sendable {
   ///   - quota: the quota of the client's connection; nil for the broker itself.
   ///   - mayCreate: evaluated when the topic doesn't exist.
   ///   - made: called with a topic that was made.
-  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when its settings differ from the stated ones.
+  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when its settings differ from the stated ones;
+  ///   ``ErrorCode/topicMoved`` if this node doesn't serve it.
   package func use(
     _ name: String, stating stated: TopicSettings = TopicSettings(), by quota: TopicQuota? = nil,
     mayCreate: @autoclosure () -> Bool = true,
@@ -76,6 +84,7 @@ package final class TopicRegistry: Sendable {
     }
     if let found, stated == TopicSettings() { return found }
     try TopicName.validate(name)
+    if found == nil, !state.withLock({ serves(name, $0) }) { throw Self.moved(name) }
     guard found != nil || mayCreate() else { throw Self.unknown(name) }
     return try make(name, stated, stated == TopicSettings() ? .implicit : .stated, by: quota, made: made)
   }
@@ -198,6 +207,7 @@ package final class TopicRegistry: Sendable {
           return .failure(error)
         }
       }
+      guard serves(name, state) else { return .failure(Self.moved(name)) }
       guard state.topics.count < limits.topics else {
         metrics.add(.refusedTopics)
         return .failure(
@@ -253,7 +263,9 @@ package final class TopicRegistry: Sendable {
   }
 
   private func newTopic(_ name: String, _ settings: TopicSettings) -> Topic {
-    if settings.storage == .durable, let storage { return newDurable(name, settings, storage) }
+    if settings.storage == .durable, let storage = stores.service(for: name) {
+      return newDurable(name, settings, storage)
+    }
     return Topic(
       name: name, settings: settings, limits: limits, memory: memory
     ) { [epochs, pool] settings in

@@ -9,7 +9,8 @@ package struct TopicState {
   var endedBy: UInt64 = 0
   package var producers: ProducerTable
   package var cursors: CursorTable
-  package var isDeleted = false
+  /// Nil while this node has the topic.
+  package var departure: TopicDeparture?
   /// The quota of the connection that made the topic, while that connection is open.
   package var quota: TopicQuota?
   /// The name of the identity that may read the topic, for an inbox.
@@ -55,8 +56,13 @@ package struct TopicState {
   var unreadFrom: UInt64? { presentSubscriptions == 0 ? lastSubscriberOffset : nil }
 
   func isEnded(by producer: UInt64) -> Bool {
-    producer != 0 && (endedBy == producer || tail?.ending?.producer == producer) && !isDeleted
+    producer != 0 && (endedBy == producer || tail?.ending?.producer == producer) && departure == nil
   }
+
+  package var isDeleted: Bool { departure == .deleted }
+
+  /// Whether its streams are over.
+  package var isGone: Bool { departure?.isOver ?? false }
 
   /// The positions of the subscriptions on all loops and of the groups.
   package var readers: ReaderPositions {

@@ -20,7 +20,8 @@ package protocol TopicSubscriber: AnyObject {
   func pacingBegan()
   /// The number of publications has changed.
   func producersChanged()
-  func topicDeleted(_ name: String)
+  /// The topic was deleted, or another node serves it.
+  func topicGone(_ fault: Fault)
 
   /// Adds its position to those that pace the producers.
   func report(to positions: inout ReaderPositions)

@@ -1,0 +1,78 @@
+import SluiceIO
+import SluiceStore
+import SluiceTopics
+import SluiceWire
+
+// Shards of a cluster's topics, that come to this broker and leave it. From any thread.
+extension Broker {
+  /// Which node serves which topics; nil for a broker of one node.
+  package var routes: ShardRoutes? { core.routes }
+
+  /// Restores a shard's topics, and serves them.
+  ///
+  /// - Parameters:
+  ///   - shard: its number.
+  ///   - opened: the shard as its engine has opened it.
+  ///   - loop: the loop of the store, where this is called.
+  ///   - report: gets the store's events.
+  ///   - done: called on `loop` when clients may use the topics; with what has kept the broker from restoring them.
+  package func open(
+    _ shard: ShardID, _ opened: OpenedShard, on loop: any EventLoop,
+    report: @escaping @Sendable (StoreEvent) -> Void, _ done: @escaping @Sendable (StoreError?) -> Void
+  ) {
+    let registry = core.registry
+    let service = StoreService(
+      opened.store, pool: registry.pool, limits: registry.limits, writer: loop, readers: [loop],
+      metrics: core.metrics, report: report)
+    registry.stores.add(service, of: shard)
+    do throws(StoreError) {
+      let event = try registry.restore(opened, service, now: loop.now) { [weak service, weak registry] in
+        guard let service, let registry else { return }
+        registry.storeChanged(service)
+      }
+      report(event)
+    } catch {
+      return close(shard) { done(error) }
+    }
+    // New epochs are stored before any client gets to know them.
+    service.flush { [self] in
+      if let refusal = service.refusal { return done(StoreError(.unavailable, refusal.message)) }
+      let topics = registry.open(shard)
+      // Producers of topics from the store have to attach again.
+      let first = contexts[0]
+      first.loop.execute { for topic in topics { topic.failWhenProducersStayLost(on: first.topics) } }
+      done(nil)
+    }
+  }
+
+  /// Gives a shard up in order: its topics take nothing more, what they have taken is stored and acknowledged, their streams end with
+  /// `ErrorCode.topicMoved`, and the store is closed.
+  ///
+  /// The shard's route must be another one already, so that no stream is opened meanwhile.
+  ///
+  /// - Parameter done: called once, on any thread, when nothing of the shard is left here.
+  package func close(_ shard: ShardID, _ done: @escaping @Sendable () -> Void) {
+    let (registry, stores) = (core.registry, core.stores)
+    let topics = registry.beginLeaving(shard)
+    guard let service = stores.service(of: shard) else {
+      for topic in topics { topic.leave() }
+      return done()
+    }
+    service.flush {
+      for topic in topics { topic.leave() }
+      service.close {
+        stores.remove(service, of: shard)
+        done()
+      }
+    }
+  }
+
+  /// Gives a shard up at once, since another node has it or may have it: its streams end, and nothing more of it is acknowledged or stored.
+  package func lose(_ shard: ShardID) {
+    for topic in core.registry.beginLeaving(shard) { topic.leave() }
+    core.stores.remove(shard)?.close {}
+  }
+
+  /// The node's lease is valid again after it wasn't for a time: what was held back goes on.
+  package func leaseResumed() { core.registry.leaseResumed() }
+}

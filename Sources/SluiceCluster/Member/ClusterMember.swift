@@ -1,0 +1,238 @@
+import SluiceBroker
+import SluiceIO
+import SluiceNATS
+import SluiceStore
+import SluiceTopics
+
+/// A broker as a node of a cluster: opens the shards that the node has gained, closes those that go to another one, and tells the broker where the others are.
+///
+/// ```
+///   engine ◄──► ClusterNode ── gained, closing, lost ──► ClusterMember ── open, close, lose ──► Broker
+///                    └──────── directory ──────────────► ShardRoutes ◄── route(of:) ──────────────┘
+/// ```
+///
+/// May be used from any thread. The caller keeps it until ``close()``, after ``leave(_:)`` for an orderly end.
+// @unchecked: what is mutable belongs to `loop`.
+public final class ClusterMember: @unchecked Sendable {
+  public let options: ClusterOptions
+  /// Which node serves which topics, for the broker.
+  package let routes = ShardRoutes()
+  private let loop: any EventLoop
+  private let node: ClusterNode
+  private let engine: JetStreamEngine
+  private let report: @Sendable (ClusterEvent) -> Void
+  private let storeReport: @Sendable (ShardID, StoreEvent) -> Void
+  private var broker: Broker?
+  private var shards: [Int: MemberShard] = [:]
+  private var hasLeft: (@Sendable () -> Void)?
+  private var isClosed = false
+
+  /// - Parameters:
+  ///   - options: the node's name, address, and engine.
+  ///   - engineOptions: how shards are stored.
+  ///   - network: where connections to the engine are made, without TLS.
+  ///   - loop: the loop on which the node and its stores live. Not one that serves connections: a lease must be renewed in time.
+  ///   - storeReport: called with the events of the shards' stores, on `loop`, which waits.
+  ///   - report: called with what happens, in order, on `loop`, which waits.
+  /// - Throws: ``ClusterError`` for settings that can't be; `NATSError` for addresses and TLS files that can't be used.
+  public init(
+    _ options: ClusterOptions, engineOptions: JetStreamEngineOptions = JetStreamEngineOptions(),
+    network: any Network, on loop: any EventLoop, writer: UInt64 = UInt64.random(in: 1 ... .max),
+    storeReport: @escaping @Sendable (ShardID, StoreEvent) -> Void = { _, _ in },
+    report: @escaping @Sendable (ClusterEvent) -> Void = { _ in }
+  ) throws {
+    self.options = options
+    self.loop = loop
+    self.report = report
+    self.storeReport = storeReport
+    node = try ClusterNode(options, network: network, on: loop, writer: writer)
+    engine = JetStreamEngine(node.client, options: engineOptions)
+    node.leaseChanged = { [routes] in routes.lease.set(end: $0) }
+  }
+
+  // MARK: From any thread
+
+  /// Joins the cluster. Once.
+  ///
+  /// - Parameter broker: was made with ``routes``, and is started; kept until ``close()``.
+  public func start(_ broker: Broker) {
+    loop.execute { [self] in
+      self.broker = broker
+      node.start { [weak self] in self?.happened($0) }
+    }
+  }
+
+  /// Hands all shards over to the other nodes, then leaves the cluster. Without other nodes the shards are closed in order.
+  ///
+  /// - Parameter done: called on the loop when the node has left. It isn't called while the engine can't be reached: the caller bounds the time.
+  public func leave(_ done: @escaping @Sendable () -> Void) {
+    loop.execute { [self] in
+      guard !isClosed else { return done() }
+      hasLeft = done
+      node.leave()
+    }
+  }
+
+  /// Ends at once. The shards that the node still has are taken over by other nodes when its lease has run out.
+  public func close() {
+    loop.execute { [self] in
+      guard !isClosed else { return }
+      isClosed = true
+      node.close()
+      routes.lease.set(end: nil)
+      for shard in shards.keys.sorted() { lose(shard) }
+      broker = nil
+      hasLeft.take()?()
+    }
+  }
+
+  /// Tells what the node knows of the cluster.
+  ///
+  /// - Parameter body: called on the loop.
+  public func status(_ body: @escaping @Sendable (ClusterStatus) -> Void) {
+    loop.execute { [self] in body(node.status) }
+  }
+
+  /// Has a node give its shards away, or takes that back: see ``ClusterNode/drain(_:_:_:)``.
+  ///
+  /// - Parameters:
+  ///   - node: the node's name.
+  ///   - isWanted: false takes the wish back.
+  ///   - done: called on the loop with the failure; nil when the wish is stored.
+  public func drain(
+    _ node: String, _ isWanted: Bool = true, _ done: @escaping @Sendable (NATSError?) -> Void
+  ) {
+    wish(done) { member, done throws(NATSError) in try member.node.drain(node, isWanted, done) }
+  }
+
+  /// Has a shard live on a node as long as that lives, or takes that back: see ``ClusterNode/pin(_:to:_:)``.
+  ///
+  /// - Parameters:
+  ///   - shard: the shard's number.
+  ///   - node: the node's name; nil takes the wish back.
+  ///   - done: called on the loop with the failure; nil when the wish is stored.
+  public func pin(_ shard: Int, to node: String?, _ done: @escaping @Sendable (NATSError?) -> Void) {
+    wish(done) { member, done throws(NATSError) in try member.node.pin(shard, to: node, done) }
+  }
+
+  private func wish(
+    _ done: @escaping @Sendable (NATSError?) -> Void,
+    _ body: @escaping @Sendable (ClusterMember, @escaping (NATSError?) -> Void) throws(NATSError) -> Void
+  ) {
+    loop.execute { [self] in
+      do throws(NATSError) {
+        try body(self, done)
+      } catch {
+        done(error)
+      }
+    }
+  }
+
+  // MARK: What happens in the cluster
+
+  private func happened(_ event: ClusterEvent) {
+    switch event {
+    case .gained(let shard, let term): open(shard, term)
+    case .closing(let shard, let term, _): close(shard, term)
+    case .lost(let shard, _): lose(shard)
+    case .resumed: broker?.leaseResumed()
+    case .directoryChanged(let shards): updateRoutes(shards)
+    default: break
+    }
+    report(event)
+    if case .left = event { hasLeft.take()?() }
+  }
+
+  private func updateRoutes(_ shards: some Sequence<Int>) {
+    let changed = shards.map { (ShardID(rawValue: UInt32($0)), route(of: $0)) }
+    let (count, nodes) = node.others
+    routes.update(shardCount: count, nodes: nodes, Dictionary(uniqueKeysWithValues: changed))
+  }
+
+  private func route(of shard: Int) -> TopicRoute {
+    switch node.route(ofShard: shard) {
+    case .local: shards[shard]?.isServed ?? false ? .local : .moving
+    case .remote(let name, let address, _): .remote(RemoteNode(name: name, address: address))
+    case .moving: .moving
+    }
+  }
+
+  // MARK: Shards
+
+  private func open(_ number: Int, _ term: UInt64) {
+    // One of an earlier term is over; its topics mustn't be served beside the new ones.
+    if shards[number] != nil { lose(number) }
+    shards[number] = MemberShard(term: term)
+    updateRoutes([number])
+    let shard = ShardID(rawValue: UInt32(number))
+    engine.open(ShardLease(shard: shard, term: term)) { [weak self] result in
+      guard let self else { return }
+      loop.execute { [self] in opened(number, term, result) }
+    }
+  }
+
+  private func opened(_ number: Int, _ term: UInt64, _ result: Result<OpenedShard, StoreError>) {
+    switch result {
+    case .failure(let error):
+      guard shards[number]?.term == term else { return }
+      shards[number] = nil
+      storeReport(ShardID(rawValue: UInt32(number)), .failed(message: error.message, isFull: false))
+      node.closed(number, term: term)
+    case .success(let opened):
+      guard shards[number]?.term == term, let broker else { return opened.store.close { _ in } }
+      let shard = ShardID(rawValue: UInt32(number))
+      shards[number]?.isWithBroker = true
+      broker.open(
+        shard, opened, on: loop, report: { [storeReport] in storeReport(shard, $0) }
+      ) { [weak self] error in
+        guard let self else { return }
+        loop.execute { [self] in served(number, term, error) }
+      }
+    }
+  }
+
+  private func served(_ number: Int, _ term: UInt64, _ error: StoreError?) {
+    guard shards[number]?.term == term else { return }
+    if error != nil || shards[number]?.isClosing == true { return shut(number, term) }
+    shards[number]?.isServed = true
+    node.opened(number, term: term)
+    updateRoutes([number])
+  }
+
+  private func close(_ number: Int, _ term: UInt64) {
+    guard let shard = shards[number], shard.term == term, !shard.isClosing else { return }
+    shards[number]?.isClosing = true
+    updateRoutes([number])
+    // What is being opened is closed when it is open.
+    if shard.isServed { shut(number, term) }
+  }
+
+  private func shut(_ number: Int, _ term: UInt64) {
+    shards[number]?.isServed = false
+    updateRoutes([number])
+    broker?.close(ShardID(rawValue: UInt32(number))) { [weak self] in
+      guard let self else { return }
+      loop.execute { [self] in
+        guard shards[number]?.term == term else { return }
+        shards[number] = nil
+        node.closed(number, term: term)
+      }
+    }
+  }
+
+  private func lose(_ number: Int) {
+    guard let shard = shards.removeValue(forKey: number) else { return }
+    updateRoutes([number])
+    if shard.isWithBroker { broker?.lose(ShardID(rawValue: UInt32(number))) }
+  }
+}
+
+/// A shard that the node has, as its broker sees it.
+private struct MemberShard {
+  var term: UInt64
+  /// The broker has its store.
+  var isWithBroker = false
+  /// Clients may use its topics.
+  var isServed = false
+  var isClosing = false
+}

@@ -1,0 +1,56 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// Shards that come to this node of a cluster, and leave it.
+extension TopicRegistry {
+  /// Whether this node may have a topic of that name. With the lock of `state` held, so that none is made in a shard that leaves.
+  func serves(_ name: String, _ state: TopicDirectory) -> Bool {
+    guard let routes else { return true }
+    return routes.shard(of: name).map { state.shards.contains($0) } ?? false
+  }
+
+  /// Serves a shard from now on. Its durable topics were restored, and streams may be opened when this returns.
+  ///
+  /// - Returns: these topics.
+  package func open(_ shard: ShardID) -> [Topic] {
+    let (topics, watchers): ([Topic], PatternIndex<Watcher>) = state.withLock { state in
+      state.shards.insert(shard)
+      return (self.topics(of: shard, state), state.watchers)
+    }
+    for topic in topics {
+      for tell in watchers.values(selecting: topic.name) { tell(topic, topic.epoch) }
+    }
+    return topics
+  }
+
+  /// Begins to give a shard up: its topics take nothing more, and none is made. Their streams go on, since what was published before is acknowledged when it
+  /// is stored.
+  ///
+  /// - Returns: the topics, for ``Topic/leave()``.
+  package func beginLeaving(_ shard: ShardID) -> [Topic] {
+    let leaving: [Topic] = state.withLock { state in
+      state.shards.remove(shard)
+      let leaving = self.topics(of: shard, state)
+      for topic in leaving { state.remove(topic) }
+      return leaving
+    }
+    for topic in leaving { topic.beginLeaving() }
+    return leaving
+  }
+
+  /// In byte order of their names.
+  private func topics(of shard: ShardID, _ state: TopicDirectory) -> [Topic] {
+    guard let routes else { return [] }
+    return state.topics.values.filter { routes.shard(of: $0.name) == shard }.sorted { $0.name < $1.name }
+  }
+
+  /// Has topics look again whether this node may acknowledge and deliver what isn't stored. From any thread.
+  package func leaseResumed() {
+    for topic in all where topic.isUnsaved {
+      topic.notify(topic.loopStates)
+      for loopState in topic.loopStates { loopState.wakeProducers() }
+    }
+  }
+}
