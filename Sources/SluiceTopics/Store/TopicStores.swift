@@ -55,7 +55,9 @@ package final class TopicStores: Sendable {
   package func add(_ service: StoreService, of shard: ShardID) { services.withLock { $0[shard] = service } }
 
   /// - Returns: the shard's service, if it had one.
-  package func remove(_ shard: ShardID) -> StoreService? { services.withLock { $0.removeValue(forKey: shard) } }
+  package func remove(_ shard: ShardID) -> StoreService? {
+    services.withLock { $0.removeValue(forKey: shard) }
+  }
 
   /// Removes a service that is closed; the shard may have another one by now.
   package func remove(_ service: StoreService, of shard: ShardID) {

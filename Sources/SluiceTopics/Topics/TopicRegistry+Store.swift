@@ -28,7 +28,9 @@ extension TopicRegistry {
         "topics that keep the newest record of each key are in memory only in this version; create \(name) without compact, or with storage memory"
       )
     }
-    if find(name) == nil, let fault = stores.service(for: name)?.refusal { throw WireError(fault.code, fault.message) }
+    if find(name) == nil, let fault = stores.service(for: name)?.refusal {
+      throw WireError(fault.code, fault.message)
+    }
   }
 
   func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StoreService) -> Topic {

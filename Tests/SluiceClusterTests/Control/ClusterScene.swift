@@ -10,7 +10,7 @@ final class ClusterScene {
   let world: SimulatedWorld
   let engine: EngineModel
   let oracle = ControlOracle()
-  private(set) var members: [ClusterMember] = []
+  private(set) var members: [ModelMember] = []
   private(set) var violations: [String] = []
   private(set) var takeOvers: [TakeOver] = []
   var shards = 16
@@ -44,26 +44,26 @@ final class ClusterScene {
 
   /// Starts a node, also one that was there before.
   @discardableResult
-  func start(_ name: String) throws -> ClusterMember {
+  func start(_ name: String) throws -> ModelMember {
     members.removeAll { $0.name == name && !$0.isRunning }
     var options = ClusterOptions(name: name, advertisedAddress: "\(name):7420", engine: ways(of: name))
     options.shards = shards
     options.nats.seed = world.random.next()
     options.nats.usesDiscoveredServers = false
     change(&options)
-    let member = try ClusterMember(options, in: world, flaw: flaw) { [unowned self] in check($0, $1) }
+    let member = try ModelMember(options, in: world, flaw: flaw) { [unowned self] in check($0, $1) }
     members.append(member)
     return member
   }
 
-  func member(_ name: String) -> ClusterMember? { members.first { $0.name == name && $0.isRunning } }
+  func member(_ name: String) -> ModelMember? { members.first { $0.name == name && $0.isRunning } }
 
-  var running: [ClusterMember] { members.filter(\.isRunning) }
+  var running: [ModelMember] { members.filter(\.isRunning) }
 
   // MARK: The oracle
 
   /// Two nodes can begin to believe in one shard only when one of them is told something.
-  private func check(_ member: ClusterMember, _ event: ClusterEvent) {
+  private func check(_ member: ModelMember, _ event: ClusterEvent) {
     world.trace?("\(world.now.nanoseconds / 1_000_000) \(member.name): \(event)")
     switch event {
     case .gained, .resumed, .joined: checkBeliefs()

@@ -5,18 +5,18 @@ import SluiceSimulation
 @testable import SluiceCluster
 
 /// A process with a node and a broker of which there is just as much as opens and closes shards. Unchecked: a world is used by one thread.
-final class ClusterMember: @unchecked Sendable {
+final class ModelMember: @unchecked Sendable {
   let name: String
   let loop: SimulatedLoop
   let node: ClusterNode
   private(set) var isRunning = true
   private(set) var events: [ClusterEvent] = []
   private let world: SimulatedWorld
-  private let noticed: (ClusterMember, ClusterEvent) -> Void
+  private let noticed: (ModelMember, ClusterEvent) -> Void
 
   init(
     _ options: ClusterOptions, in world: SimulatedWorld, flaw: ClusterFlaw = .none,
-    _ noticed: @escaping (ClusterMember, ClusterEvent) -> Void
+    _ noticed: @escaping (ModelMember, ClusterEvent) -> Void
   ) throws {
     name = options.name
     self.world = world
