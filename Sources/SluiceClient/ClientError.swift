@@ -127,7 +127,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unknownCursor = Code("unknown-cursor")
     /// No connection has that number.
     public static let unknownConnection = Code("unknown-connection")
-    /// Another node of the cluster serves the topic from now on, or none does at the moment.
+    /// No node of the cluster has served the topic for as long as the client tries: see ``ReconnectPolicy``.
     public static let topicMoved = Code("topic-moved")
     /// The broker's storage is full: nothing can be published to durable topics until it has room.
     public static let storageFull = Code("storage-full")

@@ -39,6 +39,8 @@ public struct ClientOptions: Hashable, Sendable {
   public typealias TLS = TLSClientOptions
 
   /// How the client reconnects after a lost connection; nil: everything on the connection ends. Default: without a limit of time.
+  ///
+  /// It also says how long a stream is tried whose topic moves to another node of a cluster: see ``ReconnectPolicy``.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()
 
   /// The longest time for a request, such as for a topic's description, including the time without a connection. A request that takes longer

@@ -46,12 +46,10 @@ final class ClientCore: @unchecked Sendable {
   private var opened: Opened?
   /// The commands of this turn; empty between turns, with its memory kept.
   private var batch: [Command] = []
-  private var awaiting = AwaitingConnection()
+  private var awaiting = AwaitingStreams()
   /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
   private var draining: [RemoteSubscription] = []
-  /// Publications that the broker's storage has refused, until their next attempt.
-  private var backedOff: [Publication] = []
-  /// The source of producer ids.
+  /// The source of producer ids, and of the seeds for delays.
   private var random: SeededRandom
 
   /// - Parameter servers: at least one.
@@ -143,7 +141,7 @@ final class ClientCore: @unchecked Sendable {
       states.send(.connected(address))
       let opened = opened.take()
       opened?(.success(()))
-      for attachment in awaiting.removeAll() { connection.streams.open(attachment) }
+      for attachment in awaiting.removeConnectable() { connection.streams.open(attachment) }
     case .failure(let error):
       follow(reconnect.failed(at: loop.now, refusesClient: error.refusesClient), cause: error)
     }
@@ -170,9 +168,7 @@ final class ClientCore: @unchecked Sendable {
   /// Keeps the owner of a stream on a lost connection for the next one.
   private func keep(_ attachment: Attachment, _ error: ClientError) {
     switch attachment {
-    case .subscription(let subscription) where subscription.isCancelled: subscription.forget()
-    case .request(let request) where request.isOver: break
-    case .request(let request) where !request.isRepeatable:
+    case .request(let request) where !request.isRepeatable && !request.isOver:
       request.complete(.failure(Request.answerLost(error, topic: request.topic)), loop)
     case .subscription, .publication, .request: awaitConnection(attachment)
     }
@@ -192,18 +188,28 @@ final class ClientCore: @unchecked Sendable {
 
   /// Opens the owner's stream on the next connection.
   func awaitConnection(_ attachment: Attachment) {
+    if interrupt(attachment) { awaiting.add(attachment) }
+  }
+
+  /// The owner has no stream for now. Returns whether it waits for one.
+  private func interrupt(_ attachment: Attachment) -> Bool {
     switch attachment {
+    case .subscription(let subscription) where subscription.isCancelled:
+      subscription.forget()
+      return false
     case .subscription(let subscription): subscription.interrupted()
     case .publication(let publication):
       publication.interrupted()
-      if publication.endsIfReleased() { return }
-    case .request(let request): request.start(self)
+      if publication.endsIfReleased() { return false }
+    case .request(let request):
+      if request.isOver { return false }
+      request.start(self)
     }
-    awaiting.add(attachment)
+    return true
   }
 
   func stopAwaiting(_ owner: AnyObject) {
-    awaiting.remove(owner)
+    if case .timer(let timer) = awaiting.remove(owner) { loop.cancel(timer) }
   }
 
   /// Opens a publication again later that the broker's storage can't take for now.
@@ -214,25 +220,35 @@ final class ClientCore: @unchecked Sendable {
       let (delay, attempt) = publication.reopening.refused(
         options.reconnect, seed: random.next(), at: loop.now)
     else { return false }
-    publication.interrupted()
-    if publication.endsIfReleased() { return true }
-    backedOff.append(publication)
-    publication.retryTimer = loop.schedule(after: delay) { [self, weak publication] in
-      guard let publication else { return }
-      stopBackingOff(publication)
-      if let connection {
-        connection.streams.open(.publication(publication))
-      } else {
-        awaitConnection(.publication(publication))
-      }
+    if open(.publication(publication), after: delay) {
+      publication.states.send(.waiting(delay, attempt: attempt, cause: error))
     }
-    publication.states.send(.waiting(delay, attempt: attempt, cause: error))
     return true
   }
 
-  private func stopBackingOff(_ publication: Publication) {
-    loop.cancel(&publication.retryTimer)
-    backedOff.removeAll { $0 === publication }
+  /// Opens the stream of a topic that moves to another node again, after a short delay.
+  ///
+  /// - Returns: why the policy gives up, if it does: nothing has happened then.
+  func follow(_ attachment: Attachment, _ error: ClientError) -> ClientError? {
+    let policy = ReconnectPolicy.moves(under: options.reconnect)
+    let move = attachment.move ?? Move()
+    attachment.move = move
+    guard let delay = move.refused(policy, seed: random.next(), at: loop.now) else {
+      return .unserved(attachment.topic, for: policy.giveUpAfter, error)
+    }
+    _ = open(attachment, after: delay)
+    return nil
+  }
+
+  /// Opens the owner's stream after a delay. Returns false if the owner doesn't need it any more.
+  private func open(_ attachment: Attachment, after delay: Duration) -> Bool {
+    guard interrupt(attachment) else { return false }
+    let timer = loop.schedule(after: delay) { [self] in
+      awaiting.remove(attachment.owner)
+      if let connection { connection.streams.open(attachment) } else { awaitConnection(attachment) }
+    }
+    awaiting.add(attachment, until: .timer(timer))
+    return true
   }
 
   func addDraining(_ subscription: RemoteSubscription) {
@@ -265,9 +281,9 @@ final class ClientCore: @unchecked Sendable {
   private func perform(_ command: Command) {
     switch command {
     case .close(let error): close(error)
-    case .advance(let publication) where publication.retryTimer != nil:
-      // Its records wait for the retry.
-      if publication.endsIfReleased() { stopBackingOff(publication) }
+    case .advance(let publication) where !publication.isOpen && awaiting.contains(publication):
+      // Its records wait for the stream.
+      if publication.endsIfReleased() { stopAwaiting(publication) }
     default:
       if let connection { return connection.streams.perform(command) }
       if case .closed(let error) = state { refuse(command, error) } else { performUnconnected(command) }
@@ -285,10 +301,7 @@ final class ClientCore: @unchecked Sendable {
       stopAwaiting(subscription)
       subscription.forget()
     case .settle(let subscription): _ = subscription.takeSettlements()
-    case .advance(let publication):
-      // Its records wait for the connection.
-      if awaiting.contains(publication), publication.endsIfReleased() { stopAwaiting(publication) }
-    case .becomeSource, .close: break
+    case .advance, .becomeSource, .close: break
     }
   }
 
@@ -320,10 +333,9 @@ final class ClientCore: @unchecked Sendable {
     case .waiting(let timer): loop.cancel(timer)
     case .open(let connection): attachments = connection.object?.detach(closing: error) ?? []
     }
-    attachments += awaiting.removeAll()
-    for publication in backedOff {
-      stopBackingOff(publication)
-      attachments.append(.publication(publication))
+    for (attachment, condition) in awaiting.removeAll() {
+      if case .timer(let timer) = condition { loop.cancel(timer) }
+      attachments.append(attachment)
     }
     opened.take()?(.failure(error))
     for attachment in attachments { end(attachment, error) }

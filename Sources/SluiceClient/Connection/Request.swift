@@ -14,6 +14,7 @@ final class Request: @unchecked Sendable {
   private var completion: Completion?
   private var timer: TimerToken?
   private var isStarted = false
+  var move: Move?
 
   /// - Parameter completion: called on the loop, once.
   init(_ frame: (any Frame)?, timeout: Duration?, _ completion: @escaping Completion) {

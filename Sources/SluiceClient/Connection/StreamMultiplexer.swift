@@ -74,6 +74,7 @@ final class StreamMultiplexer {
 
     case .publicationOpened(let stream, let next):
       guard case .publication(let publication) = attachment(stream) else { return }
+      publication.move?.opened(at: core.loop.now)
       try publication.resume(at: next)
       output.noteDue(publication)
     case .granted(let stream):
@@ -146,18 +147,22 @@ final class StreamMultiplexer {
     if fault.code == .shuttingDown, core.reconnects, let attachment {
       return core.awaitConnection(attachment)
     }
+    var error = ClientError(fault, topic: attachment?.topic)
+    if fault.code == .topicMoved, let attachment {
+      guard let reason = core.follow(attachment, error) else { return }
+      error = reason
+    }
     switch attachment {
     case .subscription(let subscription):
       // Its offsets belong to an earlier epoch.
       if fault.code == .epochChanged, subscription.startOver() { return open(.subscription(subscription)) }
-      subscription.receive(completion: .failure(ClientError(fault, topic: subscription.plan.topic)))
+      subscription.receive(completion: .failure(error))
     case .publication(let publication):
       if fault.code == .epochChanged, publication.startOver() { return open(.publication(publication)) }
-      let error = ClientError(fault, topic: publication.topic)
       if fault.code.isOfStorage, core.backOff(publication, error) { return }
       publication.end(.failure(error))
     case .request(let request):
-      request.complete(.failure(ClientError(fault, topic: request.topic)), core.loop)
+      request.complete(.failure(error), core.loop)
     case nil: break
     }
   }

@@ -77,9 +77,9 @@ final class Publication: @unchecked Sendable {
   var isCompletionSent = false
   /// 0 before the first stream.
   private var producer: UInt64 = 0
-  /// Set while the publication backs off because the broker's storage refused it.
-  var retryTimer: TimerToken?
+  /// The delays while the broker's storage refuses the publication.
   var reopening = Reopening()
+  var move: Move?
   /// True while it is among the connection's due publications.
   var isDue = false
 

@@ -130,6 +130,11 @@ struct Reconnect {
 /// longer: ``initialDelay``, ``multiplier`` times that, up to ``maximumDelay``. A random part of each delay is left out, so that the clients
 /// of a restarted broker don't all connect at the same moment.
 ///
+/// In a cluster, a topic moves to another node when its own one stops, fails or is relieved. Its subscriptions, publications and requests are
+/// then opened again on the connection that they have, after 5 to 10 ms at first and up to 500 ms later; other topics aren't affected. The client
+/// tries for ``giveUpAfter``, and fails these streams with ``ClientError/Code/topicMoved`` afterwards. With a limit of ``attempts`` alone,
+/// and without a policy, it tries for 10 s.
+///
 /// ```swift
 /// var options = ClientOptions()
 /// options.reconnect?.giveUpAfter = .seconds(60)

@@ -69,6 +69,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private(set) var delivering = DeliveredBatch.Origin()
   /// The broker has sent SUBSCRIBED on this stream.
   private var isSubscribed = false
+  var move: Move?
 
   @usableFromInline
   init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver, wantsProducers: Bool = false) {
@@ -205,6 +206,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   /// - Throws: when the broker doesn't continue where the subscription is.
   func subscribed(_ frame: Subscribed) throws(WireError) {
     isSubscribed = true
+    move?.opened(at: core.loop.now)
     if plan.membership != nil { origin.epoch = frame.epoch }
     switch try position.subscribed(frame) {
     case .same: break

@@ -1,0 +1,47 @@
+import SluiceIO
+
+/// When the stream of a topic that moves to another node is opened again, on the connection that it had. On the loop only.
+final class Move {
+  private var reopening = Reopening()
+
+  /// The broker has ended the stream, or has refused it, since the topic moves.
+  ///
+  /// - Returns: the delay before the next attempt; nil to give up.
+  func refused(_ policy: ReconnectPolicy, seed: @autoclosure () -> UInt64, at now: MonotonicTime) -> Duration?
+  {
+    reopening.refused(policy, seed: seed(), at: now)?.delay
+  }
+
+  /// The broker has opened the stream.
+  func opened(at now: MonotonicTime) {
+    reopening.taken(at: now)
+  }
+}
+
+extension ReconnectPolicy {
+  /// How long a stream without a served topic is tried, unless another policy says so. Brokers take a topic over in about 3 s.
+  static let movePatience = Duration.seconds(10)
+
+  /// The policy by which the stream of a moving topic is opened again, under the client's policy for lost connections.
+  ///
+  /// The connection stands, so that the delays are shorter than those before connecting, and attempts aren't counted.
+  static func moves(under policy: ReconnectPolicy?) -> ReconnectPolicy {
+    var moves = ReconnectPolicy()
+    moves.initialDelay = .milliseconds(10)
+    moves.maximumDelay = .milliseconds(500)
+    let isEndless = policy.map { $0.attempts == nil } ?? false
+    moves.giveUpAfter = policy?.giveUpAfter ?? (isEndless ? nil : movePatience)
+    return moves
+  }
+}
+
+extension ClientError {
+  /// The client has given up a stream whose topic no node has served for the whole `patience`.
+  static func unserved(_ topic: String?, for patience: Duration?, _ answer: ClientError) -> ClientError {
+    ClientError(
+      .topicMoved,
+      "no node of the cluster has served \(topic.map { "topic \($0)" } ?? "the request")"
+        + "\(patience.map { " for \($0)" } ?? ""); the broker's last answer: \(answer)",
+      topic: topic, brokerCode: answer.brokerCode)
+  }
+}
