@@ -232,6 +232,14 @@ let package = Package(
         "SluiceEngineModel", "EngineTestSupport", "TestSupport",
       ],
       swiftSettings: settings),
+    // Nodes with brokers, their engine and clients in one thread, from a seed.
+    .testTarget(
+      name: "ClusterSimulationTests",
+      dependencies: [
+        "SluiceCluster", "SluiceBroker", "SluiceTopics", "SluiceClient", "SluiceStore", "SluiceNATS",
+        "SluiceWire", "SluiceIO", "SluiceSimulation", "SluiceEngineModel", "ReactiveCore", "TestSupport",
+      ],
+      swiftSettings: settings),
     .testTarget(
       name: "SluiceAccessTests", dependencies: ["SluiceAccess", "SluiceTLS", "SluiceWire", "TestSupport"],
       swiftSettings: settings),

@@ -12,7 +12,7 @@ public struct BrokerShow: LaidOutFrame {
 /// BROKER_INFO: the state of the broker at one moment. Answers ``BrokerShow``.
 ///
 /// ```
-/// u64 time · u64 uptime · structure storage · u32 stopped · list of stopped topics · list of numbers
+/// u64 time · u64 uptime · structure storage · u32 stopped · list of stopped topics · list of numbers · list of problems
 /// ```
 public struct BrokerInfo: LaidOutFrame {
   public static let type = FrameType.brokerInfo
@@ -57,6 +57,43 @@ public struct BrokerInfo: LaidOutFrame {
       Self.init, Field.string("number's name", \Self.name), Field.integer("number's value", \Self.value))
   }
 
+  /// Something that an operator should look at.
+  ///
+  /// ```
+  /// u8 severity · u64 since · string sentence
+  /// ```
+  public struct Problem: Hashable, Sendable {
+    /// How urgent it is. The number is the one on the wire; others may follow.
+    public struct Severity: RawRepresentable, Hashable, Sendable {
+      public var rawValue: UInt8
+
+      public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+      }
+
+      /// Records are refused, or lost.
+      public static let critical = Severity(rawValue: 0)
+      /// They will be, or clients wait.
+      public static let warning = Severity(rawValue: 1)
+    }
+
+    public var severity: Severity
+    /// When it began or was first found, in milliseconds since 1970.
+    public var since: UInt64
+    /// What happens, to what and why, for a person.
+    public var sentence: String
+
+    public init(severity: Severity, since: UInt64, sentence: String) {
+      self.severity = severity
+      self.since = since
+      self.sentence = sentence
+    }
+
+    static let layout = FrameLayout(
+      Self.init, Field.number("problem severity", \Self.severity), Field.integer("problem since", \Self.since),
+      Field.string("problem sentence", limit: 2048, \Self.sentence))
+  }
+
   /// Milliseconds since 1970.
   public var time: UInt64
   /// Milliseconds since the broker has started.
@@ -69,10 +106,12 @@ public struct BrokerInfo: LaidOutFrame {
   public var stoppedTopics: [StoppedTopic]
   /// The broker's counters and gauges: `topics`, `connections`, `records_received` and others.
   public var numbers: [Number]
+  /// What the broker has found wrong, the most urgent first.
+  public var problems: [Problem]
 
   public init(
     time: UInt64, uptime: UInt64, storage: StorageStatus, stopped: UInt32, stoppedTopics: [StoppedTopic],
-    numbers: [Number]
+    numbers: [Number], problems: [Problem] = []
   ) {
     self.time = time
     self.uptime = uptime
@@ -80,6 +119,7 @@ public struct BrokerInfo: LaidOutFrame {
     self.stopped = stopped
     self.stoppedTopics = stoppedTopics
     self.numbers = numbers
+    self.problems = problems
   }
 
   /// The number of that name; nil when the broker doesn't have it.
@@ -93,5 +133,6 @@ public struct BrokerInfo: LaidOutFrame {
     Field.structure("BROKER_INFO storage", \Self.storage, StorageStatus.layout),
     Field.integer("BROKER_INFO stopped", \Self.stopped),
     Field.list("stopped topics", \Self.stoppedTopics, StoppedTopic.layout),
-    Field.list("numbers", \Self.numbers, Number.layout))
+    Field.list("numbers", \Self.numbers, Number.layout),
+    Field.list("problems", \Self.problems, Problem.layout))
 }

@@ -51,11 +51,13 @@ public struct TopicInfo: LaidOutFrame {
     public var lastMinute: UInt16
     /// The share of the last five minutes in which its limit stopped producers, in thousandths.
     public var lastFiveMinutes: UInt16
+    /// The durable cursor that it uses, or the group of which it is a member; empty for neither.
+    public var consumer: String
 
     public init(
       connection: UInt64, client: String, stream: UInt32, state: State, nextOffset: UInt64, granted: UInt64,
       sent: UInt64, holding: UInt64 = 0, limit: HoldLimit = .none, lastMinute: UInt16 = 0,
-      lastFiveMinutes: UInt16 = 0
+      lastFiveMinutes: UInt16 = 0, consumer: String = ""
     ) {
       self.connection = connection
       self.client = client
@@ -68,6 +70,7 @@ public struct TopicInfo: LaidOutFrame {
       self.limit = limit
       self.lastMinute = lastMinute
       self.lastFiveMinutes = lastFiveMinutes
+      self.consumer = consumer
     }
 
     static let layout = FrameLayout(
@@ -79,7 +82,8 @@ public struct TopicInfo: LaidOutFrame {
       Field.integer("subscription holding", \Self.holding),
       Field.number("subscription hold limit", \Self.limit),
       Field.integer("subscription last minute", \Self.lastMinute),
-      Field.integer("subscription last five minutes", \Self.lastFiveMinutes))
+      Field.integer("subscription last five minutes", \Self.lastFiveMinutes),
+      Field.string("subscription consumer", limit: Limits.name, \Self.consumer))
   }
 
   /// A publication as the broker sees it, or a producer that the broker has rejected because of its store.

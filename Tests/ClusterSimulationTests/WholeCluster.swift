@@ -1,0 +1,120 @@
+import ReactiveCore
+import SluiceClient
+import SluiceEngineModel
+import SluiceIO
+import SluiceNATS
+import SluiceSimulation
+import SluiceStore
+import SluiceTopics
+
+@testable import SluiceBroker
+@testable import SluiceCluster
+
+/// Brokers as nodes of a cluster, their engine, and clients: in one thread, from a seed.
+final class WholeCluster {
+  let world: SimulatedWorld
+  let engine: EngineModel
+  private(set) var nodes: [WholeNode] = []
+  var shards = 8
+  private var ways: [String: [NATSAddress]] = [:]
+  private var clients: [Client] = []
+
+  init(seed: UInt64, conditions: SimulatedConditions = .calm) {
+    world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
+    engine = EngineModel(in: world)
+  }
+
+  deinit {
+    for node in running { for loop in node.loops { loop.perform { node.member.close() } } }
+    world.run(for: .milliseconds(10))
+  }
+
+  // MARK: Nodes
+
+  /// Starts a node, also one that was there before.
+  @discardableResult
+  func start(_ name: String) throws -> WholeNode {
+    nodes.removeAll { $0.name == name }
+    var options = ClusterOptions(
+      name: name, advertisedAddress: "\(name):7420", engine: addresses(for: name))
+    options.shards = shards
+    options.nats.seed = world.random.next()
+    options.nats.usesDiscoveredServers = false
+    let node = try WholeNode(options, in: world)
+    nodes.append(node)
+    return node
+  }
+
+  /// The ways from a node to the engine's servers, which can be cut.
+  func addresses(for name: String) -> [NATSAddress] {
+    if let known = ways[name] { return known }
+    let made = engine.makeAliases("10.2.\(ways.count + 1)")
+    ways[name] = made
+    return made
+  }
+
+  func node(_ name: String) -> WholeNode? { nodes.first { $0.name == name } }
+
+  var running: [WholeNode] { nodes.filter(\.isRunning) }
+
+  /// The running node that serves a topic, if there is exactly one.
+  func owner(of topic: String) -> WholeNode? {
+    let owners = running.filter { $0.member.routes.route(of: topic) == .local }
+    return owners.count == 1 ? owners[0] : nil
+  }
+
+  /// Whether each shard has one owner, and all others know it.
+  var isSettled: Bool {
+    (0..<shards).allSatisfy { number in
+      let routes = running.map { $0.member.routes.route(of: ShardID(rawValue: UInt32(number))) }
+      guard
+        let owner = running.first(where: {
+          $0.member.routes.route(of: ShardID(rawValue: UInt32(number))) == .local
+        })
+      else { return false }
+      let other = TopicRoute.remote(RemoteNode(name: owner.name, address: "\(owner.name):7420"))
+      return routes.count { $0 == .local } == 1 && routes.allSatisfy { $0 == .local || $0 == other }
+    }
+  }
+
+  func settle(limit: Duration = .seconds(60)) -> Bool { world.run(limit: limit) { isSettled } }
+
+  // MARK: Clients
+
+  /// A client of a node, on a loop of its own; it connects again when it loses its connection.
+  func client(of node: String, _ configure: (inout ClientOptions) -> Void = { _ in }) throws -> Client {
+    var options = ClientOptions()
+    options.name = "client \(clients.count)"
+    options.seed = world.random.next()
+    var policy = ReconnectPolicy()
+    policy.maximumDelay = .milliseconds(200)
+    options.reconnect = policy
+    configure(&options)
+    let loop = world.makeLoop(name: options.name)
+    let client = try wait {
+      Client.connect(
+        to: WholeNode.address(of: node), options: options, network: world.network, loop: loop, completion: $0)
+    }
+    clients.append(client)
+    return client
+  }
+
+  /// Starts something, and lets the world go on until its completion is called.
+  func wait<Value: Sendable>(
+    _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
+  ) throws -> Value {
+    let answer = Answer<Value>()
+    start { answer.result = $0 }
+    guard world.run(limit: .seconds(120), until: { answer.result != nil }), let result = answer.result else {
+      throw NoAnswer()
+    }
+    return try result.get()
+  }
+}
+
+struct NoAnswer: Error {}
+
+// @unchecked: one thread uses it.
+private final class Answer<Value: Sendable>: @unchecked Sendable {
+  var result: Result<Value, ClientError>?
+}

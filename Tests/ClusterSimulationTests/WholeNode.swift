@@ -1,0 +1,77 @@
+import SluiceIO
+import SluiceNATS
+import SluiceSimulation
+
+@testable import SluiceBroker
+@testable import SluiceCluster
+
+/// A process of the cluster: a broker with one loop for its clients, and one for the engine. Unchecked: a world is used by one thread.
+final class WholeNode: @unchecked Sendable {
+  let name: String
+  let loops: [SimulatedLoop]
+  let broker: Broker
+  let member: ClusterMember
+  private(set) var events: [ClusterEvent] = []
+  private(set) var isRunning = true
+  private(set) var isPaused = false
+  private let network: SimulatedNetwork
+
+  init(_ options: ClusterOptions, in world: SimulatedWorld) throws {
+    name = options.name
+    network = world.network
+    loops = [world.makeLoop(name: options.name), world.makeLoop(name: "\(options.name)'s engine")]
+    let events = EventSink()
+    member = try ClusterMember(
+      options, network: world.network, on: loops[1], writer: world.random.next(below: 1 << 60) + 1,
+      report: { events.node?.happened($0, in: events.world) })
+    var configuration = BrokerConfiguration()
+    configuration.listen = [Self.address(of: options.name)]
+    configuration.identity = world.random.next()
+    broker = try Broker(
+      configuration, network: world.network, group: LoopGroup([loops[0]]), routes: member.routes)
+    events.node = self
+    events.world = world
+    try broker.start()
+    member.start(broker)
+  }
+
+  static func address(of name: String) -> SocketAddress { .host(name, port: 7420) }
+
+  fileprivate func happened(_ event: ClusterEvent, in world: SimulatedWorld?) {
+    world?.trace?("\(world?.now.nanoseconds ?? 0) \(name): \(event)")
+    events.append(event)
+  }
+
+  /// Kills the process.
+  func kill() {
+    guard isRunning else { return }
+    isRunning = false
+    for loop in loops { network.crash(loop) }
+  }
+
+  /// The process does nothing until ``goOn()``; its sockets stay open.
+  func pause() {
+    isPaused = true
+    for loop in loops { loop.stall() }
+  }
+
+  func goOn() {
+    isPaused = false
+    for loop in loops { loop.resume() }
+  }
+
+  /// Hands everything over, then stops.
+  func stop() {
+    member.leave { [self] in
+      member.close()
+      broker.shutdown()
+    }
+    broker.whenStopped { [self] in isRunning = false }
+  }
+}
+
+/// What a member's events are passed to, once there is a node for them.
+private final class EventSink: @unchecked Sendable {
+  weak var node: WholeNode?
+  weak var world: SimulatedWorld?
+}
