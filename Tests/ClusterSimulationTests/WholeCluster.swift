@@ -53,6 +53,15 @@ final class WholeCluster {
     return made
   }
 
+  /// Cuts a node off from the engine; the bytes under way are lost.
+  func cutEngine(from name: String) {
+    for way in addresses(for: name) { world.network.cut(.host(way.host, port: way.port)) }
+  }
+
+  func healEngine(for name: String) {
+    for way in addresses(for: name) { world.network.heal(.host(way.host, port: way.port)) }
+  }
+
   func node(_ name: String) -> WholeNode? { nodes.first { $0.name == name } }
 
   var running: [WholeNode] { nodes.filter(\.isRunning) }
