@@ -42,8 +42,10 @@ struct Directory: Hashable, Sendable {
         let lastSign = record.endedBy == nil ? now : nodes[name]?.lastSign ?? now
         nodes[name] = NodeEntry(sequence: sequence, record: record, heard: now, lastSign: lastSign)
       } else if let known = nodes[name], known.isLive {
-        // The engine removes what its own clock takes for old: the node lives until this node's clock says otherwise.
+        // The engine removes what its own clock takes for old: the node lives until this node's clock says otherwise. What was removed may have been
+        // a renewal that this node hasn't seen, so that the silence begins here at the earliest.
         nodes[name]?.sequence = sequence
+        nodes[name]?.heard = now
       } else {
         nodes[name] = nil
       }
