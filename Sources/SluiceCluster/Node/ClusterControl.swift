@@ -18,7 +18,9 @@ struct ClusterControl {
   private let writer: UInt64
   private(set) var directory = Directory()
   private(set) var session: NodeSession
+  /// Of the shards that the node takes part in.
   private(set) var leases: [Int: ShardLeaseState] = [:]
+  private var ownShards = OwnShards()
   private(set) var commitLatency: Duration?
   private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
@@ -151,9 +153,10 @@ struct ClusterControl {
     switch record {
     case .node(name, let record): apply(session.observed(record, at: now), at: now)
     case .shard(let shard, let record):
-      apply(
-        leases[shard, default: ShardLeaseState()].observed(record, writer: writer, session: session.session),
-        to: shard, former, at: now)
+      var lease = leases[shard] ?? ShardLeaseState()
+      let changes = lease.observed(record, writer: writer, session: session.session)
+      leases[shard] = lease.term == nil ? nil : lease
+      apply(changes, to: shard, former, at: now)
     default: break
     }
     noteChanges(record, former)
@@ -196,7 +199,9 @@ struct ClusterControl {
   }
 
   private mutating func loseAll(at now: MonotonicTime) {
-    for shard in leases.keys.sorted() { apply(leases[shard]!.lose(), to: shard, Former(), at: now) }
+    let lost = leases.sorted { $0.key < $1.key }
+    leases = [:]
+    for (shard, var lease) in lost { apply(lease.lose(), to: shard, Former(), at: now) }
   }
 
   private mutating func apply(
@@ -297,7 +302,8 @@ struct ClusterControl {
     var moves = leases.count { shard, lease in
       lease.term != nil && (!lease.isHeld || requests.isBusy(ControlRecord.shard(shard, nil).subject))
     }
-    for shard in 0..<count {
+    // The others have nothing to do with this node: the work of an event doesn't grow with the number of shards.
+    for shard in ownShards.belonging(to: name, placement, of: count).union(leases.keys).sorted() {
       let lease = leases[shard] ?? ShardLeaseState()
       switch lease.phase {
       case .none:
