@@ -31,6 +31,8 @@ public struct AccessPolicy: Sendable {
   ) throws(WireError) -> Identity {
     switch credentials.method {
     case .password: try user(credentials.user, password: credentials.secret)
+    case .node:
+      throw WireError(.authenticationFailed, "the client couldn't prove that it is a node of the cluster")
     case .token: try bearer(of: credentials.secret, now: now)
     case .none: try certificate(of: peerName, expires: peerExpires, now: now)
     }

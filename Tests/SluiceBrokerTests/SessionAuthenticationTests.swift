@@ -67,7 +67,7 @@ struct SessionAuthenticationTests {
     var probe = SessionProbe()
     probe.rules.asksIdentity = true
     var frame = Self.hello(.none).encoded(stream: 0)
-    frame[frame.count - 5] = 3
+    frame[frame.count - 5] = 4
     #expect(probe.receive(raw: frame) == .connectionError(.unsupported))
     #expect(probe.session.phase == .handshake)
   }

@@ -51,8 +51,8 @@ struct FrameErrorTests {
       hello, "534c4345 0300 0200", .malformedFrame, "HELLO names version 3 as lowest and 2 as highest"),
     // Values that aren't defined
     Case(
-      Authenticate(.none), "03 0000 0000", .unsupported,
-      "credentials are of method 3; 0 to 2 are defined"),
+      Authenticate(.none), "04 0000 0000", .unsupported,
+      "credentials are of method 4; 0 to 3 are defined"),
     Case(
       subscribe,
       "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000",

@@ -65,6 +65,7 @@ let goldenFrames: [GoldenFrame] = [
     "ERROR of an unknown code", 0x06, Fault(code: ErrorCode(rawValue: .max), message: ""), "ffffffff 0000"),
 
   GoldenFrame("AUTHENTICATE", 0x07, Authenticate(.token("a.b")), "02 0000 0300 612e62"),
+  GoldenFrame("AUTHENTICATE of a node", 0x07, Authenticate(.node(onBehalfOf: "u")), "03 0100 75 0000"),
   GoldenFrame(
     "AUTHENTICATE with a password", 0x07, Authenticate(.password("p", user: "u")), "01 0100 75 0100 70"),
   GoldenFrame("AUTHENTICATE with nothing", 0x07, Authenticate(.none), "00 0000 0000"),

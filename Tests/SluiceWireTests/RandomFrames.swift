@@ -128,9 +128,10 @@ struct RandomFrames {
   }
 
   private mutating func credentials() -> Credentials {
-    switch Int.random(in: 0...2, using: &random) {
+    switch Int.random(in: 0...3, using: &random) {
     case 0: .none
     case 1: .password(text(300), user: text(300))
+    case 2: .node(onBehalfOf: text(300))
     default: .token(text(300))
     }
   }

@@ -13,6 +13,9 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     case password
     /// A signed token, which names the identity. The user's name is empty.
     case token
+    /// Another node of the broker's cluster, on behalf of the identity whose name is the user's. The secret is empty. It proves itself by its
+    /// certificate.
+    case node
   }
 
   public var method: Method
@@ -36,10 +39,15 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     Credentials(.token, user: "", secret: token)
   }
 
+  /// Those of a node, on behalf of a client that is connected to it.
+  public static func node(onBehalfOf identity: String) -> Credentials {
+    Credentials(.node, user: identity, secret: "")
+  }
+
   static let layout = FrameLayout(
     Self.init,
     Field.choice("credentials' method", \Self.method, else: .none) {
-      "credentials are of method \($0); 0 to 2 are defined"
+      "credentials are of method \($0); 0 to 3 are defined"
     }, Field.string("credentials' user", \Self.user), Field.string("credentials' secret", \Self.secret))
 
   public var description: String {
@@ -47,6 +55,7 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     case .none: "no credentials"
     case .password: "a password for \(user)"
     case .token: "a token"
+    case .node: "a node on behalf of \(user)"
     }
   }
 

@@ -38,6 +38,7 @@ enum PlainAccess {
     var expires: Int64?
     switch credentials.method {
     case .none: return .failure(WireError(.authenticationRequired, "credentials are required"))
+    case .node: return failed
     case .password: if credentials.secret != "right" { return failed }
     case .token:
       let words = credentials.secret.split(separator: " ")
