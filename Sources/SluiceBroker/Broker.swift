@@ -135,7 +135,7 @@ public final class Broker: Sendable {
     self.loops = loops
     let bufferBound = BufferBound(limit: configuration.limits.buffered, metrics: metrics)
     contexts = loops.serving.loops.enumerated().map { [core] in
-      LoopContext(loop: $1, core: core, bufferBound: bufferBound, isFirst: $0 == 0)
+      LoopContext(loop: $1, core: core, network: network, bufferBound: bufferBound, isFirst: $0 == 0)
     }
     core.connectionRequests.withLock { $0 = { [weak self] in self?.serve($0) } }
   }

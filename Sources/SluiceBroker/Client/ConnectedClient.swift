@@ -21,6 +21,8 @@ final class ConnectedClient: @unchecked Sendable {
   private let stream: any ByteStream
   /// What the client calls itself, from HELLO on.
   var name = ""
+  /// It is another node of the cluster, on behalf of clients that are connected there.
+  var isNode = false
   let quota = TopicQuota()
   /// What its frames may still cost in this turn.
   var workBudget = WorkBudget()

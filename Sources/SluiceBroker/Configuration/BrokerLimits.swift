@@ -91,6 +91,10 @@ public struct BrokerLimits: Sendable {
   /// How long a connection's handshake may take, from the first byte to the end of authentication. Default: 10 s.
   public var handshake: Duration = .seconds(10)
 
+  /// How long a stream or request may wait while no node serves its topic, or the one that does can't be reached; then it ends with
+  /// `ErrorCode.topicMoved`. Only in a cluster. Default: 5 s.
+  public var routeWait: Duration = .seconds(5)
+
   /// Attempts to authenticate or renew credentials that may wait for verification; beyond it clients are told to try again later.
   /// Default: 1,024.
   public var authentications = 1_024
@@ -200,6 +204,7 @@ extension BrokerLimits {
     )
     try check(producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
+    try check(routeWait >= .zero, "limits.routeWait: must not be negative")
     try check(cursors >= 1, "limits.cursors: must be at least 1")
     try check(cursorMemory >= .zero, "limits.cursorMemory: must not be negative")
     try check(

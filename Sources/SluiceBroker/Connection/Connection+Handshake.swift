@@ -39,6 +39,7 @@ extension Connection {
     // Anonymous connections have no limit per identity.
     if client.account == nil { try? client.enter("", now: context.loop.now) }
     client.name = agreement.clientName
+    client.isNode = agreement.credentials.method == .node
     streams.largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     context.agreed(keepalive: agreement.welcome.keepalive)

@@ -61,7 +61,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     self.stream = stream
     self.context = context
     client = ConnectedClient(connection: id, stream: stream, core: context.core)
-    streams = StreamMultiplexer(client, on: context.topics)
+    streams = StreamMultiplexer(client, on: context.topics, routing: context.relay)
     let limits = context.core.configuration.limits
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake

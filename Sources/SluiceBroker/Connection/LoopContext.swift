@@ -16,6 +16,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let loop: any EventLoop
   let core: BrokerCore
   let topics: TopicLoop
+  /// Serves the topics of other nodes; nil for a broker of one node.
+  let relay: NodeRelay?
   private let bufferBound: BufferBound
   private let isFirst: Bool
   let writes = WriteBatch()
@@ -41,9 +43,12 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// The latency of records to subscribers here.
   private(set) var latency = Histogram()
 
-  /// - Parameter isFirst: true for the one of a broker's loops that does what must be done once.
-  init(loop: any EventLoop, core: BrokerCore, bufferBound: BufferBound, isFirst: Bool) {
+  /// - Parameters:
+  ///   - network: where other nodes are reached.
+  ///   - isFirst: true for the one of a broker's loops that does what must be done once.
+  init(loop: any EventLoop, core: BrokerCore, network: any Network, bufferBound: BufferBound, isFirst: Bool) {
     self.loop = loop
+    relay = core.routes.map { NodeRelay($0, core: core, network: network, loop: loop) }
     self.core = core
     self.bufferBound = bufferBound
     self.isFirst = isFirst
@@ -58,6 +63,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   func start() {
     bufferBound.add(self)
     topics.start()
+    relay?.start()
     loop.execute { [self] in
       loop.addTurnParticipant(self)
       scheduleSweep()
@@ -135,6 +141,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       connection.isDue = false
       connection.flush()
     }
+    relay?.turnEnded()
     topics.endTurn()
     watchMemory()
     topics.traffic.settle(with: core.metrics)
@@ -224,5 +231,6 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     sweepTimer = nil
     isStopped = true
     for connection in connections.reversed() { connection.close() }
+    relay?.stop()
   }
 }

@@ -120,8 +120,11 @@ final class BrokerCore: Sendable {
     }
     metrics.add(.connections)
     metrics.add(.connectionsAccepted)
-    return lastConnection.add(1, ordering: .relaxed).newValue
+    return nextConnection()
   }
+
+  /// A number for a connection: greater than those before.
+  func nextConnection() -> UInt64 { lastConnection.add(1, ordering: .relaxed).newValue }
 
   /// Uncounts a connection that was admitted.
   func release(from origin: PeerOrigin?) {

@@ -87,6 +87,9 @@ final class WriteBatch {
     frames.removeAll(keepingCapacity: frames.capacity <= 1024)
   }
 
+  /// Adds encoded frames that stay where they are.
+  func append(_ frames: HeldBytes) { push(frames) }
+
   func append(_ frame: some Frame, stream: UInt32) {
     unsafe frame.encoded(stream: stream).withUnsafeBytes { unsafe append($0) }
   }

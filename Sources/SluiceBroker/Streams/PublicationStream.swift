@@ -7,7 +7,7 @@ import SluiceWire
 import Synchronization
 
 /// One producer's attachment to a topic: what the producer may publish, and what of it is in the log, and on disk. Belongs to its connection's loop.
-final class PublicationStream: ServerStream, TopicPublisher {
+final class PublicationStream: DueStream, TopicPublisher {
   /// What the stream ends with once everything published on it is on disk.
   private enum Ending {
     case withTopic
@@ -85,7 +85,9 @@ final class PublicationStream: ServerStream, TopicPublisher {
       throw WireError(fault.code, fault.message)
     }
     let continuation = streams.continuation(of: stream)
-    let holder = ProducerTable.Holder(connection: streams.client.connection) { _ in
+    // A node's connection is older than clients' that come to it: the last one to open is the newest.
+    let rank = streams.client.isNode ? streams.core.nextConnection() : streams.client.connection
+    let holder = ProducerTable.Holder(connection: rank) { _ in
       continuation.resume { (publication: PublicationStream) in publication.fenced() }
     }
     let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
@@ -329,11 +331,15 @@ final class PublicationStream: ServerStream, TopicPublisher {
   }
 
   /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
-  func cancel() {
+  func cancel() -> Bool {
     settle()
-    guard acknowledgements.areOwed, topic.storageRefusal == nil else { return ended() }
-    ends = .alone
-    whenCommitted { $0.ended() }
+    if acknowledgements.areOwed, topic.storageRefusal == nil {
+      ends = .alone
+      whenCommitted { $0.ended() }
+    } else {
+      ended()
+    }
+    return false
   }
 
   /// The topic is over, or the publication, as the producer has said.

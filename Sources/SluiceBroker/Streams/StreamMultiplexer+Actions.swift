@@ -8,7 +8,7 @@ extension StreamMultiplexer {
     switch action {
     case .none, .welcome, .authenticate, .pong: break
     case .append(let stream, let count, let batch):
-      unsafe object(PublicationStream.self, on: stream)?.append(count, batch)
+      unsafe session.object(stream)?.append(count, batch)
     case .demand(let stream, let granted): session.object(stream)?.demand(through: granted)
     case .commit(let stream, let offset):
       attempt(stream) { () throws(WireError) in try session.object(stream)?.commit(through: offset) }
@@ -17,7 +17,7 @@ extension StreamMultiplexer {
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions()
-        try SubscriptionStream.open(stream, frame, on: self)
+        if try !isElsewhere(action) { try SubscriptionStream.open(stream, frame, on: self) }
       }
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in
@@ -27,18 +27,17 @@ extension StreamMultiplexer {
     case .join(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions()
-        try GroupStream.open(stream, frame, on: self)
+        if try !isElsewhere(action) { try GroupStream.open(stream, frame, on: self) }
       }
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkPublications()
-        try PublicationStream.open(stream, frame, on: self)
+        if try !isElsewhere(action) { try PublicationStream.open(stream, frame, on: self) }
       }
-    case .complete(let stream, let ending): object(PublicationStream.self, on: stream)?.complete(ending)
+    case .complete(let stream, let ending): session.object(stream)?.complete(ending)
     case .cancel(let stream):
       // A cancelled producer still gets the acknowledgements of its records.
-      if let publication = object(PublicationStream.self, on: stream) { return publication.cancel() }
-      confirmCancel(stream)
+      if session.object(stream)?.cancel() ?? true { confirmCancel(stream) }
     // The client may have ended a topic whose end isn't on disk yet.
     case .confirmCancel(let stream): confirmCancel(stream)
     case .fault(let stream, let fault):
@@ -49,10 +48,19 @@ extension StreamMultiplexer {
       .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _),
       .setTopic(let stream, _), .trimTopic(let stream, _), .listConnections(let stream, _, _),
       .closeConnection(let stream, _), .showBroker(let stream):
-      let request = RequestStream(stream, on: self)
-      attach(request, to: stream)
-      attempt(stream) { () throws(WireError) in try request.perform(action) }
+      attempt(stream) { () throws(WireError) in
+        if try isElsewhere(action) { return }
+        let request = RequestStream(stream, on: self)
+        attach(request, to: stream)
+        try request.perform(action)
+      }
     }
+  }
+
+  /// Whether a stream or request is about a topic that this node doesn't serve, and is taken care of.
+  private func isElsewhere(_ action: ServerAction) throws(WireError) -> Bool {
+    guard let routing else { return false }
+    return try routing.take(action, on: self)
   }
 
   private func confirmCancel(_ stream: UInt32) {

@@ -20,6 +20,8 @@ final class StreamMultiplexer: @unchecked Sendable {
   let client: ConnectedClient
   let core: BrokerCore
   let topics: TopicLoop
+  /// Nil for a broker of one node, which serves all topics.
+  let routing: (any TopicRouting)?
   /// The connection, which has the streams.
   unowned var transport: (any StreamTransport)!
   private var madeReference: StreamReference?
@@ -33,15 +35,16 @@ final class StreamMultiplexer: @unchecked Sendable {
   var answers: [UInt8] = []
   private var readySubscriptions = ReadyQueue<any SubscriberStream>()
   /// Publications with acknowledgements or grants to send.
-  private var duePublications: [PublicationStream] = []
+  private var duePublications: [any DueStream] = []
   /// Work that frames have begun and that exceeded a turn's budget, in order.
   private var unfinishedWork = ReadyQueue<() -> Void>()
   private var isRateTimerSet = false
   /// Ready subscriptions wait until the identity's rate allows more.
   private(set) var isHeldByRate = false
 
-  init(_ client: ConnectedClient, on topics: TopicLoop) {
+  init(_ client: ConnectedClient, on topics: TopicLoop, routing: (any TopicRouting)?) {
     self.client = client
+    self.routing = routing
     core = client.core
     self.topics = topics
     counts = StreamCounts(client.core)
@@ -169,7 +172,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   }
 
   /// Has a publication's acknowledgements and grants sent at the end of this turn.
-  func makeDue(_ publication: PublicationStream) {
+  func makeDue(_ publication: any DueStream) {
     duePublications.append(publication)
     transport.makeDue()
   }
@@ -221,9 +224,9 @@ final class StreamMultiplexer: @unchecked Sendable {
   }
 
   private func ended(_ subscription: any SubscriberStream) {
-    let (stream, cursor) = (subscription.stream, subscription.endedCursor)
+    let (stream, successor) = (subscription.stream, subscription.successor(on: self))
     endStream(stream)
-    if let cursor { attach(CommittingStream(cursor, stream: stream, on: self), to: stream) }
+    if let successor { attach(successor, to: stream) }
   }
 
   // MARK: Rates

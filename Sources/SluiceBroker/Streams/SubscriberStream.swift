@@ -23,6 +23,8 @@ protocol SubscriberStream: ServerStream {
   var isBehind: Bool { get }
   /// What its subscriber may still commit with after the last frame of the stream; nil without a durable cursor.
   var endedCursor: EndedCursor? { get }
+  /// What takes the commits that follow the last frame of the stream; nil without a durable cursor.
+  func successor(on streams: StreamMultiplexer) -> (any ServerStream)?
 }
 
 /// What is left to do after a turn of ``SubscriberStream/produce(into:bytes:)``.
@@ -42,6 +44,10 @@ enum DeliveryOutcome {
 extension SubscriberStream {
   var kind: StreamKind { .subscription }
   var endedCursor: EndedCursor? { nil }
+
+  func successor(on streams: StreamMultiplexer) -> (any ServerStream)? {
+    endedCursor.map { CommittingStream($0, stream: stream, on: streams) }
+  }
 
   func wait() {}
   func noteDemandExhausted() {}

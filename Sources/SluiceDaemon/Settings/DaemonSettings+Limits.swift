@@ -80,6 +80,9 @@ extension DaemonSettings {
         },
         write: { TimeSpan.exact(.milliseconds(Int64($0))) }),
       .duration(
+        "route-wait", \.broker.limits.routeWait,
+        "How long a client waits for a topic that no node of the cluster serves at the moment."),
+      .duration(
         "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
       .count(
         "max-authentications", \.authentications, "authentications",

@@ -295,14 +295,19 @@ extension ClientSession {
 /// Allocates stream numbers, starting at 1.
 ///
 /// Released numbers are used again first, so the highest number never exceeds the largest count of streams open at once.
-struct StreamNumbers {
+package struct StreamNumbers {
   /// The highest number that the broker accepts.
-  var limit: UInt32 = 0
+  package var limit: UInt32 = 0
   private var highest: UInt32 = 0
   private var returned: [UInt32] = []
 
+  package init() {}
+
+  /// Whether all are in use.
+  package var areUsedUp: Bool { returned.isEmpty && highest >= limit }
+
   /// Returns a free number; nil when all are in use.
-  mutating func take() -> UInt32? {
+  package mutating func take() -> UInt32? {
     if let number = returned.popLast() { return number }
     guard highest < limit else { return nil }
     highest += 1
@@ -310,7 +315,7 @@ struct StreamNumbers {
   }
 
   /// Releases a number whose stream is closed on both sides.
-  mutating func release(_ number: UInt32) {
+  package mutating func release(_ number: UInt32) {
     assert(number > 0 && number <= highest && !returned.contains(number), "a number is released once")
     returned.append(number)
   }

@@ -51,6 +51,16 @@ package struct PublicationCredit: Hashable, Sendable {
     }
     return true
   }
+
+  /// Takes over totals that another node has granted.
+  ///
+  /// - Returns: whether they allow more than before.
+  package mutating func raise(to totals: Demand) -> Bool {
+    let isMore = records.raise(to: totals.grantedThrough)
+    guard totals.bytesThrough > bytesGranted else { return isMore }
+    bytesGranted = totals.bytesThrough
+    return true
+  }
 }
 
 /// What one publication may still use.

@@ -153,6 +153,17 @@ package struct ServerSession {
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
+  /// Takes over the totals that another node, which serves the publication's topic, has granted.
+  ///
+  /// - Returns: whether they are to be told.
+  package mutating func raise(to totals: Demand, on stream: UInt32) -> Bool {
+    guard phase == .open, case .publication(var credit) = streams[stream], credit.raise(to: totals) else {
+      return false
+    }
+    streams[stream] = .publication(credit)
+    return true
+  }
+
   /// What is left of what a publication was granted, up to the end of its stream.
   package func held(_ stream: UInt32) -> PublishAllowance {
     switch streams[stream] {

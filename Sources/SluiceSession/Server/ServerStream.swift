@@ -13,6 +13,17 @@ package protocol ServerStream: AnyObject {
   /// The client says what became of records that it was given out.
   func settle(_ frame: Settle) throws(WireError)
 
+  /// Takes a batch that the session has checked. It is valid during the call only. For publications.
+  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer)
+
+  /// The producer ends its topic. For publications.
+  func complete(_ ending: Complete.Ending)
+
+  /// The client cancels the stream.
+  ///
+  /// - Returns: whether the stream is over now; otherwise it sends CANCELLED itself, later.
+  func cancel() -> Bool
+
   /// Gives up what the stream has of its topic. Called once, when the stream ends for whatever reason.
   func release()
 
@@ -30,6 +41,9 @@ package protocol ServerStream: AnyObject {
 extension ServerStream {
   package func demand(through granted: UInt64) {}
   package func commit(through offset: UInt64) throws(WireError) {}
+  package func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {}
+  package func complete(_ ending: Complete.Ending) {}
+  package func cancel() -> Bool { true }
 
   package func settle(_ frame: Settle) throws(WireError) {
     throw WireError(.unsupported, "SETTLE is for members of a group; this subscription isn't one")

@@ -1,0 +1,107 @@
+import SluiceIO
+import SluiceTopics
+import SluiceWire
+
+/// The connections of this node to another one for one identity and one length of frames: usually one, more when its stream numbers are used up.
+///
+/// A node that can't be reached is tried again with growing delays, as long as streams wait for it. Belongs to its loop.
+final class NodeLinks {
+  struct Key: Hashable {
+    var node: RemoteNode
+    var identity: String
+    /// The longest frame that the clients take, in bytes.
+    var maximumFrame: Int
+  }
+
+  /// For how long a connection without streams is kept.
+  static let idleTime = Duration.seconds(30)
+  private static let firstDelay = Duration.milliseconds(50)
+  private static let longestDelay = Duration.seconds(2)
+
+  let key: Key
+  private unowned let relay: NodeRelay
+  private var links: [NodeLink] = []
+  /// The connection that is being opened.
+  private var opening: NodeLink?
+  private var failures = 0
+  private var retry: TimerToken?
+  /// Why the node can't be reached; nil when it could be at the last try.
+  private(set) var problem: String?
+
+  init(_ key: Key, for relay: NodeRelay) {
+    self.key = key
+    self.relay = relay
+  }
+
+  /// A connection on which a stream can be opened. Without one, a connection is opened, and ``NodeRelay/linksChanged()`` is called when it is there.
+  func link() -> NodeLink? {
+    if let link = links.first(where: \.hasRoom) { return link }
+    if opening == nil, retry == nil { connect() }
+    return nil
+  }
+
+  /// Whether there is nothing to keep.
+  var isIdle: Bool { links.isEmpty && opening == nil && retry == nil }
+
+  var readBuffer: UnsafeMutableRawBufferPointer { unsafe relay.readBuffer }
+
+  private func connect() {
+    let link = NodeLink(to: key.node, hello: relay.hello(key), for: self, on: relay.loop)
+    opening = link
+    do {
+      link.connect(to: try relay.address(of: key.node), over: relay.network, within: relay.linkTimeout)
+    } catch {
+      link.close(because: error.description)
+    }
+  }
+
+  // MARK: What links say
+
+  func opened(_ link: NodeLink) {
+    opening = nil
+    failures = 0
+    problem = nil
+    links.append(link)
+    relay.linksChanged()
+  }
+
+  /// The node is about to stop: streams that wait are for its successor.
+  func leaves(_ link: NodeLink) { problem = "it is stopping" }
+
+  func closed(_ link: NodeLink, because reason: String) {
+    relay.remove(link)
+    links.removeAll { $0 === link }
+    problem = reason
+    if opening === link {
+      opening = nil
+      failures += 1
+    }
+    guard !relay.isStopped, retry == nil else { return }
+    let delay = min(Self.firstDelay * (1 << min(failures, 10)), Self.longestDelay)
+    retry = relay.loop.schedule(after: delay) { [unowned self] in
+      retry = nil
+      relay.linksChanged()
+    }
+  }
+
+  func makeReady(_ link: NodeLink) { relay.makeReady(link) }
+
+  // MARK: What the relay says
+
+  /// Ends streams whose topics another node serves.
+  func end(where isGone: (String) -> Bool) {
+    for link in links { link.end(where: isGone) }
+  }
+
+  func closeIdle(at now: MonotonicTime) {
+    for link in links where !link.isUsed && now - link.lastUse >= Self.idleTime {
+      link.close(because: "it isn't used")
+    }
+  }
+
+  func stop() {
+    relay.loop.cancel(&retry)
+    opening?.close(because: "this node is stopping")
+    for link in links { link.close(because: "this node is stopping") }
+  }
+}

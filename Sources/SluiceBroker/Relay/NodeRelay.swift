@@ -1,0 +1,267 @@
+import SluiceAccess
+import SluiceIO
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// One loop's part of serving topics of other nodes: looks up routes, has streams wait, and passes them on over links.
+///
+/// ```
+///  client ── StreamMultiplexer ── NodeRelay ── local: as on one node
+///                                    ├── moving: WaitingStream, until the routes change
+///                                    └── remote: RelayedSubscription … ── NodeLink ── owner
+/// ```
+///
+/// A relay never repeats anything: when the link breaks, or the topic moves, its streams end with ``ErrorCode/topicMoved``, and the clients open them again
+/// where they are.
+// @unchecked: belongs to `loop`, but for `start()`.
+@safe
+final class NodeRelay: TopicRouting, @unchecked Sendable {
+  /// The most bytes read from a link at a time.
+  private static let readSize = 256 << 10
+  /// The time between two looks for links that aren't used.
+  private static let sweepInterval = Duration.seconds(5)
+
+  let loop: any EventLoop
+  let network: any Network
+  private let routes: ShardRoutes
+  private let core: BrokerCore
+  private var observation: UInt64?
+  private var all: [NodeLinks] = []
+  private var byKey: [NodeLinks.Key: NodeLinks] = [:]
+  private var ready: [NodeLink] = []
+  private var waiting: [WaitingStream] = []
+  /// How many of them don't wait any more.
+  private var left = 0
+  private var timer: TimerToken?
+  private var sweepTimer: TimerToken?
+  private(set) var isStopped = false
+  private var isTryingAgain = false
+  /// Allocated with the first link.
+  private(set) lazy var readBuffer = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: Self.readSize, alignment: 4096)
+  private var hasBuffer = false
+
+  init(_ routes: ShardRoutes, core: BrokerCore, network: any Network, loop: any EventLoop) {
+    self.routes = routes
+    self.core = core
+    self.network = network
+    self.loop = loop
+  }
+
+  deinit {
+    if hasBuffer { unsafe readBuffer.deallocate() }
+  }
+
+  /// Observes the routes. Before anything else; from any thread.
+  func start() {
+    observation = routes.observe { [weak self] in
+      guard let self else { return }
+      loop.execute { [self] in routesChanged() }
+    }
+  }
+
+  func stop() {
+    isStopped = true
+    if let observation { routes.endObservation(observation) }
+    loop.cancel(&timer)
+    loop.cancel(&sweepTimer)
+    for links in all { links.stop() }
+    waiting = []
+  }
+
+  // MARK: Streams
+
+  func take(_ action: ServerAction, on streams: StreamMultiplexer) throws(WireError) -> Bool {
+    guard let target = action.routed else { return false }
+    let route = routes.route(of: target.topic)
+    if route == .local { return false }
+    try streams.client.require(target)
+    guard case .remote(let node) = route else {
+      wait(action, target, on: streams)
+      return true
+    }
+    // The two nodes don't agree on the owner yet: a stream isn't passed on twice.
+    if streams.client.isNode { throw WireError(.topicMoved, Fault.moved(target.topic).message) }
+    guard !redirects(streams.client), let link = links(to: node, for: streams).link() else {
+      wait(action, target, on: streams)
+      return true
+    }
+    pass(action, target, to: link, on: streams)
+    return true
+  }
+
+  /// Whether the client is told the owner's address rather than served by way of this node.
+  private func redirects(_ client: ConnectedClient) -> Bool { false }
+
+  private func pass(
+    _ action: ServerAction, _ target: RoutedAction, to link: NodeLink, on streams: StreamMultiplexer
+  ) {
+    let (stream, topic) = (target.stream, target.topic)
+    func begin<Stream: ServerStream>(_ relayed: Stream, _ begin: (Stream) -> Void) {
+      streams.attach(relayed, to: stream)
+      begin(relayed)
+    }
+    func request(_ frame: some Frame) {
+      begin(RelayedRequest(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
+    }
+    func subscription(_ granted: UInt64, isMember: Bool, commits: Bool) -> RelayedSubscription {
+      RelayedSubscription(
+        stream, topic: topic, granted: granted, isMember: isMember, commits: commits, link: link, on: streams)
+    }
+    switch action {
+    case .subscribe(_, let frame):
+      begin(subscription(frame.grantedThrough, isMember: false, commits: !frame.cursor.isEmpty)) {
+        $0.begin(frame)
+      }
+    case .join(_, let frame):
+      begin(subscription(frame.grantedThrough, isMember: true, commits: false)) { $0.begin(frame) }
+    case .openPublication(_, let frame):
+      begin(RelayedPublication(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
+    case .createTopic(_, let frame): request(frame)
+    case .showTopic: request(TopicShow(topic: topic))
+    case .deleteTopic: request(TopicDelete(topic: topic))
+    case .connectTopic(_, _, let isConnected):
+      if isConnected { request(TopicConnect(topic: topic)) } else { request(TopicDisconnect(topic: topic)) }
+    case .listCursors(_, _, let after, let limit):
+      request(CursorList(topic: topic, after: after, limit: limit))
+    case .moveCursor(_, let frame): request(frame)
+    case .deleteCursor(_, _, let name): request(CursorDelete(topic: topic, name: name))
+    case .setTopic(_, let frame): request(frame)
+    case .trimTopic(_, let frame): request(frame)
+    default: break
+    }
+  }
+
+  // MARK: Waiting
+
+  private func wait(_ action: ServerAction, _ target: RoutedAction, on streams: StreamMultiplexer) {
+    let deadline = triedAgain?.deadline ?? loop.now + core.configuration.limits.routeWait
+    let stream = WaitingStream(action, target, until: deadline, on: streams, for: self)
+    streams.attach(stream, to: target.stream)
+    waiting.append(stream)
+    arm(for: deadline)
+  }
+
+  /// The stream that is being tried again, whose deadline stays.
+  private var triedAgain: WaitingStream?
+
+  private func arm(for deadline: MonotonicTime) {
+    guard timer == nil else { return }
+    timer = loop.schedule(at: deadline) { [unowned self] in
+      timer = nil
+      expire()
+    }
+  }
+
+  private func expire() {
+    let late = waiting.filter { !$0.isOver && $0.deadline <= loop.now }
+    for stream in late { stream.giveUp(because: problem(of: stream.topic)) }
+    removeLeft()
+    if let next = waiting.map(\.deadline).min() { arm(for: next) }
+  }
+
+  /// A stream doesn't wait any more.
+  func leftWaiting() {
+    left += 1
+    if left > 64, left > waiting.count / 2 { removeLeft() }
+  }
+
+  private func removeLeft() {
+    left = 0
+    waiting.removeAll(where: \.isOver)
+  }
+
+  /// Why the node that serves a topic can't be reached; nil when no node serves it.
+  private func problem(of topic: String) -> String? {
+    guard case .remote(let node) = routes.route(of: topic) else { return nil }
+    let problem = all.first { $0.key.node == node && $0.problem != nil }?.problem
+    return "node \(node.name), which serves it: \(problem ?? "the connection isn't open yet")"
+  }
+
+  /// Tries again what waits.
+  private func tryAgain() {
+    if isTryingAgain { return }
+    isTryingAgain = true
+    let streams = waiting
+    (waiting, left) = ([], 0)
+    for stream in streams {
+      triedAgain = stream
+      stream.tryAgain()
+    }
+    triedAgain = nil
+    isTryingAgain = false
+  }
+
+  private func routesChanged() {
+    if isStopped { return }
+    for links in all {
+      links.end { [routes] topic in
+        // While it moves, the owner ends the streams itself, behind what it still sends.
+        switch routes.route(of: topic) {
+        case .moving: false
+        case .local: true
+        case .remote(let node): node != links.key.node
+        }
+      }
+    }
+    tryAgain()
+  }
+
+  // MARK: Links
+
+  private func links(to node: RemoteNode, for streams: StreamMultiplexer) -> NodeLinks {
+    let frame = min(
+      streams.largestBatch + DeliverHeader.size + RecordLayout.timeMarkSize, core.configuration.limits.frame)
+    let key = NodeLinks.Key(node: node, identity: streams.client.identity.name, maximumFrame: frame)
+    if let links = byKey[key] { return links }
+    let links = NodeLinks(key, for: self)
+    byKey[key] = links
+    all.append(links)
+    hasBuffer = true
+    if sweepTimer == nil { scheduleSweep() }
+    return links
+  }
+
+  /// The first frame of a link.
+  func hello(_ key: NodeLinks.Key) -> Hello {
+    Hello(
+      maximumFrame: UInt32(key.maximumFrame), keepalive: NodeLink.keepalive,
+      name: core.configuration.software,
+      credentials: .node(onBehalfOf: key.identity))
+  }
+
+  func address(of node: RemoteNode) throws(SocketAddressError) -> SocketAddress {
+    try SocketAddress(parsing: node.address)
+  }
+
+  /// How long a link may take to open.
+  var linkTimeout: Duration { max(core.configuration.limits.routeWait, .seconds(1)) }
+
+  /// A link has opened, or one that couldn't be opened may be tried again.
+  func linksChanged() { tryAgain() }
+
+  func makeReady(_ link: NodeLink) { ready.append(link) }
+
+  func remove(_ link: NodeLink) { ready.removeAll { $0 === link } }
+
+  /// Writes what the turn has brought.
+  func turnEnded() {
+    guard !ready.isEmpty else { return }
+    let links = ready
+    ready = []
+    for link in links { link.flush() }
+  }
+
+  private func scheduleSweep() {
+    sweepTimer = loop.schedule(after: Self.sweepInterval) { [unowned self] in
+      for links in all { links.closeIdle(at: loop.now) }
+      all.removeAll { links in
+        if links.isIdle { byKey[links.key] = nil }
+        return links.isIdle
+      }
+      sweepTimer = nil
+      if !all.isEmpty { scheduleSweep() }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import SluiceTopics
+import SluiceWire
+
+/// Frames of another node that wait for a client's socket, in order.
+///
+/// Small ones are gathered; a batch of records is copied once, and that copy is written.
+struct RelayedFrames {
+  /// Frames up to this length share a block, in bytes.
+  private static let blockSize = 16 << 10
+
+  private enum Piece {
+    case gathered([UInt8])
+    case whole(OwnedBytes)
+
+    var count: Int {
+      switch self {
+      case .gathered(let frames): frames.count
+      case .whole(let frame): unsafe frame.bytes.count
+      }
+    }
+  }
+
+  private var pieces = ReadyQueue<(Piece, records: UInt64)>()
+  /// Frames that the next one may join.
+  private var last: [UInt8] = []
+  private var lastRecords: UInt64 = 0
+  /// Bytes of all frames.
+  private(set) var bytes = 0
+
+  var isEmpty: Bool { bytes == 0 }
+
+  mutating func append(_ frame: some Frame, stream: UInt32) {
+    let length = last.count
+    frame.encode(stream: stream, into: &last)
+    bytes += last.count - length
+  }
+
+  /// Adds a frame with its body as it is.
+  ///
+  /// - Parameter records: the records that it delivers.
+  mutating func append(_ type: FrameType, _ body: UnsafeRawBufferPointer, records: UInt64, stream: UInt32) {
+    let length = FrameHeader.size + body.count
+    bytes += length
+    guard length > Self.blockSize / 4 else {
+      if last.count + length > Self.blockSize { closeBlock() }
+      unsafe last.append(type, body, stream: stream)
+      return lastRecords += records
+    }
+    closeBlock()
+    let frame = OwnedBytes(count: length)
+    unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
+      at: frame.bytes.baseAddress!)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: frame.bytes[FrameHeader.size...]).copyMemory(from: body)
+    pieces.append((.whole(frame), records))
+  }
+
+  /// Moves the first frames to `writes`.
+  ///
+  /// - Returns: the records that they deliver; nil when there are none.
+  mutating func moveFirst(to writes: WriteBatch) -> UInt64? {
+    if pieces.isEmpty { closeBlock() }
+    guard let (piece, records) = pieces.popFirst() else { return nil }
+    bytes -= piece.count
+    switch piece {
+    case .gathered(var frames): writes.append(&frames)
+    case .whole(let frame): unsafe writes.append(.copy(frame, UnsafeRawBufferPointer(frame.bytes)))
+    }
+    return records
+  }
+
+  private mutating func closeBlock() {
+    guard !last.isEmpty else { return }
+    pieces.append((.gathered(last), lastRecords))
+    last = []
+    lastRecords = 0
+  }
+}

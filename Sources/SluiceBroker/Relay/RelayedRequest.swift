@@ -1,0 +1,73 @@
+import SluiceSession
+import SluiceWire
+
+/// A request about a topic that another node serves: passed on, and its answer passed back. Belongs to its connection's loop.
+final class RelayedRequest: ServerStream, LinkedStream {
+  let topic: String
+  private let stream: UInt32
+  private unowned let streams: StreamMultiplexer
+  private let link: NodeLink
+  private var number: UInt32?
+
+  init(_ stream: UInt32, topic: String, link: NodeLink, on streams: StreamMultiplexer) {
+    self.stream = stream
+    self.topic = topic
+    self.link = link
+    self.streams = streams
+  }
+
+  /// Sends the request.
+  func begin(_ frame: some Frame) {
+    number = link.open(self)
+    if let number { link.send(frame, stream: number) }
+  }
+
+  var kind: StreamKind { .request }
+  func reconsider() throws(WireError) {}
+  func isDrained(isPatient: Bool) -> Bool { true }
+
+  func release() { leaveOwner() }
+
+  // MARK: The owner
+
+  func leaveOwner() {
+    if let number = number.take() { link.cancel(number) }
+  }
+
+  func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
+    number = nil
+    switch type {
+    case .error: unsafe streams.refuse(stream, try Fault(relayed: body))
+    case .topicInfo, .cursors, .done:
+      guard let token = streams.session.request(on: stream), streams.session.answers(token) else { break }
+      unsafe streams.send(type, body, stream: stream)
+    default: throw WireError(.unexpectedFrame, "\(type) answers no request about topic \(topic)")
+    }
+    return true
+  }
+
+  func lost(_ fault: Fault) {
+    number = nil
+    streams.refuse(stream, fault)
+  }
+}
+
+extension StreamMultiplexer {
+  /// Appends a frame of another node to the answers: its bytes as they are, on another stream.
+  func send(_ type: FrameType, _ body: UnsafeRawBufferPointer, stream: UInt32) {
+    unsafe answers.append(type, body, stream: stream)
+    transport.makeReady()
+  }
+}
+
+extension [UInt8] {
+  /// Appends a frame.
+  mutating func append(_ type: FrameType, _ body: UnsafeRawBufferPointer, stream: UInt32) {
+    unsafe withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 4) { header in
+      unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
+        at: header.baseAddress!)
+      unsafe append(contentsOf: UnsafeRawBufferPointer(header))
+    }
+    unsafe append(contentsOf: body)
+  }
+}

@@ -1,0 +1,77 @@
+import SluiceSession
+import SluiceWire
+
+/// What an action that opens a stream, or is a request, is about.
+struct RoutedAction {
+  var stream: UInt32
+  var topic: String
+  /// The frame that asks for it, by which permissions are checked.
+  var verb: FrameType
+  var kind = StreamKind.request
+  /// The topic of a group's dead letters; empty for none.
+  var deadLetters = ""
+  /// Whether the client states settings of the topic.
+  var statesSettings = false
+}
+
+extension ServerAction {
+  /// Nil for what isn't about one topic, and for streams that are open.
+  var routed: RoutedAction? {
+    switch self {
+    case .subscribe(let stream, let frame):
+      RoutedAction(
+        stream: stream, topic: frame.topic, verb: .subscribe, kind: .subscription,
+        statesSettings: frame.settings != TopicSettings())
+    case .join(let stream, let frame):
+      RoutedAction(
+        stream: stream, topic: frame.topic, verb: .joinGroup, kind: .subscription,
+        deadLetters: frame.settings.deadLetters)
+    case .openPublication(let stream, let frame):
+      RoutedAction(
+        stream: stream, topic: frame.topic, verb: .publishOpen, kind: .publication,
+        statesSettings: frame.settings != TopicSettings())
+    case .createTopic(let stream, let frame):
+      RoutedAction(stream: stream, topic: frame.topic, verb: .topicCreate)
+    case .showTopic(let stream, let topic): RoutedAction(stream: stream, topic: topic, verb: .topicShow)
+    case .deleteTopic(let stream, let topic): RoutedAction(stream: stream, topic: topic, verb: .topicDelete)
+    case .connectTopic(let stream, let topic, let isConnected):
+      RoutedAction(stream: stream, topic: topic, verb: isConnected ? .topicConnect : .topicDisconnect)
+    case .listCursors(let stream, let topic, _, _):
+      RoutedAction(stream: stream, topic: topic, verb: .cursorList)
+    case .moveCursor(let stream, let frame):
+      RoutedAction(stream: stream, topic: frame.topic, verb: .cursorMove)
+    case .deleteCursor(let stream, let topic, _):
+      RoutedAction(stream: stream, topic: topic, verb: .cursorDelete)
+    case .setTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicSet)
+    case .trimTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicTrim)
+    case .none, .append, .demand, .commit, .welcome, .authenticate, .subscribePattern, .settle, .complete,
+      .cancel,
+      .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection, .showBroker, .renew, .pong:
+      nil
+    }
+  }
+
+  /// Replaces the demand of a subscription that is to begin.
+  mutating func raise(to granted: UInt64) {
+    switch self {
+    case .subscribe(let stream, var frame):
+      frame.grantedThrough = granted
+      self = .subscribe(stream: stream, frame)
+    case .join(let stream, var frame):
+      frame.grantedThrough = granted
+      self = .join(stream: stream, frame)
+    default: break
+    }
+  }
+}
+
+extension ConnectedClient {
+  /// Checks what the action needs, without a look at the topic. The node that serves the topic checks it again, with what needs the topic.
+  ///
+  /// - Throws: ``ErrorCode/permissionDenied``.
+  func require(_ action: RoutedAction) throws(WireError) {
+    try require(action.verb, on: action.topic)
+    if action.statesSettings { try require(.topicCreate, on: action.topic) }
+    if !action.deadLetters.isEmpty { try require(.publishOpen, on: action.deadLetters) }
+  }
+}
