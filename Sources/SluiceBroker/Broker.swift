@@ -330,6 +330,7 @@ public final class Broker: Sendable {
       defer { state.observers = [] }
       return state.observers
     }
+    core.cluster.withLock { $0 = nil }
     // This runs on one of the loops, so `run()` joins their threads.
     loops.stop()
     for observer in observers { observer() }

@@ -36,6 +36,9 @@ struct SessionProbe {
     case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
     case closeConnection(stream: UInt32, connection: UInt64)
     case showBroker(stream: UInt32)
+    case showCluster(stream: UInt32, ClusterShow)
+    case drainNode(stream: UInt32, ClusterDrain)
+    case moveShard(stream: UInt32, ClusterMove)
     case pong(token: UInt64)
     /// Ends the stream.
     case fault(stream: UInt32, ErrorCode)
@@ -162,6 +165,9 @@ extension SessionProbe.Outcome {
       case .closeConnection(let stream, let connection):
         .closeConnection(stream: stream, connection: connection)
       case .showBroker(let stream): .showBroker(stream: stream)
+      case .showCluster(let stream, let frame): .showCluster(stream: stream, frame)
+      case .drainNode(let stream, let frame): .drainNode(stream: stream, frame)
+      case .moveShard(let stream, let frame): .moveShard(stream: stream, frame)
       case .pong(let token): .pong(token: token)
       }
   }

@@ -128,6 +128,18 @@ struct SessionTests {
         == .fault(stream: 7, .invalidTopic))
   }
 
+  @Test func requestsAboutTheClusterAreHandedOn() {
+    var probe = SessionProbe.open()
+    let show = ClusterShow(after: "a", nodes: 1, firstShard: 2, shards: 3)
+    #expect(probe.receive(show, stream: 1) == .showCluster(stream: 1, show))
+    let drain = ClusterDrain(node: "n1", wanted: true)
+    #expect(probe.receive(drain, stream: 2) == .drainNode(stream: 2, drain))
+    let move = ClusterMove(shard: 3, node: "")
+    #expect(probe.receive(move, stream: 3) == .moveShard(stream: 3, move))
+    #expect(
+      probe.receive(ClusterDrain(node: "n 1", wanted: true), stream: 4) == .fault(stream: 4, .invalidTopic))
+  }
+
   @Test func aSettingThatIsntKnownIsTheRequestsError() {
     var probe = SessionProbe.open()
     var frame = TopicCreate(topic: "t", settings: TopicSettings(replayRecords: 1)).encoded(stream: 1)

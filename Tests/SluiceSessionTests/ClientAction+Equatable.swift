@@ -30,6 +30,7 @@ extension ClientAction: Equatable {
     case (.cursors(let a, let b), .cursors(let x, let y)): a == x && b == y
     case (.connections(let a, let b), .connections(let x, let y)): a == x && b == y
     case (.brokerInfo(let a, let b), .brokerInfo(let x, let y)): a == x && b == y
+    case (.clusterInfo(let a, let b), .clusterInfo(let x, let y)): a == x && b == y
     case (.done(let a), .done(let x)): a == x
     case (.opened(let a), .opened(let x)): a == x
     case (.answerPing(let a), .answerPing(let x)): a == x

@@ -114,6 +114,12 @@ import Testing
     #expect(try script.receive(info, 1) == .brokerInfo(stream: 1, info))
     #expect(info["topics"] == 3 && info["none"] == nil)
     #expect(script.openRequest() == 1)
+    let cluster = ClusterInfo(
+      name: "n1", unreadiness: "", engine: ClusterInfo.Engine(isConnected: true), nodes: [], shardCount: 0,
+      shards: [], numbers: [BrokerInfo.Number(name: "take_overs", value: 3)])
+    #expect(try script.receive(cluster, 1) == .clusterInfo(stream: 1, cluster))
+    #expect(cluster["take_overs"] == 3 && cluster["none"] == nil)
+    #expect(script.openRequest() == 1)
   }
 
   @Test func aRefusalDuringTheHandshakeIsHandedOn() throws {

@@ -236,6 +236,30 @@ let goldenFrames: [GoldenFrame] = [
     0100000000000000 0200000000000000 19000000 02 0300000000000000 0400000000000000 0500000000000000 06000000
     01000000 0c000000 0100 74 02 0700000000000000 01000000 10000000 0600 746f70696373 0800000000000000
     """),
+  GoldenFrame(
+    "CLUSTER_SHOW", 0x60, ClusterShow(after: "n", nodes: 1, firstShard: 2, shards: 3),
+    "0100 6e 01000000 02000000 03000000"),
+  GoldenFrame(
+    "CLUSTER_INFO", 0x61,
+    ClusterInfo(
+      name: "n", unreadiness: "u",
+      engine: ClusterInfo.Engine(
+        isConnected: true, isUnsafe: false, server: "s", commitLatency: 1, problems: ["p"]),
+      moreNodes: true,
+      nodes: [
+        ClusterInfo.Node(name: "n", address: "a", version: "v", state: .drained, shards: 2, silence: 3)
+      ],
+      shardCount: 4, moreShards: false,
+      shards: [ClusterInfo.Shard(number: 5, state: .moving, owner: "o", term: 6, target: "t", pin: "p")],
+      numbers: [BrokerInfo.Number(name: "n", value: 7)]),
+    """
+    0100 6e 0100 75 18000000 01 00 0100 73 0100000000000000 01000000 03000000 0100 70
+    01 01000000 16000000 0100 6e 0100 61 0100 76 02 02000000 0300000000000000 04000000
+    00 01000000 16000000 05000000 01 0100 6f 0600000000000000 0100 74 0100 70
+    01000000 0b000000 0100 6e 0700000000000000
+    """),
+  GoldenFrame("CLUSTER_DRAIN", 0x62, ClusterDrain(node: "n", wanted: true), "0100 6e 01"),
+  GoldenFrame("CLUSTER_MOVE", 0x63, ClusterMove(shard: 1, node: "n"), "01000000 0100 6e"),
   GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000 ffffffffffffffff"),
   GoldenFrame(
     "DEMAND of bytes", 0x12, Demand(grantedThrough: 1, bytesThrough: 0x0304),

@@ -57,6 +57,13 @@ struct RandomFrames {
             BrokerInfo.StoppedTopic(topic: $0.text(300), reason: .storageFull, milliseconds: $0.integer())
           }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) })
       },
+      {
+        ClusterShow(
+          after: $0.text(300), nodes: $0.integer(), firstShard: $0.integer(), shards: $0.integer())
+      },
+      { $0.clusterInfo() },
+      { ClusterDrain(node: $0.text(300), wanted: .random(using: &$0.random)) },
+      { ClusterMove(shard: $0.integer(), node: $0.text(300)) },
       { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
       { Live(nextOffset: $0.integer()) }, { Producers(count: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
@@ -89,6 +96,26 @@ struct RandomFrames {
       { $0.info() },
     ]
     return makers.randomElement(using: &random)!(&self)
+  }
+
+  mutating func clusterInfo() -> ClusterInfo {
+    ClusterInfo(
+      name: text(255), unreadiness: text(1024),
+      engine: ClusterInfo.Engine(
+        isConnected: .random(using: &random), isUnsafe: .random(using: &random), server: text(255),
+        commitLatency: integer(), problems: list { $0.text(1024) }),
+      moreNodes: .random(using: &random),
+      nodes: list {
+        ClusterInfo.Node(
+          name: $0.text(255), address: $0.text(255), version: $0.text(255),
+          state: .init(rawValue: $0.integer()),
+          shards: $0.integer(), silence: $0.integer())
+      }, shardCount: integer(), moreShards: .random(using: &random),
+      shards: list {
+        ClusterInfo.Shard(
+          number: $0.integer(), state: .init(rawValue: $0.integer()), owner: $0.text(255), term: $0.integer(),
+          target: $0.text(255), pin: $0.text(255))
+      }, numbers: list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) })
   }
 
   mutating func connection() -> ConnectionInfo {

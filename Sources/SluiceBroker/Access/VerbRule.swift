@@ -97,5 +97,8 @@ struct VerbRule: Hashable, Sendable {
     .connectionList: VerbRule(permission: .broker),
     .connectionClose: VerbRule(permission: .broker),
     .brokerShow: VerbRule(permission: .broker),
+    .clusterShow: VerbRule(permission: .broker),
+    .clusterDrain: VerbRule(permission: .broker),
+    .clusterMove: VerbRule(permission: .broker),
   ]
 }

@@ -33,6 +33,10 @@ public enum BrokerEvent: Hashable, Sendable {
     case trimTopic
     /// A request for the connection of that number, which concerns no topic.
     case closeConnection(UInt64)
+    /// Requests that concern the cluster: to drain a node or take that back, and to move a shard to a node, or to none in particular.
+    case drainNode(String)
+    case undrainNode(String)
+    case moveShard(UInt32, node: String)
     /// A request for the durable cursor, or the group, of that name.
     case moveCursor(String)
     case deleteCursor(String)

@@ -28,6 +28,8 @@ final class BrokerCore: Sendable {
   private let shortestKeepalive: Atomic<UInt32>
   /// Serves requests about connections, on all loops; nil before the broker has loops.
   let connectionRequests = Mutex<(@Sendable (ConnectionRequest) -> Void)?>(nil)
+  /// The cluster that clients may administer; nil for a broker of one node, and for one that has stopped.
+  let cluster = Mutex<(any ClusterAdministration)?>(nil)
   /// Called, on any loop, whenever the last connection has closed.
   let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
 

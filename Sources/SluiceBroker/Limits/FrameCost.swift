@@ -80,6 +80,9 @@ struct FrameCost: Hashable, Sendable {
     .connectionList: FrameCost(16, .attachments),
     .connectionClose: FrameCost(4),
     .brokerShow: FrameCost(16, .names),
+    .clusterShow: FrameCost(16),
+    .clusterDrain: FrameCost(4),
+    .clusterMove: FrameCost(4),
   ]
 
   private static let stepsByType: [UInt8] = (UInt8.min...UInt8.max).map { number in

@@ -45,8 +45,8 @@ extension ServerAction {
     case .setTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicSet)
     case .trimTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicTrim)
     case .none, .append, .demand, .commit, .welcome, .authenticate, .subscribePattern, .settle, .complete,
-      .cancel,
-      .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection, .showBroker, .renew, .pong:
+      .cancel, .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection, .showBroker,
+      .showCluster, .drainNode, .moveShard, .renew, .pong:
       nil
     }
   }

@@ -16,8 +16,8 @@ final class RequestStream: ServerStream {
   /// A connection has 1,100 bytes at the most.
   private static let connectionsPerPage = 50
 
-  private let stream: UInt32
-  private unowned let streams: StreamMultiplexer
+  let stream: UInt32
+  unowned let streams: StreamMultiplexer
 
   private var registry: TopicRegistry { streams.core.registry }
 
@@ -62,6 +62,9 @@ final class RequestStream: ServerStream {
       try listConnections(after: after, limit: min(Int(limit), Self.connectionsPerPage))
     case .closeConnection(_, let connection): close(connection)
     case .showBroker: try showBroker()
+    case .showCluster(_, let frame): try showCluster(frame)
+    case .drainNode(_, let frame): drain(frame)
+    case .moveShard(_, let frame): move(frame)
     case .renew(_, let credentials): renew(credentials)
     default: break
     }

@@ -99,6 +99,7 @@ final class StreamMultiplexer {
     case .cursors(let stream, let frame): answer(stream, frame)
     case .connections(let stream, let frame): answer(stream, frame)
     case .brokerInfo(let stream, let frame): answer(stream, frame)
+    case .clusterInfo(let stream, let frame): answer(stream, frame)
     case .done(let stream): answer(stream, Done())
     case .authenticated(let stream, let frame): answer(stream, frame)
     case .answerPing(let token): output.send(Pong(token: token), stream: 0)

@@ -100,7 +100,7 @@ struct EventLine {
         refusal == nil
           ? "a client has administered \(action.object)" : "a client couldn't administer \(action.object)",
         client, action.name, refusal == nil ? "done" : "refused",
-        (action.target.map { [("target", .number($0))] } ?? [("topic", Self.text(topic))]) + cursor
+        (action.target ?? [("topic", Self.text(topic))]) + cursor
           + (refusal.map { Self.fields($0) } ?? []))
     case .topicCreated(let client, let topic):
       self.init(.topic, .info, "a topic was made", Self.fields(client) + [("topic", Self.text(topic))])
@@ -184,23 +184,36 @@ extension BrokerEvent.Administration {
     case .setTopic: "set-topic"
     case .trimTopic: "trim-topic"
     case .closeConnection: "close-connection"
+    case .drainNode: "drain-node"
+    case .undrainNode: "undrain-node"
+    case .moveShard: "move-shard"
     case .moveCursor: "move-cursor"
     case .deleteCursor: "delete-cursor"
     }
   }
 
-  fileprivate var object: String { target == nil ? "a topic" : "a connection" }
+  fileprivate var object: String {
+    switch self {
+    case .closeConnection: "a connection"
+    case .drainNode, .undrainNode, .moveShard: "the cluster"
+    default: "a topic"
+    }
+  }
 
   fileprivate var cursor: String? {
     switch self {
     case .moveCursor(let name), .deleteCursor(let name): name
-    case .createTopic, .deleteTopic, .connectTopic, .disconnectTopic, .setTopic, .trimTopic, .closeConnection:
-      nil
+    default: nil
     }
   }
 
-  /// The connection that was administered, rather than a topic.
-  fileprivate var target: UInt64? {
-    if case .closeConnection(let connection) = self { connection } else { nil }
+  /// What was administered, if it isn't a topic.
+  fileprivate var target: [(key: String, value: JSON)]? {
+    switch self {
+    case .closeConnection(let connection): [("target", .number(connection))]
+    case .drainNode(let node), .undrainNode(let node): [("node", .text(node))]
+    case .moveShard(let shard, let node): [("shard", .number(shard)), ("node", .text(node))]
+    default: nil
+    }
   }
 }

@@ -49,6 +49,7 @@ package enum ClientAction {
   case cursors(stream: UInt32, Cursors)
   case connections(stream: UInt32, Connections)
   case brokerInfo(stream: UInt32, BrokerInfo)
+  indirect case clusterInfo(stream: UInt32, ClusterInfo)
   case done(stream: UInt32)
   indirect case authenticated(stream: UInt32, Authenticated)
 

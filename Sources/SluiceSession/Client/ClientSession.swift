@@ -109,6 +109,8 @@ package struct ClientSession {
     case .connections:
       return try unsafe answer(header, .connections(stream: stream, Connections(body: body)))
     case .brokerInfo: return try unsafe answer(header, .brokerInfo(stream: stream, BrokerInfo(body: body)))
+    case .clusterInfo:
+      return try unsafe answer(header, .clusterInfo(stream: stream, ClusterInfo(body: body)))
     case .done: return try answer(header, .done(stream: stream))
     case .authenticated:
       return try unsafe answer(header, .authenticated(stream: stream, Authenticated(body: body)))

@@ -49,6 +49,9 @@ package enum ServerAction {
   case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
   case closeConnection(stream: UInt32, connection: UInt64)
   case showBroker(stream: UInt32)
+  indirect case showCluster(stream: UInt32, ClusterShow)
+  indirect case drainNode(stream: UInt32, ClusterDrain)
+  indirect case moveShard(stream: UInt32, ClusterMove)
 
   // The connection
   /// Verify new credentials, then say so: ``ServerSession/renewed()``.

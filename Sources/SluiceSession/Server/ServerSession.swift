@@ -78,7 +78,7 @@ package struct ServerSession {
       return .none
     case .subscribe, .joinGroup, .publishOpen, .topicCreate, .topicShow, .topicList, .topicDelete,
       .topicConnect, .topicDisconnect, .cursorList, .cursorMove, .cursorDelete, .topicSet, .topicTrim,
-      .connectionList, .connectionClose, .brokerShow:
+      .connectionList, .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove:
       return try unsafe open(header, body, rules)
     case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
@@ -279,6 +279,9 @@ extension ServerSession {
     case .brokerShow:
       _ = try unsafe admit(BrokerShow.self, body)
       return .showBroker(stream: stream)
+    case .clusterShow: return unsafe .showCluster(stream: stream, try admit(ClusterShow.self, body))
+    case .clusterDrain: return unsafe .drainNode(stream: stream, try admit(ClusterDrain.self, body))
+    case .clusterMove: return unsafe .moveShard(stream: stream, try admit(ClusterMove.self, body))
     case .authenticate: return unsafe .renew(stream: stream, try admit(Authenticate.self, body).credentials)
     default: preconditionFailure("\(type) opens no stream")
     }

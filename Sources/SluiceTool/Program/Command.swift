@@ -37,8 +37,9 @@ enum Commands {
   static var all: [any Command.Type] {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
-      CursorCommand.self, GroupCommand.self, ConnectionCommand.self, StatusCommand.self, WhyCommand.self,
-      TopCommand.self, ContextCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self,
+      CursorCommand.self, GroupCommand.self, ConnectionCommand.self, ClusterCommand.self, StatusCommand.self,
+      WhyCommand.self, TopCommand.self, ContextCommand.self, StoreCommand.self, UserCommand.self,
+      TokenCommand.self,
       PingCommand.self,
       BenchCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]

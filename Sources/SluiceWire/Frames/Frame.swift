@@ -69,6 +69,11 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var brokerShow: FrameType { FrameType(rawValue: 0x43) }
   @inlinable public static var brokerInfo: FrameType { FrameType(rawValue: 0x44) }
 
+  @inlinable public static var clusterShow: FrameType { FrameType(rawValue: 0x60) }
+  @inlinable public static var clusterInfo: FrameType { FrameType(rawValue: 0x61) }
+  @inlinable public static var clusterDrain: FrameType { FrameType(rawValue: 0x62) }
+  @inlinable public static var clusterMove: FrameType { FrameType(rawValue: 0x63) }
+
   /// True for a type that a receiver may skip without knowing it.
   public var isIgnorable: Bool { rawValue >= 0x80 }
 
@@ -92,6 +97,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x3D: "TOPIC_SET", 0x3E: "TOPIC_TRIM",
     0x40: "CONNECTION_LIST", 0x41: "CONNECTIONS", 0x42: "CONNECTION_CLOSE", 0x43: "BROKER_SHOW",
     0x44: "BROKER_INFO",
+    0x60: "CLUSTER_SHOW", 0x61: "CLUSTER_INFO", 0x62: "CLUSTER_DRAIN", 0x63: "CLUSTER_MOVE",
   ]
 }
 

@@ -8,6 +8,8 @@ public struct FrameName: Hashable, Sendable {
     case group
     /// The topic to which a group's dead letters go.
     case deadLetters
+    /// A node of a cluster.
+    case node
   }
 
   public var kind: Kind
@@ -32,6 +34,7 @@ public struct FrameName: Hashable, Sendable {
       do { try TopicName.validate(text) } catch {
         throw WireError(error.code, "the group's name isn't one: \(error.message)")
       }
+    case .node: try NodeName.validate(text)
     case .deadLetters:
       do { try TopicName.validate(text) } catch {
         throw WireError(error.code, "the dead letters' topic has a name that isn't one: \(error.message)")

@@ -145,7 +145,8 @@ struct SessionModel {
       .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
       .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .setTopic(let stream, _),
       .trimTopic(let stream, _), .listConnections(let stream, _, _), .closeConnection(let stream, _),
-      .showBroker(let stream):
+      .showBroker(let stream), .showCluster(let stream, _), .drainNode(let stream, _),
+      .moveShard(let stream, _):
       try open(stream, .request)
     case .authenticate: throw unexpected(header, action)
     case .renew(let stream, _):

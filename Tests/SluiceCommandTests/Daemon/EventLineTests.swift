@@ -77,6 +77,15 @@ struct EventLineTests {
         == "info    a client has administered a connection \(who) action=close-connection outcome=done target=7"
     )
     #expect(
+      text(.administered(client, .drainNode("n1"), topic: "", refusal: nil))
+        == "info    a client has administered the cluster \(who) action=drain-node outcome=done node=n1")
+    #expect(
+      text(
+        .administered(
+          client, .moveShard(3, node: "n2"), topic: "", refusal: WireError(.invalidSetting, "no")))
+        == "info    a client couldn't administer the cluster \(who) action=move-shard outcome=refused shard=3 node=n2 code=invalid-setting cause=no"
+    )
+    #expect(
       text(.denied(client, action: "publish", topic: "a"))
         == "warning a client isn't allowed what it wanted \(who) action=publish outcome=denied topic=a")
   }

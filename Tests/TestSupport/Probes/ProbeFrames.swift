@@ -76,7 +76,20 @@ public struct ProbeFrames {
       request(TopicTrim(topic: topic(), input.bool() ? .from(input.number()) : .newest(input.number())))
     case 5: request(ConnectionList(after: input.number(), limit: input.shortNumber()))
     case 6: request(ConnectionClose(connection: .max - input.number() % 1000))
-    default: request(BrokerShow())
+    default: aboutTheCluster()
+    }
+  }
+
+  private mutating func aboutTheCluster() -> [UInt8] {
+    switch input.byte() % 4 {
+    case 0: request(BrokerShow())
+    case 1:
+      request(
+        ClusterShow(
+          after: input.text(), nodes: input.shortNumber(), firstShard: input.shortNumber(),
+          shards: input.shortNumber()))
+    case 2: request(ClusterDrain(node: input.text(), wanted: input.bool()))
+    default: request(ClusterMove(shard: input.shortNumber(), node: input.text()))
     }
   }
 

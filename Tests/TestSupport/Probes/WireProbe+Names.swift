@@ -20,6 +20,7 @@ extension WireProbe {
     CursorMove(topic: "first.name", name: "second.name", to: .earliest),
     CursorDelete(topic: "first.name", name: "second.name"),
     TopicSet(topic: "first.name", settings: TopicSettings()), TopicTrim(topic: "first.name", .newest(1)),
+    ClusterDrain(node: "first-name", wanted: true), ClusterMove(shard: 1, node: "first-name"),
   ]
 
   /// The frame once for each of its names, each time with that name replaced by one as long that isn't a name.

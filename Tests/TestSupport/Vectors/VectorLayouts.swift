@@ -358,7 +358,53 @@ public struct AnyVectorLayout: Sendable {
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .integer("stopped", \.stopped), .list("stopped topics", \.stoppedTopics, stoppedLayout),
         .list("numbers", \.numbers, numberLayout))),
+    AnyVectorLayout(
+      VectorLayout(
+        ClusterShow(nodes: 0, shards: 0), .text("after", \.after), .integer("nodes", \.nodes),
+        .integer("first shard", \.firstShard), .integer("shards", \.shards))),
+    AnyVectorLayout(
+      VectorLayout(
+        ClusterInfo(
+          name: "", unreadiness: "", engine: ClusterInfo.Engine(isConnected: false), nodes: [], shardCount: 0,
+          shards: []),
+        .text("name", \.name), .text("unreadiness", \.unreadiness),
+        .custom {
+          $1.values["engine"] = .object(engineLayout.fields(of: $0.engine).values)
+        } set: {
+          $0.engine = try engineLayout.value(from: $1["engine"].fields)
+        }, .flag("more nodes", \.moreNodes), .list("nodes", \.nodes, nodeLayout),
+        .integer("shard count", \.shardCount), .flag("more shards", \.moreShards),
+        .list("shards", \.shards, shardLayout), .list("numbers", \.numbers, numberLayout))),
+    AnyVectorLayout(
+      VectorLayout(ClusterDrain(node: "", wanted: false), .text("node", \.node), .flag("wanted", \.wanted))),
+    AnyVectorLayout(
+      VectorLayout(ClusterMove(shard: 0, node: ""), .integer("shard", \.shard), .text("node", \.node))),
   ]
+
+  private static let engineLayout = VectorLayout(
+    ClusterInfo.Engine(isConnected: false), .flag("connected", \.isConnected), .flag("unsafe", \.isUnsafe),
+    .text("server", \.server), .integer("commit latency", \.commitLatency),
+    .custom {
+      $1.set(
+        "problems",
+        $0.problems.map { text in
+          var fields = VectorFields()
+          fields.set("problem", text)
+          return fields
+        })
+    } set: {
+      $0.problems = try $1.list("problems").map { try $0.text("problem") }
+    })
+
+  private static let nodeLayout = VectorLayout(
+    ClusterInfo.Node(name: "", address: "", version: "", state: .live, shards: 0, silence: 0),
+    .text("name", \.name), .text("address", \.address), .text("version", \.version),
+    .named("state", \.state), .integer("shards", \.shards), .integer("silence", \.silence))
+
+  private static let shardLayout = VectorLayout(
+    ClusterInfo.Shard(number: 0, state: .held, owner: "", term: 0, target: "", pin: ""),
+    .integer("number", \.number), .named("state", \.state), .text("owner", \.owner),
+    .integer("term", \.term), .text("target", \.target), .text("pin", \.pin))
 
   private static let connectionLayout = VectorLayout(
     ConnectionInfo(

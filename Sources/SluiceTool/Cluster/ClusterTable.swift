@@ -1,0 +1,145 @@
+import SluiceClient
+import SluiceCommand
+
+/// A cluster, for people and as objects of JSON.
+enum ClusterTable {
+  // MARK: In one screen
+
+  /// What is wrong, in sentences.
+  static func problems(_ info: ClusterInfo) -> [String] {
+    var problems: [String] = []
+    if !info.unreadiness.isEmpty { problems.append(info.unreadiness) }
+    for problem in info.engine.problems where !info.unreadiness.contains(problem) { problems.append(problem) }
+    let free = info.shards.count { $0.state == .free }
+    if free > 0 {
+      problems.append("\(free) of \(info.shardCount) shards have no owner: their topics can't be used")
+    }
+    return problems
+  }
+
+  static func status(_ info: ClusterInfo) -> String {
+    let problems = problems(info)
+    var rows = [
+      ["node", "\(info.name), \(info.unreadiness.isEmpty ? "ready" : "not ready")"],
+      ["engine", engine(info.engine)],
+      ["nodes", nodeCounts(info)],
+      ["shards", shardCounts(info)],
+    ]
+    if let takeOvers = info["take_overs"], takeOvers > 0 {
+      rows.append(["taken over", "\(Magnitude.grouped(takeOvers)) shards by this node since its start"])
+    }
+    rows += problems.map { ["problem", $0] }
+    if problems.isEmpty { rows.append(["problems", "none"]) }
+    return TextTable.render(rows, leftColumns: 2)
+  }
+
+  private static func engine(_ engine: ClusterInfo.Engine) -> String {
+    var parts = [engine.isConnected ? "connected to \(engine.server)" : "not connected"]
+    if engine.commitLatency != .max {
+      parts.append("stored the last message in \(milliseconds(engine.commitLatency))")
+    }
+    if engine.isUnsafe { parts.append("unsafe: it may lose what was acknowledged") }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func milliseconds(_ microseconds: UInt64) -> String {
+    "\(Magnitude.fixed(Double(microseconds) / 1000, decimals: 1)) ms"
+  }
+
+  private static func nodeCounts(_ info: ClusterInfo) -> String {
+    let states: [(ClusterInfo.Node.State, String)] = [
+      (.live, "live"), (.leaving, "leaving"), (.drained, "drained"), (.ended, "ended"),
+    ]
+    let counts = states.compactMap { state, word in
+      let count = info.nodes.count { $0.state == state }
+      return count == 0 ? nil : "\(count) \(word)"
+    }
+    return counts.isEmpty ? "none" : counts.joined(separator: ", ")
+  }
+
+  private static func shardCounts(_ info: ClusterInfo) -> String {
+    let owners = info.nodes.filter { $0.shards > 0 }.map { "\($0.shards) on \($0.name)" }
+    let moving = info.shards.count { $0.state == .moving }
+    var text = "\(info.shardCount)"
+    if !owners.isEmpty { text += ": " + owners.joined(separator: ", ") }
+    if moving > 0 { text += "; \(moving) moving" }
+    return text
+  }
+
+  static func object(_ info: ClusterInfo) -> JSON {
+    [
+      "node": .text(info.name), "problems": .array(problems(info).map { .text($0) }),
+      "engine": [
+        "connected": .flag(info.engine.isConnected), "unsafe": .flag(info.engine.isUnsafe),
+        "server": .text(info.engine.server),
+        "commit_latency_us": .number(
+          info.engine.commitLatency == .max ? nil : info.engine.commitLatency),
+      ],
+      "nodes": .array(info.nodes.map { object($0) }), "shards": .array(info.shards.map { object($0) }),
+      "numbers": .object(info.numbers.map { ($0.name, .number($0.value)) }),
+    ]
+  }
+
+  // MARK: Nodes
+
+  static func state(_ state: ClusterInfo.Node.State) -> String {
+    switch state {
+    case .live: "live"
+    case .leaving: "leaving"
+    case .drained: "drained"
+    case .ended: "ended"
+    default: "state-\(state.rawValue)"
+    }
+  }
+
+  static func nodes(_ info: ClusterInfo) -> String {
+    guard !info.nodes.isEmpty else { return "" }
+    return TextTable.render(
+      [["NODE", "ADDRESS", "STATE", "VERSION", "SHARDS", "LAST SIGN"]]
+        + info.nodes.map { node in
+          [
+            node.name, node.address, state(node.state), node.version, "\(node.shards)",
+            "\(TimeSpan.rounded(.milliseconds(Int64(clamping: node.silence)))) ago",
+          ]
+        }, leftColumns: 4)
+  }
+
+  static func object(_ node: ClusterInfo.Node) -> JSON {
+    [
+      "node": .text(node.name), "address": .text(node.address), "version": .text(node.version),
+      "state": .text(state(node.state)), "shards": .number(node.shards), "silent_ms": .number(node.silence),
+    ]
+  }
+
+  // MARK: Shards
+
+  static func state(_ state: ClusterInfo.Shard.State) -> String {
+    switch state {
+    case .held: "held"
+    case .moving: "moving"
+    case .free: "free"
+    default: "state-\(state.rawValue)"
+    }
+  }
+
+  static func shards(_ shards: [ClusterInfo.Shard]) -> String {
+    guard !shards.isEmpty else { return "" }
+    return TextTable.render(
+      [["OWNER", "STATE", "BELONGS TO", "MOVED TO", "SHARD", "TERM"]]
+        + shards.map { shard in
+          [
+            shard.owner.isEmpty ? "-" : shard.owner, state(shard.state), shard.target, shard.pin,
+            "\(shard.number)", "\(shard.term)",
+          ]
+        }, leftColumns: 4)
+  }
+
+  static func object(_ shard: ClusterInfo.Shard) -> JSON {
+    [
+      "shard": .number(shard.number), "owner": .textOrNull(shard.owner.isEmpty ? nil : shard.owner),
+      "state": .text(state(shard.state)), "term": .number(shard.term),
+      "target": .textOrNull(shard.target.isEmpty ? nil : shard.target),
+      "pin": .textOrNull(shard.pin.isEmpty ? nil : shard.pin),
+    ]
+  }
+}

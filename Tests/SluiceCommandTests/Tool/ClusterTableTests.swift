@@ -1,0 +1,102 @@
+import SluiceCommand
+import SluiceWire
+import Testing
+
+@testable import SluiceTool
+
+@Suite("What sluice cluster prints")
+struct ClusterTableTests {
+  private var info = ClusterInfo(
+    name: "n1", unreadiness: "",
+    engine: ClusterInfo.Engine(isConnected: true, server: "e1 (10.0.0.1:4222)", commitLatency: 1_234),
+    nodes: [
+      ClusterInfo.Node(
+        name: "n1", address: "10.0.0.1:7420", version: "1.2", state: .live, shards: 2, silence: 120),
+      ClusterInfo.Node(
+        name: "n2", address: "10.0.0.2:7420", version: "1.2", state: .drained, shards: 0, silence: 340),
+    ], shardCount: 2,
+    shards: [
+      ClusterInfo.Shard(number: 0, state: .held, owner: "n1", term: 7, target: "n1", pin: ""),
+      ClusterInfo.Shard(number: 1, state: .moving, owner: "n1", term: 9, target: "n2", pin: "n2"),
+    ], numbers: [BrokerInfo.Number(name: "take_overs", value: 1_000)])
+
+  @Test("a cluster in order in one screen")
+  func status() {
+    #expect(
+      ClusterTable.status(info) == """
+        node        n1, ready
+        engine      connected to e1 (10.0.0.1:4222), stored the last message in 1.2 ms
+        nodes       1 live, 1 drained
+        shards      2: 2 on n1; 1 moving
+        taken over  1,000 shards by this node since its start
+        problems    none
+
+        """)
+  }
+
+  @Test("what is wrong is said once")
+  mutating func problems() {
+    info.unreadiness = "the engine can't be reached: no server answers"
+    info.engine = ClusterInfo.Engine(isConnected: false, isUnsafe: true, problems: ["no server answers"])
+    info.shards[0].state = .free
+    #expect(
+      ClusterTable.problems(info) == [
+        "the engine can't be reached: no server answers",
+        "1 of 2 shards have no owner: their topics can't be used",
+      ])
+    let text = ClusterTable.status(info)
+    #expect(text.contains("n1, not ready") && text.contains("not connected, unsafe: it may lose"))
+    #expect(!text.contains("problems  none"))
+  }
+
+  @Test("nodes and shards, for people and for programs")
+  func tables() {
+    #expect(
+      ClusterTable.nodes(info) == """
+        NODE  ADDRESS        STATE    VERSION  SHARDS   LAST SIGN
+        n1    10.0.0.1:7420  live     1.2           2  120 ms ago
+        n2    10.0.0.2:7420  drained  1.2           0  340 ms ago
+
+        """)
+    #expect(
+      ClusterTable.shards(info.shards) == """
+        OWNER  STATE   BELONGS TO  MOVED TO  SHARD  TERM
+        n1     held    n1                        0     7
+        n1     moving  n2          n2            1     9
+
+        """)
+    #expect(
+      ClusterTable.object(info.shards[1]).description
+        == #"{"shard":1,"owner":"n1","state":"moving","term":9,"target":"n2","pin":"n2"}"#)
+    #expect(
+      ClusterTable.object(info.nodes[1]).description
+        == #"{"node":"n2","address":"10.0.0.2:7420","version":"1.2","state":"drained","shards":0,"silent_ms":340}"#
+    )
+    #expect(
+      ClusterTable.nodes(
+        ClusterInfo(name: "", unreadiness: "", engine: info.engine, nodes: [], shardCount: 0, shards: [])
+      ).isEmpty)
+  }
+
+  @Test("a node that isn't known is refused with the one that was meant")
+  func unknownNode() {
+    #expect(ClusterCommand.complaint(about: "n1", in: info) == nil)
+    #expect(ClusterCommand.complaint(about: "n3", in: info)?.contains("did you mean n") == true)
+    #expect(ClusterCommand.complaint(about: "zebra", in: info)?.contains("the nodes are n1, n2") == true)
+  }
+
+  @Test(
+    "arguments that can't be are refused",
+    arguments: [
+      (["move", "x", "n1"], "isn't a shard's number"), (["move", "3"], "either the node"),
+      (["move", "3", "n1", "--undo"], "either the node"), (["move", "3", "n 1"], "can't be the name"),
+      (["drain", "n1", "--undo", "--wait"], "--wait"), (["drain", "a.b"], "can't be the name"),
+    ])
+  func arguments(words: [String], part: String) {
+    var name = "sluice"
+    let error = #expect(throws: UsageError.self) {
+      try CommandLineChoice.read(["cluster"] + words, naming: &name)
+    }
+    #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+  }
+}
