@@ -172,6 +172,8 @@ public enum Limits {
   public static let message: UInt16 = 1024
   /// The longest name of a client or of a broker's software, in bytes of UTF-8; an encoder cuts what is longer.
   public static let name: UInt16 = 255
+  /// The longest address of a node, in bytes of UTF-8: a host's name and a port.
+  public static let address: UInt16 = 300
   /// The only protocol version so far.
   public static let versions: ClosedRange<UInt16> = 1...1
 }

@@ -25,6 +25,7 @@ extension ClientAction: Equatable {
     case (.producers(let a, let b), .producers(let x, let y)): a == x && b == y
     case (.ended(let a, let b), .ended(let x, let y)): a == x && b == y
     case (.refused(let a, let b), .refused(let x, let y)): a == x && b == y
+    case (.redirected(let a, let b), .redirected(let x, let y)): a == x && b == y
     case (.topicInfo(let a, let b), .topicInfo(let x, let y)): a == x && b == y
     case (.topics(let a, let b), .topics(let x, let y)): a == x && b == y
     case (.cursors(let a, let b), .cursors(let x, let y)): a == x && b == y

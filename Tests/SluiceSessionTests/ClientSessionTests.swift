@@ -7,8 +7,12 @@ import Testing
 /// Frames in, actions out.
 @Suite struct ClientSessionTests {
   private final class Script {
-    var session = ClientSession()
+    var session: ClientSession
     private var copies: [UnsafeMutableRawBufferPointer] = []
+
+    init(features: UInt64 = 0) {
+      session = ClientSession(features: features)
+    }
 
     deinit {
       for copy in copies { copy.deallocate() }
@@ -120,6 +124,55 @@ import Testing
     #expect(try script.receive(cluster, 1) == .clusterInfo(stream: 1, cluster))
     #expect(cluster["take_overs"] == 3 && cluster["none"] == nil)
     #expect(script.openRequest() == 1)
+  }
+
+  // MARK: Redirects
+
+  private static let redirect = Redirect(node: "b", address: "b:7420")
+
+  private func redirected() throws -> Script {
+    let script = Script(features: Feature.redirects)
+    _ = try script.receive(Welcome.test(features: Feature.redirects, maximumStreams: 9), 0)
+    return script
+  }
+
+  @Test func aRedirectFreesTheStreamThatOpens() throws {
+    let script = try redirected()
+    #expect(script.openSubscription(granted: 1) == 1)
+    #expect(try script.receive(Self.redirect, 1) == .redirected(stream: 1, Self.redirect))
+    #expect(script.openPublication() == 1)
+    #expect(try script.receive(Self.redirect, 1) == .redirected(stream: 1, Self.redirect))
+    #expect(script.violation(Self.redirect, 1) == .invalidStream)
+  }
+
+  @Test func aRedirectOfACancelledStreamMeansNothing() throws {
+    let script = try redirected()
+    #expect(script.openSubscription(granted: 1) == 1)
+    #expect(script.cancel(1))
+    #expect(try script.receive(Self.redirect, 1) == .none)
+    #expect(try script.receive(Cancelled(), 1) == .cancelled)
+  }
+
+  @Test func aRedirectIsForOpeningStreamsOfClientsThatTakeIt() throws {
+    let plain = try Script.open()
+    #expect(plain.openSubscription(granted: 1) == 1)
+    #expect(plain.violation(Self.redirect, 1) == .unexpectedFrame)
+    let script = try redirected()
+    #expect(script.openRequest() == 1)
+    #expect(script.violation(Self.redirect, 1) == .unexpectedFrame)
+    #expect(script.openSubscription(granted: 1) == 2)
+    _ = try script.receive(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 2)
+    #expect(script.violation(Self.redirect, 2) == .unexpectedFrame)
+    #expect(script.session.openSubscription(granted: 1, isPattern: true) == 3)
+    #expect(script.violation(Self.redirect, 3) == .unexpectedFrame)
+    #expect(script.openPublication() == 4)
+    _ = try script.receive(PublishOpened(epoch: 1, grantedThrough: 1), 4)
+    #expect(script.violation(Self.redirect, 4) == .unexpectedFrame)
+  }
+
+  @Test func onlyFeaturesThatWereNamedCanBeGranted() {
+    #expect(Script().violation(Welcome.test(features: Feature.redirects), 0) == .malformedFrame)
+    #expect(Script(features: Feature.redirects).violation(Welcome.test(features: 2), 0) == .malformedFrame)
   }
 
   @Test func aRefusalDuringTheHandshakeIsHandedOn() throws {

@@ -60,6 +60,7 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.cursors, false, true, false, true),
   (.authenticate, true, false, false, true),
   (.authenticated, false, true, false, true),
+  (.redirect, false, true, false, true),
 ]
 
 private func header(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 1) -> FrameHeader {

@@ -271,6 +271,9 @@ let goldenFrames: [GoldenFrame] = [
     "SUBSCRIBE that wants PRODUCERS", 0x10, Subscribe(topic: "a", grantedThrough: 1, wantsProducers: true),
     "0100 61 00 00 00 01 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame("PRODUCERS", 0x1E, Producers(count: 258), "02010000"),
+  GoldenFrame(
+    "REDIRECT", 0x09, Redirect(node: "b", address: "b.example:7420"),
+    "0100 62 0e00 622e6578616d706c653a37343230"),
   GoldenFrame("LIVE", 0x14, Live(nextOffset: 9), "0900000000000000"),
   GoldenFrame("LAG", 0x15, Lag(missed: 3, nextOffset: 12), "0300000000000000 0c00000000000000"),
   GoldenFrame("CANCEL", 0x16, Cancel(), ""),

@@ -65,6 +65,7 @@ struct RandomFrames {
       { ClusterDrain(node: $0.text(300), wanted: .random(using: &$0.random)) },
       { ClusterMove(shard: $0.integer(), node: $0.text(300)) },
       { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
+      { Redirect(node: $0.text(255), address: $0.text(300)) },
       { Live(nextOffset: $0.integer()) }, { Producers(count: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
       { _ in Cancel() }, { Cancelled(hasStartedOver: .random(using: &$0.random)) },

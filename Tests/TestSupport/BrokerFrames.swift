@@ -33,11 +33,12 @@ public func deliver(
 extension Welcome {
   /// As a broker would send it.
   public static func test(
-    version: UInt16 = 1, maximumFrame: UInt32 = 1 << 20, maximumRecord: UInt32 = 1 << 16,
+    version: UInt16 = 1, features: UInt64 = 0, maximumFrame: UInt32 = 1 << 20,
+    maximumRecord: UInt32 = 1 << 16,
     maximumStreams: UInt32 = 3, keepalive: UInt32 = 1_000
   ) -> Welcome {
     Welcome(
-      version: version, maximumFrame: maximumFrame, maximumRecord: maximumRecord,
+      version: version, features: features, maximumFrame: maximumFrame, maximumRecord: maximumRecord,
       maximumStreams: maximumStreams,
       keepalive: keepalive, broker: 7, software: "test")
   }

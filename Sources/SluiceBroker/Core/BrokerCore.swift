@@ -79,6 +79,7 @@ final class BrokerCore: Sendable {
     rules = ServerSessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
+          features: routes == nil ? 0 : Feature.redirects,
           maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
           maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
           software: configuration.software)),

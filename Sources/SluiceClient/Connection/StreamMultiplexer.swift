@@ -93,6 +93,9 @@ final class StreamMultiplexer {
 
     case .ended(let stream, let ending): ended(stream, ending)
     case .refused(let stream, let fault): refused(stream, fault)
+    // The client doesn't name the feature.
+    case .redirected(let stream, let frame):
+      refused(stream, Fault(code: .topicMoved, message: "node \(frame.node) serves it"))
 
     case .topicInfo(let stream, let frame): answer(stream, frame)
     case .topics(let stream, let frame): answer(stream, frame)

@@ -42,6 +42,8 @@ package enum ClientAction {
   case refused(stream: UInt32, Fault)
   /// The broker has confirmed a cancellation.
   case cancelled
+  /// The subscription or publication is to be opened at another node.
+  indirect case redirected(stream: UInt32, Redirect)
 
   // Requests
   case topicInfo(stream: UInt32, TopicInfo)

@@ -67,12 +67,19 @@ package struct ClientSession {
   }
 
   package private(set) var phase = Phase.handshake
+  /// The features of HELLO.
+  private let features: UInt64
+  /// Whether the broker may send REDIRECT.
+  package private(set) var mayBeRedirected = false
   private var streams: [Stream] = []
   private var numbers = StreamNumbers()
   private var keepalive = Keepalive(milliseconds: 0, now: 0)
   private var lastToken: UInt64 = 0
 
-  package init() {}
+  /// - Parameter features: those of HELLO.
+  package init(features: UInt64 = 0) {
+    self.features = features
+  }
 
   // MARK: Frames in
 
@@ -103,6 +110,7 @@ package struct ClientSession {
     case .complete: return try unsafe complete(stream, Complete(body: body))
     case .cancelled: return try unsafe cancelled(stream, Cancelled(body: body))
     case .error: return try unsafe error(stream, Fault(body: body))
+    case .redirect: return try unsafe redirect(stream, Redirect(body: body))
     case .topicInfo: return try unsafe answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
     case .topics: return try unsafe answer(header, .topics(stream: stream, Topics(body: body)))
     case .cursors: return try unsafe answer(header, .cursors(stream: stream, Cursors(body: body)))
@@ -138,12 +146,16 @@ package struct ClientSession {
           "the broker chose version \(welcome.version) of the protocol; this client speaks "
             + "\(Limits.versions.lowerBound) to \(Limits.versions.upperBound)")
       }
+      guard welcome.features & ~features == 0 else {
+        throw WireError(.malformedFrame, "WELCOME grants features that HELLO didn't name")
+      }
       guard welcome.maximumFrame >= Limits.smallestFrame else {
         throw WireError(
           .malformedFrame,
           "WELCOME limits frames to \(welcome.maximumFrame) bytes; at least \(Limits.smallestFrame) must be taken"
         )
       }
+      mayBeRedirected = welcome.features & Feature.redirects != 0
       numbers.limit = welcome.maximumStreams
       keepalive = Keepalive(milliseconds: welcome.keepalive, now: now)
       phase = .open
@@ -221,6 +233,18 @@ extension ClientSession {
     case .cancelling: return .none
     case .free, .committing: throw misplaced(.error, stream)
     }
+  }
+
+  /// Takes REDIRECT, which comes instead of SUBSCRIBED or PUBLISH_OPENED.
+  private mutating func redirect(_ stream: UInt32, _ frame: Redirect) throws(WireError) -> ClientAction {
+    switch self[stream] {
+    case .subscription(let inbound) where mayBeRedirected && !inbound.isOpen && !inbound.isPattern: break
+    case .publication(let outbound) where mayBeRedirected && !outbound.isOpen: break
+    case .cancelling where mayBeRedirected: return .none
+    default: throw misplaced(.redirect, stream)
+    }
+    free(stream)
+    return .redirected(stream: stream, frame)
   }
 
   /// Releases the number of a stream whose topic has ended, once nothing more is to be committed on it.

@@ -46,6 +46,10 @@ package struct ServerSession {
   private var positions = PendingPositions()
   /// New credentials are being verified.
   private var isRenewing = false
+  /// Whether the client takes REDIRECT.
+  private var takesRedirects = false
+  /// The streams that were opened with ``StreamFlag/relay``.
+  private var relayed: Set<UInt32> = []
 
   package init() {}
 
@@ -57,6 +61,7 @@ package struct ServerSession {
   ) throws(WireError) -> ServerAction {
     if phase == .handshake {
       let agreement = try unsafe rules.handshake.receive(header, body)
+      takesRedirects = agreement.welcome.features & Feature.redirects != 0
       phase = rules.asksIdentity ? .authenticating : .open
       return rules.asksIdentity ? .authenticate(agreement) : .welcome(agreement)
     }
@@ -169,6 +174,15 @@ package struct ServerSession {
     switch streams[stream] {
     case .publication(let credit), .leaving(let credit): credit.held
     default: PublishAllowance()
+    }
+  }
+
+  /// Whether the opening frame of a subscription or publication may be answered by REDIRECT. Until the stream has its answer.
+  package func mayRedirect(_ stream: UInt32) -> Bool {
+    guard takesRedirects, !relayed.contains(stream) else { return false }
+    switch streams[stream] {
+    case .subscription, .publication: return true
+    case .free, .ended, .opening, .leaving, .request: return false
     }
   }
 
@@ -421,6 +435,9 @@ extension ServerSession {
     if let refusal = try refusal(stream, rules) { return refusal }
     do {
       let (state, action) = try unsafe Self.opening(stream, header.type, body)
+      if takesRedirects {
+        if header.flags & StreamFlag.relay != 0 { relayed.insert(stream) } else { relayed.remove(stream) }
+      }
       streams.end(stream, state)
       return action
     } catch {

@@ -18,6 +18,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var error: FrameType { FrameType(rawValue: 0x06) }
   @inlinable public static var authenticate: FrameType { FrameType(rawValue: 0x07) }
   @inlinable public static var authenticated: FrameType { FrameType(rawValue: 0x08) }
+  @inlinable public static var redirect: FrameType { FrameType(rawValue: 0x09) }
 
   @inlinable public static var subscribe: FrameType { FrameType(rawValue: 0x10) }
   @inlinable public static var subscribed: FrameType { FrameType(rawValue: 0x11) }
@@ -83,7 +84,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
 
   private static let names: [UInt8: String] = [
     0x01: "HELLO", 0x02: "WELCOME", 0x03: "PING", 0x04: "PONG", 0x05: "GOAWAY", 0x06: "ERROR",
-    0x07: "AUTHENTICATE", 0x08: "AUTHENTICATED",
+    0x07: "AUTHENTICATE", 0x08: "AUTHENTICATED", 0x09: "REDIRECT",
     0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
     0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
     0x19: "SUBSCRIBE_PATTERN", 0x1A: "POSITIONS", 0x1B: "MATCHED", 0x1C: "UNMATCHED", 0x1D: "SELECT_TOPIC",
@@ -115,7 +116,7 @@ public struct FrameHeader: Hashable, Sendable {
   /// Of the body: the bytes after this header.
   public var length: UInt32
   public var type: FrameType
-  /// The low four bits must be understood, and none is defined yet; the high four may be ignored.
+  /// The low four bits must be understood, and none is defined yet; the high four may be ignored: see ``StreamFlag``.
   public var flags: UInt8
   /// 0 is the connection itself.
   public var stream: UInt32
@@ -168,7 +169,7 @@ public protocol Frame: Hashable, Sendable {
 
 extension Frame {
   /// Appends header and body to `output`.
-  public func encode(stream: UInt32, into output: inout [UInt8]) {
+  public func encode(flags: UInt8 = 0, stream: UInt32, into output: inout [UInt8]) {
     var writer = ByteWriter(output)
     output = []
     let start = writer.bytes.count
@@ -176,15 +177,16 @@ extension Frame {
     encodeBody(into: &writer)
     let length = UInt32(writer.bytes.count - start - FrameHeader.size)
     unsafe writer.bytes.withUnsafeMutableBytes {
-      unsafe FrameHeader(length: length, type: Self.type, stream: stream).write(at: $0.baseAddress! + start)
+      unsafe FrameHeader(length: length, type: Self.type, flags: flags, stream: stream)
+        .write(at: $0.baseAddress! + start)
     }
     output = writer.bytes
   }
 
   /// The whole frame, header and body.
-  public func encoded(stream: UInt32) -> [UInt8] {
+  public func encoded(flags: UInt8 = 0, stream: UInt32) -> [UInt8] {
     var bytes: [UInt8] = []
-    encode(stream: stream, into: &bytes)
+    encode(flags: flags, stream: stream, into: &bytes)
     return bytes
   }
 

@@ -84,7 +84,7 @@ extension FrameHeader {
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
         .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,
-        .authenticated, .connections, .brokerInfo, .clusterInfo:
+        .authenticated, .connections, .brokerInfo, .clusterInfo, .redirect:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

@@ -6,7 +6,7 @@ import TestSupport
 
 /// A client's session, with subscriptions, publications and requests that come and go, and a broker that sends anything.
 struct ClientSessionScene {
-  private var session = ClientSession()
+  private var session: ClientSession
   private var isOpen = false
   /// What was asked for, and what came, of each subscription; what may be published, and was, of each publication.
   private var asked: [UInt32: UInt64] = [:]
@@ -18,10 +18,13 @@ struct ClientSessionScene {
 
   /// A byte for what happens, then what that needs. Ends with the connection.
   static func play(_ input: ProbeInput) throws {
-    var scene = ClientSessionScene()
     var frames = ProbeFrames(input)
-    if frames.input.byte() != 0 {
+    let first = frames.input.byte()
+    let features = first & 2 != 0 ? Feature.redirects : 0
+    var scene = ClientSessionScene(session: ClientSession(features: features))
+    if first != 0 {
       let welcome = Welcome(
+        features: features,
         maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 6, keepalive: frames.input.shortNumber(),
         broker: 1, software: "")
       guard try scene.receive(welcome.encoded(stream: 0)) else { throw ProbeViolation("WELCOME is refused") }

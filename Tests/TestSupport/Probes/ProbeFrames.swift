@@ -128,7 +128,7 @@ public struct ProbeFrames {
               nextOffset: input.number(), end: input.number(), members: input.shortNumber(),
               outstanding: input.number(), idle: input.number())
           ], more: input.bool()))
-    case 25: encoded(Done())
+    case 25: input.bool() ? encoded(Done()) : encoded(Redirect(node: cursor(), address: "b:7420"))
     case 26: Ping(token: input.number()).encoded(stream: 0)
     case 27: Pong(token: input.number()).encoded(stream: 0)
     case 28: GoAway(code: ErrorCode(rawValue: input.shortNumber()), message: "bye").encoded(stream: 0)

@@ -4,7 +4,7 @@ extension WireProbe {
   /// A frame of every type that is more than a batch.
   public static let frameTypes: [any Frame.Type] = [
     Hello.self, Welcome.self, Ping.self, Pong.self, GoAway.self, Fault.self, Authenticate.self,
-    Authenticated.self,
+    Authenticated.self, Redirect.self,
     Subscribe.self, Subscribed.self, Demand.self, Live.self, Lag.self, Cancel.self, Cancelled.self,
     Complete.self, SubscribePattern.self, Positions.self, Matched.self, Unmatched.self, SelectTopic.self,
     Producers.self,

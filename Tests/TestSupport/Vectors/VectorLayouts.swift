@@ -215,6 +215,8 @@ public struct AnyVectorLayout: Sendable {
     AnyVectorLayout(VectorLayout(Cancel())),
     AnyVectorLayout(VectorLayout(Cancelled(), .flag("flags", \.hasStartedOver))),
     AnyVectorLayout(VectorLayout(Producers(count: 0), .integer("count", \.count))),
+    AnyVectorLayout(
+      VectorLayout(Redirect(node: "", address: ""), .text("node", \.node), .text("address", \.address))),
     AnyVectorLayout(VectorLayout(Complete(.finished), completeField)),
     AnyVectorLayout(
       VectorLayout(
