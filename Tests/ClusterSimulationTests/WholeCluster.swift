@@ -16,6 +16,7 @@ final class WholeCluster {
   let engine: EngineModel
   private(set) var nodes: [WholeNode] = []
   var shards = 8
+  var engineOptions = JetStreamEngineOptions()
   private var ways: [String: [NATSAddress]] = [:]
   private var clients: [Client] = []
 
@@ -40,7 +41,7 @@ final class WholeCluster {
     options.shards = shards
     options.nats.seed = world.random.next()
     options.nats.usesDiscoveredServers = false
-    let node = try WholeNode(options, in: world)
+    let node = try WholeNode(options, engineOptions, in: world)
     nodes.append(node)
     return node
   }

@@ -1,11 +1,12 @@
 import Glibc
 import SluiceClient
-import SluiceCluster
 import SluiceEngineModel
 import SluiceIO
 import SluiceSimulation
 import SluiceTopics
 import Testing
+
+@testable import SluiceCluster
 
 /// Brokers, their engine and clients under faults that are drawn from a seed: what was acknowledged is there, once and in order, at whatever node a client asks.
 ///
@@ -38,6 +39,16 @@ struct WholeClusterSeedTests {
     #expect(
       story.problems == [], "SLUICE_SEED=\(seed) swift test --filter WholeClusterSeedTests plays it again")
   }
+
+  @Test("a store that doesn't do its part is noticed", arguments: EngineFlaw.allCases)
+  func flaws(flaw: EngineFlaw) throws {
+    for seed: UInt64 in 1...100 {
+      let story = try WholeStory(seed: seed, flaw: flaw)
+      try story.play()
+      if !story.problems.isEmpty { return }
+    }
+    Issue.record("100 seeds have not shown that shards' stores have the flaw \(flaw)")
+  }
 }
 
 /// What happens in one run.
@@ -49,8 +60,12 @@ final class WholeStory {
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
 
-  init(seed: UInt64) throws {
+  init(seed: UInt64, flaw: EngineFlaw? = nil) throws {
     cluster = WholeCluster(seed: seed, conditions: SimulatedConditions())
+    cluster.engineOptions.flaw = flaw
+    // Small ones, so that a run has many checkpoints, and commits of several messages.
+    cluster.engineOptions.checkpointBytes = pick([8 << 20, 2_000, 20_000])
+    cluster.engineOptions.messageBytes = pick([.max, .max, 1_500])
     cluster.engine.faults.resetOneIn = pick([0, 0, 50])
     cluster.engine.faults.silentOneIn = pick([0, 0, 100])
   }
@@ -107,7 +122,7 @@ final class WholeStory {
 
   private func disturb() throws {
     let node = cluster.node(pick(names))
-    switch world.random.next(in: 0...9) {
+    switch world.random.next(in: 0...10) {
     case 0, 1: if cluster.running.count > 1 { node?.kill() }
     case 2, 3: if let node, !node.isRunning { try cluster.start(node.name) }
     case 4, 5:
@@ -117,6 +132,8 @@ final class WholeStory {
     case 6: if let node { cluster.cutEngine(from: node.name) }
     case 7: if let node { cluster.healEngine(for: node.name) }
     case 8:
+      cluster.engine.servers[world.random.next(in: 0...2)].lag = duration(.zero...(.seconds(2)))
+    case 9:
       let index = world.random.next(in: 0...2)
       if world.random.oneIn(2) { cluster.engine.crash(index) } else { cluster.engine.restart(index) }
     default: node?.member.drain(pick(names), world.random.oneIn(2)) { _ in }

@@ -16,13 +16,14 @@ final class WholeNode: @unchecked Sendable {
   private(set) var isPaused = false
   private let network: SimulatedNetwork
 
-  init(_ options: ClusterOptions, in world: SimulatedWorld) throws {
+  init(_ options: ClusterOptions, _ engineOptions: JetStreamEngineOptions, in world: SimulatedWorld) throws {
     name = options.name
     network = world.network
     loops = [world.makeLoop(name: options.name), world.makeLoop(name: "\(options.name)'s engine")]
     let events = EventSink()
     member = try ClusterMember(
-      options, network: world.network, on: loops[1], writer: world.random.next(below: 1 << 60) + 1,
+      options, engineOptions: engineOptions, network: world.network, on: loops[1],
+      writer: world.random.next(below: 1 << 60) + 1,
       report: { events.node?.happened($0, in: events.world) })
     var configuration = BrokerConfiguration()
     configuration.listen = [Self.address(of: options.name)]

@@ -46,6 +46,8 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   var storage = StreamConfiguration.Storage.file
   /// The engine's limit, where a test wants another one.
   var streamLimit: Int64?
+  /// What a test has broken, so that its oracle must notice.
+  var flaw: EngineFlaw?
 
   public init() {}
 
@@ -61,6 +63,18 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
     stream.discard = .new
     return stream
   }
+}
+
+/// A fault that tests plant in a shard's store.
+enum EngineFlaw: Hashable, Sendable, CaseIterable {
+  /// Commits don't expect the stream's last sequence, and count whatever fence they were made under.
+  case noFence
+  /// What has failed with an unknown outcome is sent again at once.
+  case blindRetry
+  /// Opening takes what a replica has for everything.
+  case staleRead
+  /// Space is freed up to the last sequence, not up to the front.
+  case purgeBeyondFront
 }
 
 extension StoreError {

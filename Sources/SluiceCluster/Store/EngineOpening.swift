@@ -60,6 +60,7 @@ final class EngineOpening: @unchecked Sendable {
   // MARK: The fence
 
   func run() {
+    result.fences.countsEverything = options.flaw == .noFence
     attempt { [self] () throws(NATSError) in
       try api.streamInfo(names.stream) { [self] result in
         switch result {
@@ -133,7 +134,7 @@ final class EngineOpening: @unchecked Sendable {
   // MARK: Reading
 
   private func readChanges() {
-    guard let own = result.fences.last, own.sequence == result.fence else {
+    guard let own = result.fences.last, own.sequence == result.fence || options.flaw == .staleRead else {
       return finish(.failure(overtaken(by: result.fences.last?.fence.term ?? 0)))
     }
     let before = result.fences.fences.dropLast().last
@@ -160,6 +161,7 @@ final class EngineOpening: @unchecked Sendable {
       ) { [self] page in
         if let fault { return finish(.failure(fault)) }
         if next > result.fence { return then() }
+        if options.flaw == .staleRead, case .success(let page) = page, page.pending == 0 { return then() }
         switch page {
         case .failure(let error): wait(error) { [self] in read(pattern, then) }
         case .success(let page) where page.pending == 0:

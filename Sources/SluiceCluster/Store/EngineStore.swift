@@ -279,7 +279,9 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       return loop.soon { [self] in settleStored() }
     }
     var messages = messages
-    messages[0].headers.expectLastSequence(predicted)
+    if options.flaw != .noFence, options.flaw != .blindRetry {
+      messages[0].headers.expectLastSequence(predicted)
+    }
     predicted += UInt64(messages.count)
     pending.last = predicted
     pending.error = nil
@@ -301,7 +303,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     // After a barrier it is known what became of it.
     guard fence == self.fence, mode != .fenced, mode != .closed, !pending.isStored else { return }
     switch result {
-    case .success(let acknowledgement) where acknowledgement.sequence == pending.last:
+    case .success(let acknowledgement)
+    where acknowledgement.sequence == pending.last || options.flaw == .noFence || options.flaw == .blindRetry:
       pending.isStored = true
       settleStored()
     case .success(let acknowledgement):
@@ -343,6 +346,12 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   /// It isn't known any more what is stored, or something isn't that should be.
   private func lost(_ error: NATSError) {
     guard mode == .open || mode == .checkpointing else { return }
+    if options.flaw == .blindRetry, mode == .open {
+      queue = sent + queue
+      sent = []
+      _ = loop.schedule(after: .milliseconds(50)) { [weak self] in self?.pump() }
+      return
+    }
     mode = .resolving
     checkpoint = []
     cause = error
@@ -542,6 +551,11 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     guard mode == .checkpointing else { return }
     guard !checkpoint.isEmpty else {
       front = last
+      if options.flaw == .purgeBeyondFront {
+        for id in topics.keys {
+          try? api.purge(names.stream, matching: names.changes(of: id), before: last) { _ in }
+        }
+      }
       dirty = []
       isCheckpointWanted = false
       changedBytes = 0
