@@ -134,8 +134,10 @@ public final class Broker: Sendable {
     self.network = network
     self.loops = loops
     let bufferBound = BufferBound(limit: configuration.limits.buffered, metrics: metrics)
+    let mirrors = MirrorTable()
     contexts = loops.serving.loops.enumerated().map { [core] in
-      LoopContext(loop: $1, core: core, network: network, bufferBound: bufferBound, isFirst: $0 == 0)
+      LoopContext(
+        loop: $1, core: core, network: network, mirrors: mirrors, bufferBound: bufferBound, isFirst: $0 == 0)
     }
     core.connectionRequests.withLock { $0 = { [weak self] in self?.serve($0) } }
   }

@@ -111,6 +111,18 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
+  /// Drops all records, and has the offsets go on from a later one. Readers that had not reached that get a lag. From any thread.
+  public func skip(to offset: UInt64) {
+    var dropped: [Segment] = []
+    state.withLock { state in
+      guard offset > state.head else { return }
+      while !state.segments.isEmpty { dropped.append(state.dropFirstSegment()) }
+      state.head = offset
+      headOffset.store(offset, ordering: .releasing)
+    }
+    withExtendedLifetime(dropped) {}
+  }
+
   /// Drops all records. Readers that had not reached the head get a lag; the offsets go on from the head.
   /// From any thread.
   public func removeAll() {

@@ -45,10 +45,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   /// - Parameters:
   ///   - network: where other nodes are reached.
+  ///   - mirrors: what this node reads of their topics, shared by its loops.
   ///   - isFirst: true for the one of a broker's loops that does what must be done once.
-  init(loop: any EventLoop, core: BrokerCore, network: any Network, bufferBound: BufferBound, isFirst: Bool) {
+  init(
+    loop: any EventLoop, core: BrokerCore, network: any Network, mirrors: MirrorTable,
+    bufferBound: BufferBound, isFirst: Bool
+  ) {
     self.loop = loop
-    relay = core.routes.map { NodeRelay($0, core: core, network: network, loop: loop) }
+    relay = core.routes.map { NodeRelay($0, core: core, network: network, mirrors: mirrors, loop: loop) }
     self.core = core
     self.bufferBound = bufferBound
     self.isFirst = isFirst

@@ -26,6 +26,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   let network: any Network
   private let routes: ShardRoutes
   private let core: BrokerCore
+  let mirrors: MirrorTable
   private var observation: UInt64?
   private var all: [NodeLinks] = []
   private var byKey: [NodeLinks.Key: NodeLinks] = [:]
@@ -42,8 +43,14 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     byteCount: Self.readSize, alignment: 4096)
   private var hasBuffer = false
 
-  init(_ routes: ShardRoutes, core: BrokerCore, network: any Network, loop: any EventLoop) {
+  /// - Parameters:
+  ///   - network: where other nodes are reached.
+  ///   - mirrors: those of all loops.
+  init(
+    _ routes: ShardRoutes, core: BrokerCore, network: any Network, mirrors: MirrorTable, loop: any EventLoop
+  ) {
     self.routes = routes
+    self.mirrors = mirrors
     self.core = core
     self.network = network
     self.loop = loop
@@ -105,17 +112,12 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     func request(_ frame: some Frame) {
       begin(RelayedRequest(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
     }
-    func subscription(_ granted: UInt64, isMember: Bool, commits: Bool) -> RelayedSubscription {
-      RelayedSubscription(
-        stream, topic: topic, granted: granted, isMember: isMember, commits: commits, link: link, on: streams)
+    func subscription(_ granted: UInt64, _ frame: Subscribe?) -> RelayedSubscription {
+      RelayedSubscription(stream, topic: topic, granted: granted, frame, link: link, on: streams, for: self)
     }
     switch action {
-    case .subscribe(_, let frame):
-      begin(subscription(frame.grantedThrough, isMember: false, commits: !frame.cursor.isEmpty)) {
-        $0.begin(frame)
-      }
-    case .join(_, let frame):
-      begin(subscription(frame.grantedThrough, isMember: true, commits: false)) { $0.begin(frame) }
+    case .subscribe(_, let frame): begin(subscription(frame.grantedThrough, frame)) { $0.begin(frame) }
+    case .join(_, let frame): begin(subscription(frame.grantedThrough, nil)) { $0.begin(frame) }
     case .openPublication(_, let frame):
       begin(RelayedPublication(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
     case .createTopic(_, let frame): request(frame)
@@ -221,6 +223,24 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     hasBuffer = true
     if sweepTimer == nil { scheduleSweep() }
     return links
+  }
+
+  /// A link to the node that serves a topic, if it still does and has room.
+  func link(to node: RemoteNode, of topic: String, for streams: StreamMultiplexer) -> NodeLink? {
+    guard routes.route(of: topic) == .remote(node) else { return nil }
+    return links(to: node, for: streams).link()
+  }
+
+  /// Has this node read a topic once for several subscriptions.
+  ///
+  /// - Returns: nil when another subscription has begun that, or the link has no room.
+  func beginMirror(of topic: String, epoch: UInt64, from offset: UInt64, over link: NodeLink) -> Mirror? {
+    let mirror = Mirror(
+      of: topic, epoch: epoch, from: offset, over: link, on: loop, pool: core.registry.pool, in: mirrors)
+    guard mirrors.add(mirror) else { return nil }
+    if mirror.begin() { return mirror }
+    mirrors.remove(mirror)
+    return nil
   }
 
   /// The first frame of a link.

@@ -5,47 +5,68 @@ import SluiceWire
 /// A subscription, or member of a group, of a topic that another node serves. Belongs to its connection's loop.
 ///
 /// The owner's frames wait here for the subscriber's socket, in their order, with another stream number and their bytes as they came. Of the
-/// subscriber's demand the owner gets a ``DemandWindow`` at a time.
+/// subscriber's demand the owner gets a ``DemandWindow`` at a time. At the head of a topic that can be shared it reads a ``Mirror`` instead.
 final class RelayedSubscription: SubscriberStream, LinkedStream {
   let topic: String
   let stream: UInt32
   private(set) var place = SubscriberPlace.none
   private(set) var credit: Credit
-  private unowned let streams: StreamMultiplexer
-  private let link: NodeLink
-  /// Nil when the stream is over at the owner.
+  unowned let streams: StreamMultiplexer
+  private unowned let relay: NodeRelay
+  private var link: NodeLink
+  /// Nil when it has no subscription at the owner.
   private var number: UInt32?
-  private let isMember: Bool
-  /// Commits may follow the topic's end.
-  private let commits: Bool
-  /// The number that is kept for them.
+  /// What it asked for; nil for a member of a group.
+  private let frame: Subscribe?
+  /// The number that is kept for commits behind the topic's end.
   private var keptNumber: UInt32?
 
   private var window = DemandWindow()
-  /// The demand that the owner was told, and the records that it has sent.
+  /// The records that the owner was asked for, and those that have come, of this subscription at the owner and before.
   private var passed: UInt64
   private var received: UInt64 = 0
+  /// Those that had come when the subscription at the owner began.
+  private var base: UInt64 = 0
   private var waiting = RelayedFrames()
   private var isOver = false
 
+  // Sharing
+  private var epoch: UInt64 = 0
+  private var nextOffset: UInt64 = 0
+  private var isShareable = false
+  /// The subscriber was told LIVE, and the owner's subscription has come to its head.
+  private var wasLive = false
+  private var isAtHead = false
+  /// What the table of mirrors knows it by while it is at the head with a subscription of its own.
+  private var candidate: StreamContinuation?
+  /// The mirror that it has begun, until that is open.
+  private var begun: Mirror?
+  private var reader: MirrorReader?
+  /// Its place among the readers that wait.
+  var waitIndex: Int?
+
+  /// - Parameter frame: nil for a member of a group.
   init(
-    _ stream: UInt32, topic: String, granted: UInt64, isMember: Bool, commits: Bool, link: NodeLink,
-    on streams: StreamMultiplexer
+    _ stream: UInt32, topic: String, granted: UInt64, _ frame: Subscribe?, link: NodeLink,
+    on streams: StreamMultiplexer, for relay: NodeRelay
   ) {
     self.stream = stream
     self.topic = topic
-    self.isMember = isMember
-    self.commits = commits
+    self.frame = frame
     self.link = link
     self.streams = streams
+    self.relay = relay
     credit = Credit(granted: granted)
     passed = min(granted, DemandWindow.first)
   }
 
+  private var isMember: Bool { frame == nil }
+  private var commits: Bool { frame.map { !$0.cursor.isEmpty } ?? false }
+
   /// Opens it at the owner, with the first of its demand.
   func begin(_ frame: Subscribe) {
     var frame = frame
-    frame.grantedThrough = passed
+    frame.grantedThrough = passed - base
     open(frame)
   }
 
@@ -65,7 +86,8 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   // MARK: The subscriber
 
   func demand(through granted: UInt64) {
-    if credit.raise(to: granted) { passDemand() }
+    guard credit.raise(to: granted) else { return }
+    if reader == nil { passDemand() } else { streams.makeReady(self) }
   }
 
   private func passDemand() {
@@ -73,7 +95,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
       let through = window.next(granted: credit.granted, written: credit.spent, passed: passed)
     else { return }
     passed = through
-    link.send(Demand(grantedThrough: through), stream: number)
+    link.send(Demand(grantedThrough: through - base), stream: number)
   }
 
   func commit(through offset: UInt64) throws(WireError) {
@@ -94,6 +116,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
 
   func release() {
     leaveOwner()
+    leaveMirror()
     waiting = RelayedFrames()
     place = .ended
   }
@@ -101,17 +124,42 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   /// Bytes that wait for the subscriber's socket.
   var waitingBytes: Int { waiting.bytes }
 
-  var isOwed: Bool { !waiting.isEmpty }
-  var isBehind: Bool { !waiting.isEmpty }
+  /// Whether it reads a mirror.
+  var isShared: Bool { reader != nil }
+
+  var isOwed: Bool { !waiting.isEmpty || reader.map { $0.isBehind && credit.available > 0 } ?? false }
+  var isBehind: Bool { !waiting.isEmpty || reader?.isBehind ?? false }
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     let start = writes.bytes
     while writes.bytes - start < bytes, writes.hasRoom, let records = waiting.moveFirst(to: writes) {
       _ = credit.spend(records)
     }
-    passDemand()
     guard waiting.isEmpty else { return .more }
-    return isOver ? .ended : .waiting
+    guard !isOver else { return .ended }
+    guard reader != nil else {
+      passDemand()
+      return .waiting
+    }
+    return read(into: writes, bytes: bytes - (writes.bytes - start))
+  }
+
+  private func read(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
+    let outcome = reader?.produce(
+      into: writes, bytes: bytes, credit: &credit, stream: stream, largest: streams.largestBatch)
+    switch outcome {
+    case nil, .more: return .more
+    case .waiting: return .waiting
+    case .starved: return .starved
+    case .ended: return .ended
+    case .behind:
+      subscribeAgain()
+      return isOver ? .more : .waiting
+    }
+  }
+
+  func wait() {
+    if let reader, waitIndex == nil { reader.seat.wait(self) }
   }
 
   func successor(on streams: StreamMultiplexer) -> (any ServerStream)? {
@@ -122,23 +170,22 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
 
   func leaveOwner() {
     if let number = number.take() { link.cancel(number) }
+    if let candidate = candidate.take() { relay.mirrors.leave(candidate, of: topic) }
   }
 
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
     guard !isOver else { throw misplaced(type) }
     var records: UInt64 = 0
+    var isTold = true
     switch type {
-    case .deliver:
-      let (header, batch) = unsafe try DeliverHeader.decode(body)
-      records = UInt64(header.count)
-      guard records <= passed - received else {
-        throw WireError(
-          .demandExceeded,
-          "\(records) records of topic \(topic) came, where \(passed - received) more were asked for")
-      }
-      received += records
-      window.received(records, bytes: batch.count)
-    case .subscribed, .live, .lag, .producers: break
+    case .deliver: records = try unsafe delivered(body)
+    case .subscribed: isTold = try unsafe subscribed(Subscribed(body: body))
+    case .live:
+      unsafe nextOffset = try Live(body: body).nextOffset
+      isTold = !wasLive
+      (wasLive, isAtHead) = (true, true)
+    case .lag: unsafe nextOffset = try Lag(body: body).nextOffset
+    case .producers: break
     case .deliveries where isMember: break
     case .error:
       lost(try unsafe Fault(relayed: body))
@@ -146,13 +193,47 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     case .complete: isOver = true
     default: throw misplaced(type)
     }
-    unsafe waiting.append(type, body, records: records, stream: stream)
-    if !isOver, waiting.bytes > DemandWindow.bound(record: link.maximumRecord) {
-      overflowed()
-      return false
-    }
+    if isTold { unsafe waiting.append(type, body, records: records, stream: stream) }
     streams.makeReady(self)
-    guard isOver, let ended = number.take() else { return false }
+    if isOver { return ended() }
+    if waiting.bytes > DemandWindow.bound(record: link.maximumRecord) { overflowed() }
+    if isAtHead, isShareable { share() }
+    return false
+  }
+
+  private func delivered(_ body: UnsafeRawBufferPointer) throws(WireError) -> UInt64 {
+    let (header, batch) = unsafe try DeliverHeader.decode(body)
+    let records = UInt64(header.count)
+    guard records <= passed - received else {
+      throw WireError(
+        .demandExceeded,
+        "\(records) records of topic \(topic) came, where \(passed - received) more were asked for")
+    }
+    received += records
+    nextOffset = header.firstOffset + records
+    window.received(records, bytes: batch.count)
+    return records
+  }
+
+  /// Returns whether the subscriber is told: not when it has been subscribed before.
+  private func subscribed(_ frame: Subscribed) -> Bool {
+    isShareable = frame.isShareable && self.frame?.wantsProducers == false
+    nextOffset = frame.nextOffset
+    if epoch == 0 {
+      epoch = frame.epoch
+      return true
+    }
+    if epoch != frame.epoch {
+      leaveOwner()
+      end(.moved(topic))
+    }
+    return false
+  }
+
+  /// The owner has sent the last frame. Returns whether the number is free.
+  private func ended() -> Bool {
+    guard let ended = number.take() else { return false }
+    leaveOwner()
     guard commits else { return true }
     keptNumber = ended
     link.keep(ended)
@@ -161,6 +242,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
 
   func lost(_ fault: Fault) {
     number = nil
+    leaveOwner()
     end(fault)
   }
 
@@ -186,37 +268,66 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   }
 }
 
-/// A relayed subscription with a durable cursor that was sent the last frame of its stream: its subscriber may still commit the last records.
-final class RelayedCommits: ServerStream {
-  private unowned let streams: StreamMultiplexer
-  private let stream: UInt32
-  private let topic: String
-  private let link: NodeLink
-  private var number: UInt32?
-
-  init(_ number: UInt32, topic: String, link: NodeLink, on streams: StreamMultiplexer, stream: UInt32) {
-    self.number = number
-    self.topic = topic
-    self.link = link
-    self.streams = streams
-    self.stream = stream
+// The mirror. Between the subscription at the owner and the mirror there is no gap: each begins at the offset where the other has ended.
+extension RelayedSubscription {
+  /// Joins the topic's mirror, or makes one when it isn't the only subscription at the head.
+  private func share() {
+    guard number != nil, !isOver else { return }
+    if candidate == nil {
+      let entered = streams.continuation(of: stream)
+      candidate = entered
+      relay.mirrors.enter(entered, of: topic)
+    }
+    switch relay.mirrors.place(in: topic) {
+    case .alone: break
+    case .mirror(let mirror): join(mirror)
+    case .first:
+      guard begun == nil else { break }
+      begun = relay.beginMirror(of: topic, epoch: epoch, from: nextOffset, over: link)
+    }
   }
 
-  // The client may use the stream's number for something else, and this is dropped without a call of `release()`.
-  deinit { release() }
-
-  var kind: StreamKind { .committing }
-  func isDrained(isPatient: Bool) -> Bool { true }
-
-  func release() {
-    if let number = number.take() { link.release(number) }
+  private func join(_ mirror: Mirror) {
+    guard let seat = mirror.join(at: nextOffset, link.node, epoch: epoch, on: relay.loop) else { return }
+    reader = MirrorReader(mirror, seat, at: nextOffset)
+    leaveOwner()
+    streams.makeReady(self)
   }
 
-  func reconsider() throws(WireError) {
-    if try streams.client.denial(of: .subscribe, on: topic) != nil { streams.releaseStream(stream) }
+  /// The topic's mirror is open.
+  func mirrorOpened() {
+    if number != nil, isAtHead, !isOver { share() }
+    begun.take()?.leave()
   }
 
-  func commit(through offset: UInt64) throws(WireError) {
-    if let number { link.send(Commit(nextOffset: offset), stream: number) }
+  /// The mirror has something new, or is over.
+  func woken() {
+    waitIndex = nil
+    streams.makeReady(self)
+  }
+
+  /// The mirror doesn't have the next records: subscribes at the owner where it is.
+  private func subscribeAgain() {
+    nextOffset = reader?.nextOffset ?? nextOffset
+    leaveMirror()
+    isAtHead = false
+    guard var frame, let next = relay.link(to: link.node, of: topic, for: streams) else {
+      return end(.moved(topic))
+    }
+    link = next
+    (frame.start, frame.epoch, frame.ifMissing) = (.offset(nextOffset), epoch, .fail)
+    frame.settings = TopicSettings()
+    received = credit.spent
+    base = received
+    passed = min(credit.granted, received + DemandWindow.first)
+    window = DemandWindow()
+    begin(frame)
+  }
+
+  private func leaveMirror() {
+    begun.take()?.leave()
+    guard let reader = reader.take() else { return }
+    if let index = waitIndex.take() { reader.seat.remove(self, at: index) }
+    reader.mirror.leave()
   }
 }

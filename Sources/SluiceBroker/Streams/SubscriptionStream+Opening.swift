@@ -53,12 +53,15 @@ extension SubscriptionStream {
         liveOffset: liveOffset, lag: frame.lag, granted: frame.grantedThrough, isResuming: frame.epoch != 0,
         matcher: RecordMatcher(unlessEmpty: frame.filter), wantsProducers: frame.wantsProducers)
       if let use { subscription.durable = DurablePlace(use, name: frame.cursor) }
+      subscription.isShareable =
+        streams.client.isNode && frame.cursor.isEmpty && frame.filter.isEmpty && topic.isShareable
       loopState.add(subscription)
       streams.attach(subscription, to: stream)
       subscription.opened(
         Subscribed(
           epoch: epoch.number, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
-          gaps: subscription.leavesGaps, continues: epoch.continuing(frame.epoch, at: 0) != nil),
+          gaps: subscription.leavesGaps, continues: epoch.continuing(frame.epoch, at: 0) != nil,
+          isShareable: subscription.isShareable),
         missed: missed, isNew: use?.isNew ?? false)
     }
   }

@@ -36,6 +36,8 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
   var isOpening = false
+  /// Another node may read for several of its clients by it.
+  var isShareable = false
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
@@ -146,7 +148,13 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     if case .none = place { woken() }
   }
 
-  func pacingBegan() { owner?.pacingBegan() }
+  func pacingBegan() {
+    if let owner { return owner.pacingBegan() }
+    guard isShareable else { return }
+    // From now on each subscriber's own demand counts.
+    let message = "producers of topic \(topic.name) are paced now; subscribe again"
+    streams.refuse(stream, Fault(code: .topicMoved, message: message))
+  }
 
   func topicGone(_ fault: Fault) {
     if let owner { owner.topicGone(fault) } else { streams.refuse(stream, fault) }

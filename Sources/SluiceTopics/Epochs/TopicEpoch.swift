@@ -28,7 +28,7 @@ package final class TopicEpoch: Sendable {
   private let atomicCondition = Atomic(Condition.open)
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
-  init(
+  package init(
     number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: StoreTopicState? = nil,
     lineage: [StoredTopic.Ancestor] = []
   ) {

@@ -95,6 +95,16 @@ package final class Topic: GroupTopic {
   /// Whether records are acknowledged or delivered before they are stored.
   package var isUnsaved: Bool { storage.map { !$0.isSynchronous } ?? true }
 
+  /// Whether another node may read new records once for several of its clients: the number of subscribers and their demand then mean nothing.
+  package var isShareable: Bool {
+    let settings = settings
+    guard settings.flow == .free, settings.compact != true, settings.scope == .forever else { return false }
+    return switch settings.connect {
+    case .immediate, .manual: true
+    case .auto, .autoStay, nil: false
+    }
+  }
+
   /// Whether producers' grants are limited by subscribers or by the disk.
   var isMetered: Bool { isPaced || storage != nil }
 

@@ -1,7 +1,7 @@
 /// MATCHED: a topic belongs to a subscription to a pattern, from now on.
 ///
 /// ```
-/// u32 number · string topic · u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · 2 × u8 0
+/// u32 number · string topic · u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · u8 shareable, always 0 · u8 0
 /// ```
 public struct Matched: LaidOutFrame {
   public static let type = FrameType.matched

@@ -169,7 +169,11 @@ import Testing
   }
 
   @Test func moreStreamsThanOneLinkTakesGoOverSeveral() throws {
-    let relay = try RelayWorld { $0.limits.streams = 10 }
+    let relay = try RelayWorld {
+      $0.limits.streams = 10
+      // Subscriptions of its topics are passed on one by one.
+      $0.topicDefaults.flow = .lossless
+    }
     let clients = (0..<3).map { _ in relay.connect(to: 1) }
     for client in clients {
       for stream in UInt32(1)...8 { client.send(subscribe(0), stream: stream) }

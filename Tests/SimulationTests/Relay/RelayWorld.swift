@@ -12,7 +12,6 @@ final class RelayWorld {
     var remote: RemoteNode
     var broker: Broker
     var routes: ShardRoutes
-    var loop: SimulatedLoop
     var address: SocketAddress
   }
 
@@ -25,7 +24,7 @@ final class RelayWorld {
 
   /// All topics are the first node's at first.
   init(
-    nodes count: Int = 2, seed: UInt64 = 1, conditions: SimulatedConditions = .calm,
+    nodes count: Int = 2, seed: UInt64 = 1, loops: Int = 1, conditions: SimulatedConditions = .calm,
     storage: [StoreConfiguration] = [],
     configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
@@ -36,16 +35,16 @@ final class RelayWorld {
       configuration.identity = UInt64(index + 1)
       configuration.listen = [address]
       configure(&configuration)
-      let loop = world.makeLoop(name: "node \(index)")
+      let loops = (0..<loops).map { [world] in world.makeLoop(name: "node \(index), \($0)") }
       let routes = ShardRoutes()
       let broker = try Broker(
-        configuration, network: world.network, loops: BrokerLoops(serving: LoopGroup([loop])),
+        configuration, network: world.network, loops: BrokerLoops(serving: LoopGroup(loops)),
         storage: index < storage.count ? storage[index] : nil, routes: routes)
       try broker.start()
       nodes.append(
         Node(
           remote: RemoteNode(name: "n\(index)", address: "node\(index):7420"), broker: broker, routes: routes,
-          loop: loop, address: address))
+          address: address))
     }
     loop = world.makeLoop(name: "clients")
     for shard in 0..<Self.shards { move(ShardID(rawValue: UInt32(shard)), to: 0) }

@@ -5,7 +5,7 @@ import SluiceWire
 let subscribedLayout = VectorLayout(
   Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), .integer("epoch", \.epoch),
   .integer("next offset", \.nextOffset), .integer("live offset", \.liveOffset), .flag("gaps", \.gaps),
-  .flag("continues", \.continues))
+  .flag("continues", \.continues), .flag("shareable", \.isShareable))
 
 private let positionLayout = VectorLayout(
   TopicPosition(topic: "", epoch: 0, nextOffset: 0), .text("topic", \.topic), .integer("epoch", \.epoch),

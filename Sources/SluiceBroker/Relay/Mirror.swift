@@ -1,0 +1,258 @@
+import SluiceIO
+import SluiceLog
+import SluiceTopics
+import SluiceWire
+import Synchronization
+
+/// The newest records of one topic of another node, read once for all subscribers of this node that follow its head.
+///
+/// ```
+///  owner ── NodeLink ──► Mirror: TopicLog ──► RelayedSubscription, on any loop
+///    ▲                      │
+///    └── as far as the first reader, and a window more
+/// ```
+///
+/// A reader that falls behind the records here goes back to a subscription of its own at the owner, and so does each one when the owner has dropped
+/// records before they came.
+// @unchecked: `number`, `passed`, `received`, `window` and `batches` belong to `loop`.
+final class Mirror: LinkedStream, @unchecked Sendable {
+  /// Bytes of records for readers that are behind.
+  private static let memory: UInt64 = 4 << 20
+
+  private struct State {
+    var isOpen = false
+    /// Why it is over; nil while it isn't, and when the topic has ended.
+    var fault: Fault?
+    var seats: [MirrorSeat] = []
+    /// The subscription that has made it counts until it has joined.
+    var readers = 1
+    /// Without readers, or with an error: nothing may join it.
+    var isClosed = false
+  }
+
+  let topic: String
+  let node: RemoteNode
+  let epoch: TopicEpoch
+  private let table: MirrorTable
+  private let link: NodeLink
+  private let loop: any EventLoop
+  private var number: UInt32?
+  /// The demand that the owner was told, and the records that it has sent.
+  private var passed: UInt64 = 0
+  private var received: UInt64 = 0
+  private var window = DemandWindow(target: 1 << 20, most: 65_536)
+  private var batches = MirrorBatches()
+  private let state = Mutex(State())
+  /// Where the first reader is, and where it has to be for the owner to be told more.
+  private let first: Atomic<UInt64>
+  private let threshold = Atomic(UInt64.max)
+
+  /// - Parameter offset: that of the first record.
+  init(
+    of topic: String, epoch: UInt64, from offset: UInt64, over link: NodeLink, on loop: any EventLoop,
+    pool: SegmentPool, in table: MirrorTable
+  ) {
+    self.topic = topic
+    self.link = link
+    self.loop = loop
+    self.table = table
+    node = link.node
+    first = Atomic(offset)
+    self.epoch = TopicEpoch(
+      number: epoch,
+      log: TopicLog(retention: Retention(bytes: Self.memory), pool: pool, firstOffset: offset))
+  }
+
+  var log: TopicLog { epoch.log }
+
+  /// Subscribes at the owner. On its loop.
+  ///
+  /// - Returns: false when the link has no room.
+  func begin() -> Bool {
+    number = link.open(self)
+    guard let number else { return false }
+    passed = window.records
+    link.send(
+      Subscribe(
+        topic: topic, start: .offset(log.head), lag: .skip, ifMissing: .fail, epoch: epoch.number,
+        grantedThrough: passed), stream: number)
+    return true
+  }
+
+  // MARK: Readers, from any thread
+
+  /// Adds a reader whose next record is that of `offset`.
+  ///
+  /// - Returns: where it waits for records; nil when the records from there on aren't here.
+  func join(at offset: UInt64, _ node: RemoteNode, epoch: UInt64, on loop: any EventLoop) -> MirrorSeat? {
+    guard node == self.node, epoch == self.epoch.number, offset >= log.oldestOffset else { return nil }
+    let seat: MirrorSeat? = state.withLock { state in
+      guard state.isOpen, !state.isClosed else { return nil }
+      state.readers += 1
+      if let seat = state.seats.first(where: { $0.loop === loop }) { return seat }
+      let seat = MirrorSeat(on: loop)
+      state.seats.append(seat)
+      return seat
+    }
+    // It may be ahead of what has come here.
+    if seat != nil { advanced(to: offset) }
+    return seat
+  }
+
+  /// A reader leaves. Without any the owner's subscription is cancelled.
+  func leave() {
+    let isLast = state.withLock { state in
+      state.readers -= 1
+      guard state.readers == 0, !state.isClosed else { return false }
+      state.isClosed = true
+      return true
+    }
+    guard isLast else { return }
+    table.remove(self)
+    loop.execute { [self] in leaveOwner() }
+  }
+
+  /// A reader has come to `offset`.
+  func advanced(to offset: UInt64) {
+    guard offset > first.load(ordering: .relaxed) else { return }
+    first.max(offset, ordering: .sequentiallyConsistent)
+    guard offset >= threshold.load(ordering: .sequentiallyConsistent) else { return }
+    threshold.store(.max, ordering: .sequentiallyConsistent)
+    if loop.isCurrent { passDemand() } else { loop.execute { [self] in passDemand() } }
+  }
+
+  /// Why it is over; nil while it isn't, and when the topic has ended.
+  var fault: Fault? { state.withLock { $0.fault } }
+
+  // MARK: The owner, on its loop
+
+  private func passDemand() {
+    guard let number else { return }
+    let (head, ahead) = (log.head, window.records)
+    var first = first.load(ordering: .sequentiallyConsistent)
+    while true {
+      let next = first + max(ahead / 4, 1)
+      threshold.store(next, ordering: .sequentiallyConsistent)
+      // A reader that has come so far meanwhile didn't see the threshold.
+      first = self.first.load(ordering: .sequentiallyConsistent)
+      if first < next { break }
+    }
+    let through = received + (first + ahead > head ? first + ahead - head : 0)
+    guard through > passed else { return }
+    passed = through
+    link.send(Demand(grantedThrough: through), stream: number)
+  }
+
+  func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
+    switch type {
+    case .subscribed:
+      let frame = try unsafe Subscribed(body: body)
+      guard frame.epoch == epoch.number, frame.isShareable else {
+        leaveOwner()
+        fail(.moved(topic))
+        return false
+      }
+      // A LAG tells how many are missing.
+      log.skip(to: frame.nextOffset)
+      first.max(log.head, ordering: .sequentiallyConsistent)
+      passDemand()
+      state.withLock { $0.isOpen = true }
+      table.opened(self)
+    case .deliver: try unsafe deliver(body)
+    case .live, .producers: return false
+    case .lag:
+      log.skip(to: try unsafe Lag(body: body).nextOffset)
+      first.max(log.head, ordering: .sequentiallyConsistent)
+      passDemand()
+    case .complete:
+      let ending = try unsafe Complete(body: body).ending
+      number = nil
+      epoch.end(ending)
+      table.remove(self)
+      wake()
+      return true
+    case .error:
+      lost(try unsafe Fault(relayed: body))
+      return true
+    default: throw WireError(.unexpectedFrame, "\(type) came on a subscription of topic \(topic)")
+    }
+    wake()
+    return false
+  }
+
+  private func deliver(_ body: UnsafeRawBufferPointer) throws(WireError) {
+    let (header, batch) = unsafe try DeliverHeader.decode(body)
+    let count = UInt64(header.count)
+    guard count <= passed - received else {
+      throw WireError(
+        .demandExceeded,
+        "\(count) records of topic \(topic) came, where \(passed - received) more were asked for"
+      )
+    }
+    guard header.firstOffset == log.head else {
+      throw WireError(
+        .malformedBatch,
+        "offset \(header.firstOffset) of topic \(topic) came where \(log.head) was next")
+    }
+    received += count
+    window.received(count, bytes: batch.count)
+    try unsafe batches.append(batch, count: header.count, to: log)
+  }
+
+  func leaveOwner() {
+    if let number = number.take() { link.cancel(number) }
+  }
+
+  func lost(_ fault: Fault) {
+    number = nil
+    fail(fault)
+  }
+
+  private func fail(_ fault: Fault) {
+    table.remove(self)
+    state.withLock { state in
+      state.isClosed = true
+      state.fault = state.fault ?? fault
+    }
+    wake()
+  }
+
+  private func wake() {
+    let seats = state.withLock { $0.seats }
+    for seat in seats { seat.wake() }
+  }
+}
+
+/// The readers of a ``Mirror`` on one loop that have had all its records.
+// @unchecked: `waiting` belongs to `loop`.
+final class MirrorSeat: @unchecked Sendable {
+  let loop: any EventLoop
+  private let isWoken = Atomic(false)
+  private var waiting: [RelayedSubscription] = []
+
+  init(on loop: any EventLoop) { self.loop = loop }
+
+  /// There is something new. From any thread.
+  func wake() {
+    if loop.isCurrent { return woken() }
+    if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { loop.execute { [self] in woken() } }
+  }
+
+  private func woken() {
+    isWoken.store(false, ordering: .sequentiallyConsistent)
+    let readers = waiting
+    waiting.removeAll(keepingCapacity: true)
+    for reader in readers { reader.woken() }
+  }
+
+  /// Has a reader woken with the next change. On the loop.
+  func wait(_ reader: RelayedSubscription) {
+    reader.waitIndex = waiting.count
+    waiting.append(reader)
+  }
+
+  /// A reader doesn't wait any more. On the loop.
+  func remove(_ reader: RelayedSubscription, at index: Int) {
+    waiting.removeUnordered(at: index)?.waitIndex = index
+  }
+}
