@@ -33,7 +33,7 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
-"$programs/sluiced" --listen "unix:$work/broker" --admin 127.0.0.1:0 --data "$work/data" >"$work/ready" 2>"$work/log" &
+"$programs/sluiced" --listen "unix:$work/broker" --admin 127.0.0.1:0 --admin-actions on --data "$work/data" >"$work/ready" 2>"$work/log" &
 processes+=($!)
 for _ in $(seq 100); do
   ! grep -q ready "$work/ready" || break
@@ -63,7 +63,10 @@ code=0
 # It keeps notes in the folder in which it runs.
 specification=$PWD/packaging/openapi.yaml
 cd "$work"
+token=$(curl --silent --fail "http://$address/" | sed -n 's/.*name="sluice-token" content="\([^"]*\)".*/\1/p')
+[ -n "$token" ] || fail "the page has no token"
 "$tool" run "$specification" --url "http://$address" --exclude-path /api/events --checks all \
+  --header "Origin: http://$address" --header "Sluice-Token: $token" \
   --exclude-checks ignored_auth,unsupported_method,positive_data_acceptance --max-examples 30 --seed 1 --generation-database none --no-color >"$work/report" 2>&1 || code=$?
 tail -40 "$work/report"
 [ "$code" = 0 ] || exit 1

@@ -16,6 +16,8 @@ struct sluice_http_owner {
   void (*closed)(void *object, struct MHD_Connection *connection);
   // A request's first line has come; the target is as it was sent.
   void (*began)(void *object, struct MHD_Connection *connection, const char *target);
+  // A part of its body has come.
+  void (*body)(void *object, struct MHD_Connection *connection, const void *bytes, size_t size);
   // Its headers have come, and later once more that all of it has: to be answered, or suspended until it can be. 0 to close the connection.
   int (*handle)(void *object, struct MHD_Connection *connection, const char *method, int is_first);
   // It was answered, or the connection is about to close.
@@ -40,11 +42,11 @@ static inline enum MHD_Result sluice_http_handle(
   const struct sluice_http_owner *owner = (const struct sluice_http_owner *)cls;
   (void)url;
   (void)version;
-  (void)upload_data;
   int is_first = *request == NULL;
   // Not to be used; tells the first call from later ones.
   *request = cls;
   if (*upload_data_size > 0) {
+    owner->body(owner->object, connection, upload_data, *upload_data_size);
     *upload_data_size = 0;
     return MHD_YES;
   }

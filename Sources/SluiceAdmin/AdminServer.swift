@@ -133,6 +133,8 @@ public struct AdminOptions: Sendable {
   /// Nil for plain HTTP.
   public var tls: AdminTLS?
   public var limits = AdminLimits()
+  /// Whether visitors with the permission may change topics and close connections.
+  public var actions = false
   /// With a length of 0 the broker isn't sampled but for watchers of the events: there is no history, and no problems are looked for.
   public var history = HistoryLimits()
   public var problems = ProblemLimits()
@@ -169,6 +171,8 @@ public struct AdminLimits: Sendable {
   public var recordBytes = 8 << 20
   /// Bytes of a payload that are shown.
   public var payloadBytes = 2 << 10
+  /// Bytes of a request's body.
+  public var bodyBytes = 16 << 10
 
   public init() {}
 }
@@ -212,6 +216,13 @@ public protocol AdminSource: Sendable {
 
   /// The present state of an identity that was authenticated before; nil when it may not connect any more.
   func reconsider(_ identity: Identity) -> Identity?
+
+  /// Administers the broker, with the permissions of `identity`.
+  ///
+  /// - Parameter completion: as of ``snapshot(_:completion:)``, when the change is on disk or was refused.
+  func administer(
+    _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Void, WireError>) -> Void)
 }
 
 /// The stage of the broker's life.

@@ -54,4 +54,11 @@ final class BrokerView: AdminSource {
   }
 
   func reconsider(_ identity: Identity) -> Identity? { broker?.reconsider(identity) }
+
+  func administer(
+    _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Void, WireError>) -> Void
+  ) {
+    broker?.administer(request, as: identity, from: peer, named: "admin listener", completion: completion)
+  }
 }

@@ -110,6 +110,7 @@ enum Startup {
     options.problems.lag = UInt64(settings.admin.problemLag.clampedNanoseconds / 1_000_000)
     options.problems.hold = UInt64(settings.admin.problemHold.clampedNanoseconds / 1_000_000)
     options.limits = settings.admin.limits
+    options.actions = settings.admin.actions
     options.isLocal = !address.isReachedByOthers
     options.version = Version.text
     if address.hasTLS, let files = try settings.tlsOptions() { options.tls = try adminTLS(files) }

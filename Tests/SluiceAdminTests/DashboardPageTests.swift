@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceCommand
 import SluiceTLS
 import Testing
 
@@ -11,6 +12,14 @@ import Testing
   @Test func styleAndScriptStandInThePage() {
     #expect(page.hasPrefix("<!doctype html>\n") && page.hasSuffix("})();\n</script>\n</html>"))
     #expect(!page.contains("dashboard.css") && !page.contains("dashboard.js"))
+  }
+
+  /// The dialogs name each setting of a topic.
+  @Test func theScriptKnowsEverySetting() throws {
+    let start = try #require(page.firstRange(of: "const topicSettings = [")).upperBound
+    let list = page[start...].prefix { $0 != ";" }
+    for option in TopicOption.all { #expect(list.contains("name: \"\(option.name)\""), "\(option.name)") }
+    #expect(list.split(separator: "name: ").count == TopicOption.all.count + 1)
   }
 
   @Test(arguments: ["style", "script"])

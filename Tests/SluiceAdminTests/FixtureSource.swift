@@ -17,6 +17,9 @@ final class FixtureSource: AdminSource {
     var isSilent = false
     var policy: AccessPolicy?
     var attempts = 0
+    /// What it was asked to do, and by which identity.
+    var administered: [(request: AdministrationRequest, identity: String)] = []
+    var refusal: WireError?
     var droppedLogLines = 0
   }
 
@@ -66,6 +69,17 @@ final class FixtureSource: AdminSource {
   }
 
   func reconsider(_ identity: Identity) -> Identity? { state.withLock { $0.policy }?.reconsider(identity) }
+
+  func administer(
+    _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Void, WireError>) -> Void
+  ) {
+    let refusal = state.withLock { state in
+      state.administered.append((request, identity.name))
+      return state.refusal
+    }
+    completion(refusal.map { .failure($0) } ?? .success(()))
+  }
 }
 
 extension TopicSnapshot {

@@ -98,17 +98,21 @@ import Testing
       ("/metrics", .metrics(.prometheus)),
       ("/api/broker", .broker), ("/api/topics", .topics(after: "", limit: 1_000)),
       ("/api/topics/{name}", .topic("{name}")),
+      ("/api/topics/{name}/trim", .action(.trim(topic: "{name}"))),
       ("/api/topics/{name}/records", .records(topic: "{name}", count: 20)),
-      ("/api/connections", .connections(limit: 200)), ("/api/consumers", .consumers(topic: nil, limit: 200)),
+      ("/api/connections", .connections(limit: 200)),
+      ("/api/connections/{id}", .action(.disconnect(7))),
+      ("/api/consumers", .consumers(topic: nil, limit: 200)),
       ("/api/problems", .problems), ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
       ("/api/events", .events(topic: nil)),
     ]
     #expect(paths == routes.map(\.0))
     for (path, route) in routes {
       var request = AdminRequest()
-      request.method = "GET"
-      request.target = path.replacing("{", with: "%7B").replacing("}", with: "%7D")
-      #expect(try Route(request, AdminLimits()) == route)
+      request.method = path.hasSuffix("/trim") ? "POST" : path.hasSuffix("{id}") ? "DELETE" : "GET"
+      request.target = path.replacing("{id}", with: "7").replacing("{", with: "%7B").replacing(
+        "}", with: "%7D")
+      #expect(try Route(request, AdminLimits(), actions: true) == route)
     }
   }
 

@@ -67,6 +67,35 @@ import Testing
     #expect(status("/nowhere", method: method) == 404)
   }
 
+  private func action(_ target: String, _ method: String) throws -> Route {
+    var request = AdminRequest()
+    request.method = method
+    request.target = target
+    return try Route(request, AdminLimits(), actions: true)
+  }
+
+  @Test func actionsAreRoutesWhereTheyAreOn() throws {
+    #expect(try action("/api/topics/a.b", "PUT") == .action(.create(topic: "a.b")))
+    #expect(try action("/api/topics/a.b", "PATCH") == .action(.set(topic: "a.b")))
+    #expect(try action("/api/topics/a%2Fb", "DELETE") == .action(.delete(topic: "a/b")))
+    #expect(try action("/api/topics/trim/trim", "POST") == .action(.trim(topic: "trim")))
+    #expect(try action("/api/connections/7", "DELETE") == .action(.disconnect(7)))
+    #expect(try action("/api/topics/a.b", "GET") == .topic("a.b"))
+    for (target, method) in [
+      ("/api/topics/a", "POST"), ("/api/topics/a/trim", "GET"), ("/api/topics/a/trim", "PUT"),
+      ("/api/connections/7", "GET"), ("/api/topics", "DELETE"), ("/api/connections", "DELETE"), ("/", "POST"),
+      ("/api/topics/a/records", "DELETE"),
+    ] {
+      let problem = #expect(throws: AdminProblem.self, "\(method) \(target)") { try action(target, method) }
+      #expect(problem?.status == 405 && problem?.header?.name == "Allow", "\(method) \(target)")
+    }
+    #expect(throws: AdminProblem.self) { try action("/api/topics/a?x=1", "PUT") }
+    #expect(throws: AdminProblem.self) { try action("/api/connections/-1", "DELETE") }
+    // Off: as if they weren't there.
+    #expect(status("/api/topics/a", method: "PUT") == 405)
+    #expect(status("/api/connections/7", method: "DELETE") == 404)
+  }
+
   @Test func bodiesAreRefused() {
     var request = AdminRequest()
     request.target = "/metrics"

@@ -30,6 +30,18 @@ public final class RawHTTP {
     return try client.answer(hasBody: method != "HEAD")
   }
 
+  /// The same with a body, whose length is stated.
+  public static func send(
+    _ address: String, _ method: String, _ target: String, headers: [String] = [], body: String? = nil
+  ) throws -> Answer {
+    let client = try RawHTTP(address)
+    let length = body.map { ["Content-Length: \($0.utf8.count)"] } ?? []
+    try client.request(target, method: method, headers: headers + length + ["Connection: close"])
+    // A request that is refused by its head alone may be answered, and its connection closed, before its body is sent.
+    if let body { try? client.send(body) }
+    return try client.answer(hasBody: method != "HEAD")
+  }
+
   public func request(_ target: String, method: String = "GET", headers: [String] = []) throws {
     let own = headers.contains { $0.lowercased().hasPrefix("host:") } ? [] : ["Host: \(host)"]
     try send((["\(method) \(target) HTTP/1.1"] + own + headers + ["", ""]).joined(separator: "\r\n"))

@@ -22,10 +22,22 @@ enum Dashboard {
     return response
   }()
 
+  /// The page of a visitor that may change something: with its token.
+  static func response(for identity: Identity, _ check: ActionCheck) -> HTTPResponse {
+    var response = response
+    let page = String(decoding: response.body, as: UTF8.self)
+    let empty = "<meta name=\"sluice-token\" content=\"\">"
+    response.body = Array(
+      page.replacing(empty, with: "<meta name=\"sluice-token\" content=\"\(check.token(of: identity))\">")
+        .utf8)
+    return response
+  }
+
   /// The parts of the script: one that uses another at once stands behind it.
   private static var parts: [[UInt8]] {
     [
       PackageResources.elements_js,
+      PackageResources.actions_js,
       PackageResources.numbers_js,
       PackageResources.lines_js,
       PackageResources.samples_js,

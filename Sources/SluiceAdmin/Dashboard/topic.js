@@ -14,7 +14,7 @@ function detailRow() {
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`);
   parts.button.addEventListener("click", () => showRecords(name));
   const cell = make(
-    "td", { colspan: "10", id: "detail" }, parts.facts, parts.chart,
+    "td", { colspan: "10", id: "detail" }, parts.facts, topicActions(name), parts.chart,
     make("h3", {}, "Groups and cursors"), parts.consumers,
     make("h3", {}, "Subscribers"), legend("sent", "asked for"), parts.subscribers,
     make("h3", {}, "Producers"), legend("received", "granted"), parts.producers, make("h3", {}, "Records"), parts.button, parts.note, parts.records);

@@ -12,8 +12,15 @@ struct AdminRequest: Sendable {
   var fetchSite: String?
   var authorization: String?
   var accept: String?
+  var contentType: String?
+  /// The value of the header ``ActionCheck/header``.
+  var token: String?
   /// Whether the request has a body, or may have one.
   var hasBody = false
+  /// What the request says of its body's length; nil where it says nothing that can be relied on.
+  var bodyLength: Int?
+  /// The body of a request that may have one.
+  var body: [UInt8] = []
   var peer = SocketAddress.unix("")
 }
 

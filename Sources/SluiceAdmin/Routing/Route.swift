@@ -18,6 +18,7 @@ enum Route: Hashable, Sendable {
   case history(topic: String?, seconds: Int, step: Int?)
   /// With details of one topic, if it is named.
   case events(topic: String?)
+  case action(AdminAction)
 
   /// Whether it needs no authentication.
   var isOpen: Bool {
@@ -27,9 +28,15 @@ enum Route: Hashable, Sendable {
     }
   }
 
+  /// - Parameter actions: whether there are routes that change something.
   /// - Throws: 400, 404 or 405, and why.
-  init(_ request: AdminRequest, _ limits: AdminLimits) throws(AdminProblem) {
+  init(_ request: AdminRequest, _ limits: AdminLimits, actions: Bool = false) throws(AdminProblem) {
     var target = try RequestTarget(request.target)
+    if actions, let action = try AdminAction(request.method, target.path) {
+      try target.end()
+      self = .action(action)
+      return
+    }
     switch target.path {
     case []: self = .dashboard
     case ["healthz"]: self = .health
@@ -64,7 +71,8 @@ enum Route: Hashable, Sendable {
     }
     guard request.method == "GET" || request.method == "HEAD" else {
       throw AdminProblem(
-        405, "this can be read with GET and HEAD, nothing else", HTTPHeader("Allow", "GET, HEAD"))
+        405, "this can be read with GET and HEAD, nothing else\(actions ? "" : "; --admin-actions is off")",
+        HTTPHeader("Allow", "GET, HEAD"))
     }
     guard !request.hasBody else { throw .badRequest("a request to read something has no body") }
     // Collectors of metrics, and caches on the way, may add parameters of their own.

@@ -23,6 +23,7 @@ final class AdminService: @unchecked Sendable {
   private let source: any AdminSource
   private let loop: any EventLoop
   private let options: AdminOptions
+  private let actions = ActionCheck()
   private var identities = IdentityCache()
   private var selection: TopicSelection
   private var consumers: ConsumerSelection
@@ -38,12 +39,28 @@ final class AdminService: @unchecked Sendable {
     consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
 
+  /// Whether the head of a request suffices to refuse it: then its body needn't be read.
+  func refusesHead(of request: AdminRequest) -> Bool {
+    do throws(AdminProblem) {
+      _ = try route(of: request)
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  private func route(of request: AdminRequest) throws(AdminProblem) -> Route {
+    let route = try Route(request, options.limits, actions: options.actions)
+    try HostCheck.check(request, route, isLocal: options.isLocal)
+    if case .action(let action) = route { try ActionCheck.check(request, action, options.limits) }
+    return route
+  }
+
   /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it
   ///   has said anything.
   func answer(_ request: AdminRequest, completion: @escaping Completion) {
     do throws(AdminProblem) {
-      let route = try Route(request, options.limits)
-      try HostCheck.check(request, route, isLocal: options.isLocal)
+      let route = try route(of: request)
       if let status = status(route) { return completion(.response(status)) }
       guard source.stage != .starting else { throw .unavailable("the broker is starting") }
       try identify(request) { [self] result in
@@ -112,7 +129,11 @@ final class AdminService: @unchecked Sendable {
     let limits = options.limits
     switch route {
     case .health, .readiness: break
-    case .dashboard: completion(.response(Dashboard.response))
+    case .dashboard:
+      completion(.response(options.actions ? Dashboard.response(for: identity, actions) : Dashboard.response))
+    case .action(let action):
+      try actions.checkToken(request, of: identity)
+      try perform(action, request, as: identity, completion)
     case .metrics(let format):
       var request = SnapshotRequest.summary(topics: .max)
       request.consumersPerTopic = max(options.groups, options.cursors, 1)
@@ -132,14 +153,7 @@ final class AdminService: @unchecked Sendable {
         topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0,
         consumersPerTopic: 1)
       snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
-    case .topic(let name):
-      let request = SnapshotRequest(
-        topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams,
-        connections: 0, consumersPerTopic: limits.consumers)
-      snapshot(request, completion) { snapshot in
-        let topic = snapshot.topics.first { $0.summary.topic == name }
-        return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
-      }
+    case .topic(let name): topic(name, completion)
     case .connections(let limit):
       var request = SnapshotRequest.summary(topics: 0)
       request.connections = limit
@@ -175,6 +189,33 @@ final class AdminService: @unchecked Sendable {
         throw .unavailable("\(limits.watchers) watch already, which is the limit; try again later")
       }
       completion(.events(watcher))
+    }
+  }
+
+  private func perform(
+    _ action: AdminAction, _ request: AdminRequest, as identity: Identity,
+    _ completion: @escaping Completion
+  ) throws(AdminProblem) {
+    let change = try action.request(request.body)
+    source.administer(change, as: identity, from: request.peer) { [self] result in
+      loop.execute { [self] in
+        if case .failure(let error) = result { return completion(.problem(AdminProblem(error))) }
+        guard let name = action.changedTopic else {
+          return completion(.response(.json(["done": .flag(true)])))
+        }
+        topic(name, completion)
+      }
+    }
+  }
+
+  private func topic(_ name: String, _ completion: @escaping Completion) {
+    let limits = options.limits
+    let request = SnapshotRequest(
+      topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams,
+      connections: 0, consumersPerTopic: limits.consumers)
+    snapshot(request, completion) { snapshot in
+      let topic = snapshot.topics.first { $0.summary.topic == name }
+      return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
     }
   }
 

@@ -39,6 +39,9 @@ final class HTTPServer: @unchecked Sendable {
     unsafe owner.pointee.opened = { unsafe HTTPServer.at($0).opened($1!) }
     unsafe owner.pointee.closed = { unsafe HTTPServer.at($0).closed($1!) }
     unsafe owner.pointee.began = { unsafe HTTPServer.at($0).began($1!, String(cString: $2!)) }
+    unsafe owner.pointee.body = { object, connection, bytes, count in
+      unsafe HTTPServer.at(object).body(connection!, UnsafeRawBufferPointer(start: bytes, count: count))
+    }
     unsafe owner.pointee.handle = { object, connection, method, isFirst in
       unsafe HTTPServer.at(object).handle(connection!, String(cString: method!), isFirst: isFirst != 0)
         ? 1 : 0
@@ -165,6 +168,14 @@ final class HTTPServer: @unchecked Sendable {
     unsafe exchanges[connection]?.target = target
   }
 
+  /// A part of a request's body has come.
+  private func body(_ connection: OpaquePointer, _ bytes: UnsafeRawBufferPointer) {
+    guard let exchange = unsafe exchanges[connection], exchange.takesBody else { return }
+    // The library takes no more than the request's head states, which was checked.
+    guard exchange.body.count + bytes.count <= limits.bodyBytes else { return cut(exchange) }
+    unsafe exchange.body += bytes
+  }
+
   private func completed(_ connection: OpaquePointer) {
     guard let exchange = unsafe exchanges[connection] else { return }
     if case .events(let watcher) = exchange.reply {
@@ -179,10 +190,13 @@ final class HTTPServer: @unchecked Sendable {
     guard let exchange = unsafe exchanges[connection] else { return false }
     if exchange.reply != nil { return send(exchange, closes: false) }
     guard exchange.phase == .head else { return true }
-    let request = request(exchange, method)
-    // The library calls again when the request is complete. One that is refused needn't be.
-    let isRefused = request.hasBody || (method != "GET" && method != "HEAD")
+    var request = request(exchange, method)
+    // The library calls again when the request is complete. One that is refused, and may have a body, needn't be.
+    let isRefused =
+      (request.hasBody || (method != "GET" && method != "HEAD")) && service.refusesHead(of: request)
+    exchange.takesBody = isFirst && request.hasBody && !isRefused
     if isFirst && !isRefused { return true }
+    request.body = exchange.body
     exchange.enter(.asking, at: loop.now)
     // It belongs to the loop, which it leaves and comes back to.
     nonisolated(unsafe) let asking = exchange
@@ -208,8 +222,11 @@ final class HTTPServer: @unchecked Sendable {
     request.fetchSite = header("Sec-Fetch-Site")
     request.authorization = header("Authorization")
     request.accept = header("Accept")
+    request.contentType = header("Content-Type")
+    request.token = header(ActionCheck.header)
     let length = header("Content-Length")
     request.hasBody = (length != nil && length != "0") || header("Transfer-Encoding") != nil
+    if header("Transfer-Encoding") == nil { request.bodyLength = length.flatMap { Int($0) } }
     let descriptor = unsafe sluice_http_socket(exchange.connection)
     if let peer = SocketAddress(peerOf: descriptor) { request.peer = peer }
     return request
@@ -269,6 +286,9 @@ final class HTTPExchange {
   /// Counts the connection's requests, so that a late answer isn't taken for that to the next request.
   private(set) var number = 0
   var target = ""
+  /// Whether the present request's body is kept.
+  var takesBody = false
+  var body: [UInt8] = []
   /// The answer to the present request.
   var reply: Reply?
   /// Whether the library's connection is suspended.
@@ -289,6 +309,8 @@ final class HTTPExchange {
     number += 1
     reply = nil
     target = ""
+    takesBody = false
+    body = []
     enter(.head, at: now)
   }
 }

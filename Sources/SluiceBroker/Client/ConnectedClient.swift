@@ -18,7 +18,10 @@ final class ConnectedClient: @unchecked Sendable {
   /// The number of its connection.
   let connection: UInt64
   let core: BrokerCore
-  private let stream: any ByteStream
+  /// Nil for a visitor of the admin listener.
+  private let stream: (any ByteStream)?
+  /// The client's address.
+  let peer: SocketAddress
   /// What the client calls itself, from HELLO on.
   var name = ""
   /// It is another node of the cluster, on behalf of clients that are connected there.
@@ -34,13 +37,24 @@ final class ConnectedClient: @unchecked Sendable {
   init(connection: UInt64, stream: any ByteStream, core: BrokerCore) {
     self.connection = connection
     self.stream = stream
+    peer = stream.peer
     self.core = core
     admission = core.authenticator == nil ? nil : Admission()
   }
 
-  /// The client's address, and the encryption of the connection.
-  var peer: SocketAddress { stream.peer }
-  var security: StreamSecurity? { stream.security }
+  /// A user without a connection, whose identity was verified elsewhere: its requests are checked and reported as a client's.
+  init(visitor identity: Identity, from peer: SocketAddress, named name: String, core: BrokerCore) {
+    connection = 0
+    stream = nil
+    self.peer = peer
+    self.core = core
+    self.name = name
+    admission = core.authenticator == nil ? nil : Admission()
+    admission?.identity = identity
+  }
+
+  /// The encryption of the connection.
+  var security: StreamSecurity? { stream?.security }
 
   /// Anonymous where the broker has no policy, and without permissions before the handshake is complete.
   var identity: Identity { admission?.identity ?? .anonymous }

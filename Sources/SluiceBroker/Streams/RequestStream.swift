@@ -34,16 +34,21 @@ final class RequestStream: ServerStream {
   /// Does what the client asks for. The connection tells the client the error that is thrown.
   func perform(_ action: ServerAction) throws(WireError) {
     switch action {
-    case .createTopic(_, let frame): create(frame)
+    case .createTopic(_, let frame):
+      administer { (desk) throws(WireError) in
+        try desk.create(frame)
+      } _: {
+        $0.describe($1)
+      }
     case .showTopic(_, let name): describe(try streams.client.topic(name, for: .topicShow))
     case .listTopics(_, let after, let limit):
       let (page, more) = streams.client.listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
       answer(Topics(topics: page, more: more))
     case .deleteTopic(_, let name):
-      administer(.deleteTopic, of: name) { () throws(WireError) in
-        try streams.client.require(.topicDelete, on: name)
-        confirm(try registry.delete(name))
-        return true
+      administer { (desk) throws(WireError) in
+        try desk.delete(name)
+      } _: { request, _ in
+        request.answer(Done())
       }
     case .connectTopic(_, let name, let isConnected):
       administer(isConnected ? .connectTopic : .disconnectTopic, of: name) { () throws(WireError) in
@@ -56,8 +61,18 @@ final class RequestStream: ServerStream {
       try listCursors(of: topic, after: after, limit: min(Int(limit), Self.cursorsPerPage))
     case .moveCursor(_, let frame): move(frame)
     case .deleteCursor(_, let topic, let name): deleteCursor(name, of: topic)
-    case .setTopic(_, let frame): set(frame)
-    case .trimTopic(_, let frame): trim(frame)
+    case .setTopic(_, let frame):
+      administer { (desk) throws(WireError) in
+        try desk.set(frame)
+      } _: {
+        $0.describe($1)
+      }
+    case .trimTopic(_, let frame):
+      administer { (desk) throws(WireError) in
+        try desk.trim(frame)
+      } _: {
+        $0.describe($1)
+      }
     case .listConnections(_, let after, let limit):
       try listConnections(after: after, limit: min(Int(limit), Self.connectionsPerPage))
     case .closeConnection(_, let connection): close(connection)
@@ -72,19 +87,6 @@ final class RequestStream: ServerStream {
 
   // MARK: Topics
 
-  private func create(_ frame: TopicCreate) {
-    administer(.createTopic, of: frame.topic) { () throws(WireError) in
-      try streams.client.require(.topicCreate, on: frame.topic)
-      if let there = registry.find(frame.topic) { try streams.client.requireInbox(there, for: .topicCreate) }
-      let topic = try registry.create(frame.topic, frame.settings, by: streams.client.quota)
-      streams.client.workBudget.spend(streams.client.quota.takeTold(), of: .watchers)
-      try streams.client.requireInbox(topic, for: .topicCreate)
-      topic.failWhenProducersStayLost(on: streams.topics)
-      whenCommitted(topic) { $0.describe(topic) }
-      return true
-    }
-  }
-
   private func describe(_ topic: Topic) {
     let attached = topic.attached
     streams.client.workBudget.spend(attached.subscriptions + attached.publications, of: .attachments)
@@ -96,34 +98,6 @@ final class RequestStream: ServerStream {
       wallClock: streams.loop.wallClock)
     inspection.run { info in
       continuation.resume { (request: RequestStream) in request.answer(info) }
-    }
-  }
-
-  private func set(_ frame: TopicSet) {
-    administer(.setTopic, of: frame.topic) { () throws(WireError) in
-      let topic = try streams.client.topic(frame.topic, for: .topicSet)
-      try registry.change(topic, frame.settings, now: streams.loop.now)
-      topic.trim(now: streams.loop.wallClock)
-      topic.failWhenProducersStayLost(on: streams.topics)
-      streams.core.metrics.add(.settingChanges)
-      whenCommitted(topic) { $0.describe(topic) }
-      return true
-    }
-  }
-
-  private func trim(_ frame: TopicTrim) {
-    administer(.trimTopic, of: frame.topic) { () throws(WireError) in
-      let topic = try streams.client.topic(frame.topic, for: .topicTrim)
-      let limit: TrimLimit =
-        switch frame.limit {
-        case .from(let offset): .from(offset)
-        case .newest(let count): .newest(count)
-        }
-      let count = try topic.trim(to: limit)
-      streams.core.metrics.add(.trims)
-      streams.core.metrics.add(.recordsTrimmed, Int(clamping: count))
-      whenCommitted(topic) { $0.describe(topic) }
-      return true
     }
   }
 
@@ -147,15 +121,13 @@ final class RequestStream: ServerStream {
     // Missing permission is reported by the client.
     do { try streams.client.requireBroker() } catch { return streams.refuse(stream, Fault(error)) }
     let continuation = streams.continuation(of: stream)
-    let error = WireError(
-      .closedByOperator, "an operator has closed the connection; connect again to go on")
     let (core, client) = (streams.core, streams.client)
     let isSelf = connection == client.connection
-    let unknown = WireError(.unknownConnection, "there is no connection \(connection)")
+    let unknown = WireError.unknownConnection(connection)
     // A client that closes its own connection isn't there to hear of it.
     if isSelf { client.report { .administered($0, action, topic: "", refusal: nil) } }
     ask(
-      .close(connection, error) { isClosed in
+      .close(connection, .connectionClosedByOperator) { isClosed in
         if isClosed { core.metrics.add(.closedByOperators) }
         continuation.resume { (request: RequestStream) in
           request.streams.client.report {
@@ -271,19 +243,31 @@ final class RequestStream: ServerStream {
     topic.whenCommitted(of: name) { continuation.resume($0, body) }
   }
 
-  /// Runs an administrative request and reports it, for the audit log, however it ends; a missing permission is reported already.
+  private var administration: Administration { Administration(by: streams.client, on: streams.topics) }
+
+  /// Changes a topic, and calls `body` when the change is on disk.
+  private func administer(
+    _ change: (Administration) throws(WireError) -> Topic,
+    _ body: @escaping @Sendable (RequestStream, Topic) -> Void
+  ) {
+    do {
+      let topic = try change(administration)
+      whenCommitted(topic) { body($0, topic) }
+    } catch {
+      streams.refuse(stream, Fault(error))
+    }
+  }
+
+  /// Runs a request about a cursor, a group or the topic's producers, and reports it.
   ///
   /// - Parameter body: returns false if it has to wait, and is done later.
   private func administer(
     _ action: BrokerEvent.Administration, of topic: String, _ body: () throws(WireError) -> Bool
   ) {
     do {
-      guard try body() else { return }
-      streams.client.report { .administered($0, action, topic: topic, refusal: nil) }
+      if try body() { administration.report(action, of: topic) }
     } catch {
-      if error.code != .permissionDenied {
-        streams.client.report { .administered($0, action, topic: topic, refusal: error) }
-      }
+      administration.report(action, of: topic, refusal: error)
       streams.refuse(stream, Fault(error))
     }
   }

@@ -18,6 +18,8 @@ struct AdminSettings {
   /// From when on a lag, and a producer's wait, are problems.
   var problemLag = Duration.seconds(60)
   var problemHold = Duration.seconds(10)
+  /// Whether visitors with the permission may change topics and close connections.
+  var actions = false
   var limits = AdminLimits()
 }
 
@@ -52,6 +54,10 @@ extension DaemonSettings {
       .duration(
         "admin-problem-hold", \.admin.problemHold, in: .milliseconds(100) ... .seconds(365 * 86_400),
         "The time without demand from which a waiting producer is a problem."),
+      .choice(
+        "admin-actions", "on|off", \.admin.actions,
+        "Whether visitors with the permission may create, change, trim and delete topics and close connections there.",
+        ["off": false, "on": true]),
     ]
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 /// Permissions on the admin listener of a broker whose clients authenticate.
 @Suite(.onItsOwnThread) struct AdminAccessTests {
-  private static func header(_ user: String, _ password: String) -> String {
+  static func header(_ user: String, _ password: String) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let bytes = Array("\(user):\(password)".utf8)
     var text = ""
@@ -18,12 +18,12 @@ import Testing
     return "Authorization: Basic \(text)"
   }
 
-  private final class Stage {
+  final class Stage {
     let directory: TemporaryDirectory
     let broker: BrokerProcess
     let address: String
 
-    init(permissions: String) throws {
+    init(permissions: String, _ options: String...) throws {
       directory = try TemporaryDirectory()
       let users = directory.file("users")
       for name in ["alice", "bob"] {
@@ -34,8 +34,10 @@ import Testing
       }
       try Self.write(permissions, to: directory.file("permissions"))
       broker = try BrokerProcess(
-        "--users", users, "--permissions", directory.file("permissions"), "--admin",
-        "\(Loopback.freshHost()):0")
+        options: [
+          "--users", users, "--permissions", directory.file("permissions"), "--admin",
+          "\(Loopback.freshHost()):0",
+        ] + options)
       address = broker.adminAddress!
     }
 

@@ -114,6 +114,70 @@ struct DashboardTests {
     subscriber.stop()
   }
 
+  @Test func topicsAreCreatedChangedTrimmedAndDeletedInDialogs() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--admin-actions", "on")
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(try #require(broker.adminAddress))/#/topics")
+    try browser.wait("document.getElementById('state')?.dataset.state === 'live'")
+    func press(_ text: String, in place: String) throws {
+      try browser.wait(
+        "[...document.querySelectorAll('\(place) button')].some((each) => each.textContent === '\(text)')")
+      try browser.run(
+        "[...document.querySelectorAll('\(place) button')].find((each) => each.textContent === '\(text)').click()"
+      )
+    }
+    func fill(_ label: String, _ value: String) throws {
+      try browser.run(
+        "[...document.querySelectorAll('dialog label')].find((each) => each.textContent.startsWith('\(label)')).lastElementChild.value = '\(value)'"
+      )
+    }
+    try press("Create a topic…", in: "section")
+    try browser.wait("document.querySelector('dialog:modal')")
+    try fill("Name", "or ders")
+    try press("Create", in: "dialog")
+    // A refusal is told, and the dialog stays.
+    try browser.wait("document.querySelector('dialog [role=alert]').textContent !== ''")
+    try fill("Name", "orders")
+    try fill("flow", "lossless")
+    for width in [1280, 360] {
+      try browser.show(width: width, dark: width == 360)
+      #expect(try browser.holds("document.querySelector('dialog').getBoundingClientRect().right <= \(width)"))
+      #expect(try browser.holds("document.documentElement.scrollWidth <= \(width)"), "\(width)")
+    }
+    try press("Create", in: "dialog")
+    try browser.wait("!document.querySelector('dialog') && location.hash === '#/topics/orders'")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('flow lossless')")
+
+    try press("Settings…", in: "#detail")
+    try browser.wait("document.querySelector('dialog:modal')")
+    try fill("replay-records", "5")
+    try press("Change", in: "dialog")
+    try browser.wait("document.getElementById('detail').textContent.includes('replay-records 5')")
+
+    try publish("x", to: "orders", broker)
+    try browser.wait("document.getElementById('detail').textContent.includes('records 0 to 1')")
+    try press("Trim…", in: "#detail")
+    try browser.wait("document.querySelector('dialog:modal')")
+    #expect(try browser.holds("document.activeElement.textContent === 'Cancel'"))
+    try fill("Keep the newest", "0")
+    try press("Trim", in: "dialog")
+    try browser.wait("document.getElementById('detail').textContent.includes('records 1 to 1')")
+
+    try press("Delete…", in: "#detail")
+    try browser.wait("document.querySelector('dialog:modal')")
+    try press("Delete", in: "dialog")
+    try browser.wait("!\(Self.row).some((button) => button.textContent === 'orders')")
+
+    let subscriber = try broker.sluice("sub", "elsewhere")
+    try browser.run("location.hash = '#/connections'")
+    try press("Close…", in: "#connection-rows")
+    try browser.wait("document.querySelector('dialog:modal')")
+    try press("Close", in: "dialog")
+    try browser.wait("!document.querySelector('dialog')")
+    subscriber.stop()
+    #expect(browser.complaints == [])
+  }
+
   @Test func itLeadsWithProblemsThatLinkToTheirPlaces() throws {
     let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--admin-problem-hold", "100ms")
     _ = try broker.sluice("topic", "create", "held", "--flow", "lossless", "--without-subscribers", "hold")

@@ -1,0 +1,162 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceWire
+
+/// A request to change something, as its method and path say it.
+enum AdminAction: Hashable, Sendable {
+  case create(topic: String)
+  case set(topic: String)
+  case trim(topic: String)
+  case delete(topic: String)
+  case disconnect(UInt64)
+
+  /// Nil for a path at which nothing is changed, and for a method that reads.
+  ///
+  /// - Throws: 404 or 405, and why.
+  init?(_ method: String, _ path: [String]) throws(AdminProblem) {
+    let isReading = method == "GET" || method == "HEAD"
+    switch (path.count, path.first, path.dropFirst().first) {
+    case (3, "api", "topics") where !path[2].isEmpty && !isReading:
+      switch method {
+      case "PUT": self = .create(topic: path[2])
+      case "PATCH": self = .set(topic: path[2])
+      case "DELETE": self = .delete(topic: path[2])
+      default: throw Self.refused("a topic", allow: "GET, HEAD, PUT, PATCH, DELETE")
+      }
+    case (4, "api", "topics") where !path[2].isEmpty && path[3] == "trim":
+      guard method == "POST" else { throw Self.refused("this", allow: "POST") }
+      self = .trim(topic: path[2])
+    case (3, "api", "connections") where !path[2].isEmpty:
+      guard method == "DELETE" else { throw Self.refused("a connection", allow: "DELETE") }
+      guard let connection = UInt64(path[2]) else {
+        throw .notFound("'\(path[2])' isn't the number of a connection")
+      }
+      self = .disconnect(connection)
+    default: return nil
+    }
+  }
+
+  private static func refused(_ what: String, allow: String) -> AdminProblem {
+    AdminProblem(405, "\(what) takes \(allow), nothing else", HTTPHeader("Allow", allow))
+  }
+
+  /// Whether the request says more in a body.
+  var takesBody: Bool {
+    switch self {
+    case .create, .set, .trim: true
+    case .delete, .disconnect: false
+    }
+  }
+
+  /// The topic that the answer describes; nil where there is none afterwards.
+  var changedTopic: String? {
+    switch self {
+    case .create(let topic), .set(let topic), .trim(let topic): topic
+    case .delete, .disconnect: nil
+    }
+  }
+
+  // MARK: Bodies
+
+  /// What the broker is asked to do.
+  ///
+  /// - Throws: 400 for a body that doesn't say it.
+  func request(_ body: [UInt8]) throws(AdminProblem) -> AdministrationRequest {
+    switch self {
+    case .create(let topic):
+      let settings = body.isEmpty ? TopicSettings() : try Self.settings(Self.members(body))
+      return .createTopic(TopicCreate(topic: topic, settings: settings))
+    case .set(let topic):
+      let settings = try Self.settings(Self.members(body))
+      guard settings != TopicSettings() else { throw .badRequest("there is no setting to change") }
+      return .setTopic(TopicSet(topic: topic, settings: settings))
+    case .trim(let topic): return .trimTopic(TopicTrim(topic: topic, try Self.limit(Self.members(body))))
+    case .delete(let topic): return .deleteTopic(topic)
+    case .disconnect(let connection): return .closeConnection(connection)
+    }
+  }
+
+  private static func members(_ body: [UInt8]) throws(AdminProblem) -> [String: JSONContent] {
+    do {
+      guard let members = try JSONReader.read(body).object else {
+        throw AdminProblem.badRequest("the body isn't an object of JSON")
+      }
+      return members
+    } catch let problem as AdminProblem {
+      throw problem
+    } catch {
+      throw .badRequest("the body can't be read: \(error)")
+    }
+  }
+
+  /// `{"settings": {"replay-age": "48h"}}`, with the names and values of `sluice topic create`.
+  private static func settings(_ members: [String: JSONContent]) throws(AdminProblem) -> TopicSettings {
+    var members = members
+    guard let stated = members.removeValue(forKey: "settings")?.object else {
+      throw .badRequest("the body has to have \"settings\", an object")
+    }
+    try end(members)
+    var settings = TopicSettings()
+    let options = TopicOption.ofTopics
+    for name in stated.keys where !options.contains(where: { $0.name == name }) {
+      let advice = Spelling.advice(for: name, in: options.map(\.name), otherwise: "")
+      throw .badRequest("there is no setting '\(name)'\(advice)")
+    }
+    for option in options {
+      guard let content = stated[option.name] else { continue }
+      let text: String
+      switch content {
+      case .text(let value), .number(let value): text = value
+      case .flag(let value): text = value ? "on" : "off"
+      case .null, .array, .object: throw .badRequest("\(option.name): a text or a number is expected")
+      }
+      do {
+        try option.read(text, &settings)
+      } catch {
+        throw .badRequest("\(option.name): \(error)")
+      }
+    }
+    return settings
+  }
+
+  /// `{"before": 4711}` or `{"keepLast": 100}`.
+  private static func limit(_ members: [String: JSONContent]) throws(AdminProblem) -> TopicTrim.Limit {
+    let names = members.keys.sorted()
+    guard names == ["before"] || names == ["keepLast"] else {
+      throw .badRequest(
+        "the body has to have either \"before\", an offset, or \"keepLast\", a number of records")
+    }
+    let text: String? =
+      switch members[names[0]] {
+      case .number(let value), .text(let value): value
+      default: nil
+      }
+    guard let number = text.flatMap({ UInt64($0) }) else {
+      throw .badRequest("\(names[0]) isn't a whole number from 0 on")
+    }
+    return names[0] == "before" ? .from(number) : .newest(number)
+  }
+
+  private static func end(_ members: [String: JSONContent]) throws(AdminProblem) {
+    guard let name = members.keys.min() else { return }
+    throw .badRequest("there is no member '\(name)' here")
+  }
+}
+
+extension AdminProblem {
+  /// The answer to a request that the broker has refused.
+  init(_ error: WireError) {
+    let status =
+      switch error.code {
+      case .permissionDenied: 403
+      case .unknownTopic, .topicDeleted, .unknownConnection: 404
+      case .topicExists: 409
+      case .invalidTopic, .invalidSetting, .unsupported: 400
+      case .topicMoved: 421
+      case .limitReached: 429
+      case .storageFull: 507
+      default: 503
+      }
+    self.init(status, error.message)
+  }
+}

@@ -1,0 +1,150 @@
+// Actions: what the visitor may change, in dialogs. The page has a token where the broker's setting admin-actions is on.
+const token = document.querySelector("meta[name=sluice-token]").content;
+const mayAct = token !== "";
+
+async function act(method, path, body) {
+  const headers = { "Sluice-Token": token };
+  if (body) headers["Content-Type"] = "application/json";
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
+  return answer;
+}
+
+// The settings of a topic: name, choices, what an empty field means; fixed ones can't be changed later.
+const topicSettings = [
+  { name: "storage", choices: ["memory", "durable"], fixed: true },
+  { name: "flow", choices: ["free", "lossless", "fastest"] },
+  { name: "replay-records", hint: "a number, or everything" },
+  { name: "replay-bytes", hint: "like 64MiB, or everything" },
+  { name: "replay-age", hint: "like 48h, or everything" },
+  { name: "buffer-records", hint: "a number", rare: true },
+  { name: "buffer-bytes", hint: "like 1MiB", rare: true },
+  { name: "without-subscribers", choices: ["buffer", "hold", "drop"], rare: true },
+  { name: "connect", hint: "immediate, auto:2, auto-stay:2, manual", rare: true },
+  { name: "lag", choices: ["skip", "fail"], rare: true },
+  { name: "auto-delete", choices: ["off", "on"], rare: true },
+  { name: "when-producer-lost", hint: "wait, or fail:30s", rare: true },
+  { name: "scope", choices: ["forever", "while-connected"], rare: true, fixed: true },
+  { name: "compact", choices: ["off", "on"], rare: true, fixed: true },
+  { name: "sync", hint: "always, os, or a time like 50ms", rare: true, fixed: true },
+];
+
+// Asks in a dialog. `run` gets the values of the fields by name; when it fails, its message is shown and the dialog stays.
+function ask({ title, text, fields, confirm, isDanger, run }) {
+  const inputs = new Map();
+  const field = (each) => {
+    const input = each.choices
+      ? make("select", {}, make("option", { value: "" }, each.value ? "" : "as the broker's rules say"), ...each.choices.map((choice) => make("option", { value: choice, selected: choice === each.value }, choice)))
+      : make("input", { type: "text", value: each.value ?? "", placeholder: each.hint || "", autocomplete: "off", spellcheck: "false", required: each.required });
+    inputs.set(each.name, input);
+    return make("label", {}, make("span", {}, each.label || each.name), input);
+  };
+  const usual = fields.filter((each) => !each.rare).map(field);
+  const rare = fields.filter((each) => each.rare).map(field);
+  const note = make("p", { class: "warn", role: "alert" });
+  const cancel = make("button", { type: "button", class: "plain" }, "Cancel");
+  const submit = make("button", { type: "submit", class: `plain ${isDanger ? "danger" : "primary"}` }, confirm);
+  const form = make(
+    "form", {}, make("h2", { id: "dialog-title" }, title), text && make("p", { class: "quiet" }, text), ...usual,
+    rare.length ? make("details", {}, make("summary", {}, "More settings"), ...rare) : null, note, make("p", { class: "choices" }, cancel, submit));
+  const dialog = make("dialog", { "aria-labelledby": "dialog-title" }, form);
+  cancel.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    setText(note, "");
+    try {
+      await run(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()])));
+      dialog.close();
+      // The button that has the focus again may be in a row that is about to go.
+      if (isDanger) document.activeElement?.blur();
+    } catch (error) {
+      setText(note, error.message);
+    }
+    submit.disabled = false;
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  // Enter mustn't delete what the visitor hasn't read about.
+  if (isDanger) cancel.focus();
+}
+
+const topicPath = (name) => `/api/topics/${encodeURIComponent(name)}`;
+const stated = (values, names) => Object.fromEntries(names.filter((name) => values[name]).map((name) => [name, values[name]]));
+
+function createTopic() {
+  ask({
+    title: "Create a topic", confirm: "Create", fields: [{ name: "name", label: "Name", hint: "orders.eu", required: true }, ...topicSettings],
+    run: async (values) => {
+      await act("PUT", topicPath(values.name), { settings: stated(values, topicSettings.map((each) => each.name)) });
+      go(`#/topics/${encodeURIComponent(values.name)}`);
+    },
+  });
+}
+
+async function changeTopic(name) {
+  const settings = (await (await fetch(topicPath(name))).json()).settings || {};
+  const fields = topicSettings.filter((each) => !each.fixed).map((each) => ({ ...each, value: settings[each.name] }));
+  ask({
+    title: `Settings of ${name}`, confirm: "Change", fields,
+    text: "Clients stay attached. Storage, sync, scope and compact can't be changed while the topic exists.",
+    run: (values) => {
+      const changed = fields.map((each) => each.name).filter((each) => values[each] !== (settings[each] ?? ""));
+      if (!changed.length) throw new Error("Nothing was changed.");
+      return act("PATCH", topicPath(name), { settings: stated(values, changed) });
+    },
+  });
+}
+
+function trimTopic(name) {
+  ask({
+    title: `Trim ${name}`, confirm: "Trim", isDanger: true, text: "Drops the oldest records. Offsets stay; in a lossless topic, what an attached subscriber is owed stays as well.",
+    fields: [{ name: "keepLast", label: "Keep the newest", hint: "records; 0 drops all" }, { name: "before", label: "Or drop those before offset" }],
+    run: (values) => {
+      if (!values.keepLast === !values.before) throw new Error("State one of the two.");
+      return act("POST", `${topicPath(name)}/trim`, values.keepLast ? { keepLast: values.keepLast } : { before: values.before });
+    },
+  });
+}
+
+function deleteTopic(name) {
+  const records = topics.has(name) ? count(number(topics.get(name).row.records)) : "its";
+  ask({
+    title: `Delete ${name}?`, confirm: "Delete", isDanger: true, fields: [],
+    text: `The topic goes with ${records} records, its cursors and groups, also from the disk. Attached clients are told that it was deleted.`,
+    run: async () => {
+      await act("DELETE", topicPath(name));
+      go("#/topics");
+    },
+  });
+}
+
+function disconnect(connection) {
+  ask({
+    title: `Close connection ${connection.id}?`, confirm: "Close", isDanger: true, fields: [],
+    text: `${connection.client || "The client"} at ${connection.peer} is told that an operator has closed its connection. Most clients connect again.`,
+    run: async () => {
+      await act("DELETE", `/api/connections/${connection.id}`);
+      openConnections(null);
+    },
+  });
+}
+
+const actionButton = (text, run) => {
+  const button = make("button", { type: "button", class: "plain" }, text);
+  button.addEventListener("click", run);
+  return button;
+};
+
+// The buttons of the open topic; none where nothing may be changed.
+function topicActions(name) {
+  if (!mayAct) return null;
+  return make(
+    "p", { class: "actions" }, actionButton("Settings…", () => changeTopic(name)), actionButton("Trim…", () => trimTopic(name)),
+    actionButton("Delete…", () => deleteTopic(name)));
+}
+
+$("create-topic").hidden = !mayAct;
+$("create-topic").addEventListener("click", createTopic);

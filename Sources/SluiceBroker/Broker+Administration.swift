@@ -1,0 +1,69 @@
+import SluiceAccess
+import SluiceIO
+import SluiceTopics
+import SluiceWire
+
+/// An administrative request of a user that isn't a client of the protocol, such as a visitor of the admin listener.
+public enum AdministrationRequest: Hashable, Sendable {
+  case createTopic(TopicCreate)
+  case setTopic(TopicSet)
+  case trimTopic(TopicTrim)
+  case deleteTopic(String)
+  case closeConnection(UInt64)
+}
+
+extension Broker {
+  /// Does what a client's request of that kind would do: with the same permissions, limits, metrics and lines of the audit. From any thread; returns at once.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - identity: the authenticated identity, whose permissions count.
+  ///   - peer: the address that the request comes from, for the audit.
+  ///   - name: what the audit calls the client.
+  ///   - completion: called once, on any thread, when the change is on disk or was refused; not at all when the broker stops before.
+  public func administer(
+    _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress, named name: String,
+    completion: @escaping @Sendable (Result<Void, WireError>) -> Void
+  ) {
+    // The loop on which failures of lost producers are timed lives as long as the broker.
+    let context = contexts[0]
+    context.loop.execute { [self] in
+      let client = ConnectedClient(visitor: identity, from: peer, named: name, core: core)
+      let administration = Administration(by: client, on: context.topics)
+      do throws(WireError) {
+        let topic: Topic
+        switch request {
+        case .createTopic(let frame): topic = try administration.create(frame)
+        case .setTopic(let frame): topic = try administration.set(frame)
+        case .trimTopic(let frame): topic = try administration.trim(frame)
+        case .deleteTopic(let name): topic = try administration.delete(name)
+        case .closeConnection(let connection):
+          return try close(connection, administration, completion)
+        }
+        topic.whenCommitted { fault in
+          completion(fault.map { .failure(WireError($0.code, $0.message)) } ?? .success(()))
+        }
+      } catch {
+        completion(.failure(error))
+      }
+    }
+  }
+
+  private func close(
+    _ connection: UInt64, _ administration: Administration,
+    _ completion: @escaping @Sendable (Result<Void, WireError>) -> Void
+  ) throws(WireError) {
+    try administration.client.requireBroker()
+    let (loop, client, topics) = (administration.topics.loop, administration.client, administration.topics)
+    serve(
+      .close(connection, .connectionClosedByOperator) { [core] isClosed in
+        if isClosed { core.metrics.add(.closedByOperators) }
+        let refusal = isClosed ? nil : WireError.unknownConnection(connection)
+        loop.execute {
+          Administration(by: client, on: topics).report(
+            .closeConnection(connection), of: "", refusal: refusal)
+          completion(refusal.map { .failure($0) } ?? .success(()))
+        }
+      })
+  }
+}

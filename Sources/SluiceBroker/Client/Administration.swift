@@ -1,0 +1,94 @@
+import SluiceIO
+import SluiceLog
+import SluiceTopics
+import SluiceWire
+
+/// Administrative requests on topics: checks the client's permission, changes the topic, and reports the request for the audit log, however it ends.
+///
+/// The change of a durable topic may not be on disk yet when a function returns; `Topic.whenCommitted` waits for that. Belongs to the loop of `topics`.
+struct Administration {
+  let client: ConnectedClient
+  let topics: TopicLoop
+
+  private var core: BrokerCore { client.core }
+
+  init(by client: ConnectedClient, on topics: TopicLoop) {
+    self.client = client
+    self.topics = topics
+  }
+
+  func create(_ frame: TopicCreate) throws(WireError) -> Topic {
+    try run(.createTopic, of: frame.topic) { () throws(WireError) in
+      try client.require(.topicCreate, on: frame.topic)
+      if let there = core.registry.find(frame.topic) { try client.requireInbox(there, for: .topicCreate) }
+      let topic = try core.registry.create(frame.topic, frame.settings, by: client.quota)
+      client.workBudget.spend(client.quota.takeTold(), of: .watchers)
+      try client.requireInbox(topic, for: .topicCreate)
+      topic.failWhenProducersStayLost(on: topics)
+      return topic
+    }
+  }
+
+  func set(_ frame: TopicSet) throws(WireError) -> Topic {
+    try run(.setTopic, of: frame.topic) { () throws(WireError) in
+      let topic = try client.topic(frame.topic, for: .topicSet)
+      try core.registry.change(topic, frame.settings, now: topics.loop.now)
+      topic.trim(now: topics.loop.wallClock)
+      topic.failWhenProducersStayLost(on: topics)
+      core.metrics.add(.settingChanges)
+      return topic
+    }
+  }
+
+  func trim(_ frame: TopicTrim) throws(WireError) -> Topic {
+    try run(.trimTopic, of: frame.topic) { () throws(WireError) in
+      let topic = try client.topic(frame.topic, for: .topicTrim)
+      let limit: TrimLimit =
+        switch frame.limit {
+        case .from(let offset): .from(offset)
+        case .newest(let count): .newest(count)
+        }
+      let count = try topic.trim(to: limit)
+      core.metrics.add(.trims)
+      core.metrics.add(.recordsTrimmed, Int(clamping: count))
+      return topic
+    }
+  }
+
+  func delete(_ name: String) throws(WireError) -> Topic {
+    try run(.deleteTopic, of: name) { () throws(WireError) in
+      try client.require(.topicDelete, on: name)
+      return try core.registry.delete(name)
+    }
+  }
+
+  /// Reports a request that is done, or was refused. A missing permission is reported where it is found.
+  func report(_ action: BrokerEvent.Administration, of topic: String, refusal: WireError? = nil) {
+    guard refusal?.code != .permissionDenied else { return }
+    client.report { .administered($0, action, topic: topic, refusal: refusal) }
+  }
+
+  private func run(
+    _ action: BrokerEvent.Administration, of topic: String, _ body: () throws(WireError) -> Topic
+  ) throws(WireError) -> Topic {
+    do {
+      let changed = try body()
+      report(action, of: topic)
+      return changed
+    } catch {
+      report(action, of: topic, refusal: error)
+      throw error
+    }
+  }
+}
+
+extension WireError {
+  /// What a client is told whose connection an operator closes.
+  static var connectionClosedByOperator: WireError {
+    WireError(.closedByOperator, "an operator has closed the connection; connect again to go on")
+  }
+
+  static func unknownConnection(_ connection: UInt64) -> WireError {
+    WireError(.unknownConnection, "there is no connection \(connection)")
+  }
+}
