@@ -90,16 +90,14 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     }
     // The two nodes don't agree on the owner yet: a stream isn't passed on twice.
     if streams.client.isNode { throw WireError(.topicMoved, Fault.moved(target.topic).message) }
-    guard !redirects(streams.client), let link = links(to: node, for: streams).link() else {
+    if streams.redirect(target.stream, to: node) { return true }
+    guard let link = links(to: node, for: streams).link() else {
       wait(action, target, on: streams)
       return true
     }
     pass(action, target, to: link, on: streams)
     return true
   }
-
-  /// Whether the client is told the owner's address rather than served by way of this node.
-  private func redirects(_ client: ConnectedClient) -> Bool { false }
 
   private func pass(
     _ action: ServerAction, _ target: RoutedAction, to link: NodeLink, on streams: StreamMultiplexer
