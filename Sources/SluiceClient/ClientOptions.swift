@@ -43,6 +43,9 @@ public struct ClientOptions: Hashable, Sendable {
   /// It also says how long a stream is tried whose topic moves to another node of a cluster: see ``ReconnectPolicy``.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()
 
+  /// How topics are reached that another node of a cluster serves. Default: directly, where that node can be reached.
+  public var routing = ClientRouting.direct
+
   /// The longest time for a request, such as for a topic's description, including the time without a connection. A request that takes longer
   /// fails with ``ClientError/Code/requestTimeout``. Default: 30 s.
   public var requestTimeout = Duration.seconds(30)

@@ -34,7 +34,11 @@ import Testing
       $0.connectTimeout = .milliseconds(20)
     }
     let hello = try broker.takeReceived()[0].decode(Hello.self)
-    #expect(hello == Hello(versions: 1...1, maximumFrame: 100_000, keepalive: 1_500, name: "billing"))
+    #expect(
+      hello
+        == Hello(
+          versions: 1...1, features: Feature.redirects, maximumFrame: 100_000, keepalive: 1_500,
+          name: "billing"))
     #expect(error(result)?.code == .connectTimeout)
     #expect(error(result)?.message.contains("is it a Sluice broker?") == true)
     #expect(broker.isOver)

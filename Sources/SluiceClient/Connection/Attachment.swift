@@ -47,6 +47,8 @@ struct AwaitingStreams {
   /// What an owner waits for.
   enum Condition {
     case connection
+    /// A connection to a node.
+    case node(DirectLink)
     /// The end of a delay.
     case timer(TimerToken)
   }
@@ -69,15 +71,10 @@ struct AwaitingStreams {
     owners.removeValue(forKey: ObjectIdentifier(owner))?.condition
   }
 
-  /// Removes the owners that wait for a connection.
-  mutating func removeConnectable() -> [Attachment] {
-    let all = owners
-    owners = all.filter { if case .timer = $0.value.condition { true } else { false } }
-    return all.values.filter { if case .connection = $0.condition { true } else { false } }
-      .sorted { $0.order < $1.order }.map(\.attachment)
-  }
-
-  mutating func removeAll() -> [(Attachment, Condition)] {
-    exchange(&owners, with: [:]).values.sorted { $0.order < $1.order }.map { ($0.attachment, $0.condition) }
+  /// Removes the owners that wait for one of these conditions.
+  mutating func removeAll(where isMet: (Condition) -> Bool = { _ in true }) -> [(Attachment, Condition)] {
+    let met = owners.values.filter { isMet($0.condition) }.sorted { $0.order < $1.order }
+    for owner in met { remove(owner.attachment.owner) }
+    return met.map { ($0.attachment, $0.condition) }
   }
 }

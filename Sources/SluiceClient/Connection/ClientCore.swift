@@ -27,6 +27,8 @@ final class ClientCore: @unchecked Sendable {
   /// The values of ``Client/connectionState``.
   let states: CurrentValueSubject<ConnectionState, Never>
   private let network: any Network
+  /// Where nodes are connected to that the broker names.
+  let nodeNetwork: any Network
   /// Why TLS can't be set up.
   private let setupFailure: ClientError?
 
@@ -42,6 +44,7 @@ final class ClientCore: @unchecked Sendable {
   private var reconnect: Reconnect
   /// The server of the current connection or attempt.
   private(set) var address: SocketAddress
+  private(set) lazy var nodes = DirectLinks(self)
   /// Called after the first connection.
   private var opened: Opened?
   /// The commands of this turn; empty between turns, with its memory kept.
@@ -56,7 +59,7 @@ final class ClientCore: @unchecked Sendable {
   init(servers: [SocketAddress], options: ClientOptions, network: any Network, loop: any EventLoop) {
     self.servers = servers
     self.options = options
-    (self.network, setupFailure) = Self.secured(network, for: servers, options.tls)
+    (self.network, nodeNetwork, setupFailure) = Self.secured(network, for: servers, options.tls)
     self.loop = loop
     address = servers[0]
     let seed = options.seed ?? UInt64.random(in: 0 ... .max)
@@ -108,7 +111,9 @@ final class ClientCore: @unchecked Sendable {
     switch step {
     case .connect(let server):
       address = servers[server]
-      let connector = Connector(core: self) { [self] result in connected(result) }
+      let connector = Connector(core: self, to: address, within: options.connectTimeout) { [self] result in
+        connected(result)
+      }
       state = .connecting(connector)
       states.send(.connecting(address, attempt: reconnect.attempts))
       connector.start(on: network)
@@ -141,7 +146,8 @@ final class ClientCore: @unchecked Sendable {
       states.send(.connected(address))
       let opened = opened.take()
       opened?(.success(()))
-      for attachment in awaiting.removeConnectable() { connection.streams.open(attachment) }
+      let waiting = awaiting.removeAll { if case .connection = $0 { true } else { false } }
+      for (attachment, _) in waiting { connection.streams.open(attachment) }
     case .failure(let error):
       follow(reconnect.failed(at: loop.now, refusesClient: error.refusesClient), cause: error)
     }
@@ -152,13 +158,15 @@ final class ClientCore: @unchecked Sendable {
     proved.withLock { $0 = identity }
   }
 
-  private var connection: Connection? {
+  /// The connection to the client's own broker.
+  var connection: Connection? {
     if case .open(let weak) = state { weak.object } else { nil }
   }
 
-  /// The connection is lost. The owners of its streams await the next one, unless the client gives up.
-  func lost(_ error: ClientError) {
-    guard let connection else { return }
+  /// A connection is lost. The owners of its streams await the next one, unless the client gives up.
+  func lost(_ lost: Connection, _ error: ClientError) {
+    if let node = lost.node { return nodes.lost(node, lost, error) }
+    guard let connection, connection === lost else { return }
     guard reconnects, error.code != .protocolViolation else { return close(error) }
     state = .idle
     for attachment in connection.detach() { keep(attachment, error) }
@@ -228,16 +236,34 @@ final class ClientCore: @unchecked Sendable {
 
   /// Opens the stream of a topic that moves to another node again, after a short delay.
   ///
-  /// - Returns: why the policy gives up, if it does: nothing has happened then.
-  func follow(_ attachment: Attachment, _ error: ClientError) -> ClientError? {
+  /// It is ended when the policy gives up.
+  func follow(_ attachment: Attachment, _ error: ClientError) {
     let policy = ReconnectPolicy.moves(under: options.reconnect)
     let move = attachment.move ?? Move()
     attachment.move = move
-    guard let delay = move.refused(policy, seed: random.next(), at: loop.now) else {
-      return .unserved(attachment.topic, for: policy.giveUpAfter, error)
+    if let delay = move.refused(policy, seed: random.next(), at: loop.now) {
+      _ = open(attachment, after: delay)
+    } else {
+      end(attachment, .unserved(attachment.topic, for: policy.giveUpAfter, error))
     }
-    _ = open(attachment, after: delay)
-    return nil
+  }
+
+  /// Opens the owner's stream at the client's own broker, which isn't to name another node.
+  func relay(_ attachment: Attachment) {
+    if let connection {
+      connection.streams.open(attachment, isRelayed: true)
+    } else {
+      awaitConnection(attachment)
+    }
+  }
+
+  /// Opens the owner's stream once there is a connection to the node.
+  func wait(_ attachment: Attachment, for node: DirectLink) {
+    if interrupt(attachment) { awaiting.add(attachment, until: .node(node)) }
+  }
+
+  func removeWaiting(for node: DirectLink) -> [Attachment] {
+    awaiting.removeAll { if case .node(let awaited) = $0 { awaited === node } else { false } }.map(\.0)
   }
 
   /// Opens the owner's stream after a delay. Returns false if the owner doesn't need it any more.
@@ -276,6 +302,7 @@ final class ClientCore: @unchecked Sendable {
     batch.removeAll(keepingCapacity: batch.capacity <= 1_024)
     swap(&batch, &self.batch)
     connection?.flush()
+    nodes.flush()
   }
 
   private func perform(_ command: Command) {
@@ -285,7 +312,10 @@ final class ClientCore: @unchecked Sendable {
       // Its records wait for the stream.
       if publication.endsIfReleased() { stopAwaiting(publication) }
     default:
-      if let connection { return connection.streams.perform(command) }
+      let node = command.node
+      if let connection = node == nil ? connection : node?.connection {
+        return connection.streams.perform(command)
+      }
       if case .closed(let error) = state { refuse(command, error) } else { performUnconnected(command) }
     }
   }
@@ -333,6 +363,7 @@ final class ClientCore: @unchecked Sendable {
     case .waiting(let timer): loop.cancel(timer)
     case .open(let connection): attachments = connection.object?.detach(closing: error) ?? []
     }
+    attachments += nodes.close(error)
     for (attachment, condition) in awaiting.removeAll() {
       if case .timer(let timer) = condition { loop.cancel(timer) }
       attachments.append(attachment)
@@ -343,6 +374,7 @@ final class ClientCore: @unchecked Sendable {
     states.send(completion: .finished)
   }
 
+  /// Ends the owner of a stream.
   private func end(_ attachment: Attachment, _ error: ClientError) {
     switch attachment {
     case .subscription(let subscription):
@@ -396,4 +428,13 @@ enum Command {
   case becomeSource(Publication)
 
   case close(ClientError)
+
+  /// The node that serves the owner's stream; nil for the client's own broker.
+  fileprivate var node: DirectLink? {
+    switch self {
+    case .demand(let subscription), .cancel(let subscription), .settle(let subscription): subscription.node
+    case .advance(let publication), .becomeSource(let publication): publication.node
+    case .open, .close: nil
+    }
+  }
 }

@@ -5,18 +5,35 @@ import SluiceTLS
 extension ClientCore {
   /// Adds TLS to a network if one of the servers uses it.
   ///
-  /// - Returns: the network, and why TLS can't be set up.
+  /// - Returns: the network for the servers, that for the nodes of a cluster, and why TLS can't be set up.
   static func secured(
     _ network: any Network, for servers: [SocketAddress], _ options: TLSClientOptions
-  ) -> (any Network, ClientError?) {
-    guard servers.contains(where: { if case .tls = $0 { true } else { false } }) else {
-      return (network, nil)
-    }
+  ) -> (any Network, any Network, ClientError?) {
+    guard servers.contains(where: \.hasTLS) else { return (network, network, nil) }
     do throws(TLSSetupError) {
-      return (TLSNetwork(over: network, client: try TLSClient(options)), nil)
+      let secured = TLSNetwork(over: network, client: try TLSClient(options))
+      guard options.serverName != nil else { return (secured, secured, nil) }
+      // The name is that of the servers. A node's certificate is for the host in its own address.
+      var ofNodes = options
+      ofNodes.serverName = nil
+      return (secured, TLSNetwork(over: network, client: try TLSClient(ofNodes)), nil)
     } catch {
-      return (network, ClientError(.tlsFailed, "TLS can't be set up: \(error)"))
+      return (network, network, ClientError(.tlsFailed, "TLS can't be set up: \(error)"))
     }
+  }
+
+  /// Returns the address of a node that the broker has named, with TLS if the broker's own has TLS; nil if it isn't one to connect to: its security
+  /// would be less than the broker's, or it is the broker's.
+  func nodeAddress(_ text: String) -> SocketAddress? {
+    guard let named = try? SocketAddress(parsing: text) else { return nil }
+    let node: SocketAddress
+    switch named {
+    case .host(let host, let port): node = address.hasTLS ? .tls(host, port: port) : named
+    case .tls: node = named
+    case .unix: return nil
+    }
+    if node.hasTLS, !address.hasTLS { return nil }
+    return node == address || node.isUnencrypted && !address.isUnencrypted ? nil : node
   }
 }
 

@@ -14,6 +14,9 @@ final class Connection: ByteStreamHandler {
   private static let readSizes = (least: 16 << 10, most: 512 << 10)
 
   let core: ClientCore
+  private let address: SocketAddress
+  /// The node of a cluster that the connection is to; nil for the client's own broker.
+  let node: DirectLink?
   private let transport: any ByteStream
   private(set) var streams: StreamMultiplexer!
   private var handshakeCompletion: HandshakeCompletion?
@@ -30,13 +33,18 @@ final class Connection: ByteStreamHandler {
 
   /// Sends HELLO.
   ///
-  /// - Parameter completion: called once, with the broker's answer or with the failure of the handshake.
+  /// - Parameters:
+  ///   - address: where it leads.
+  ///   - node: see ``node``.
+  ///   - completion: called once, with the broker's answer or with the failure of the handshake.
   init(
-    stream: any ByteStream, core: ClientCore, credentials: Credentials,
-    completion: @escaping HandshakeCompletion
+    stream: any ByteStream, core: ClientCore, address: SocketAddress, node: DirectLink?,
+    credentials: Credentials, completion: @escaping HandshakeCompletion
   ) {
     transport = stream
     self.core = core
+    self.address = address
+    self.node = node
     self.credentials = credentials
     handshakeCompletion = completion
     unsafe readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
@@ -44,7 +52,7 @@ final class Connection: ByteStreamHandler {
     let options = core.options
     output.send(
       Hello(
-        versions: Limits.versions,
+        versions: Limits.versions, features: options.routing == .direct ? Feature.redirects : 0,
         maximumFrame: UInt32(clamping: max(options.maximumFrame, Limits.smallestFrame)),
         keepalive: options.keepaliveMilliseconds,
         name: options.name, credentials: credentials),
@@ -143,9 +151,10 @@ final class Connection: ByteStreamHandler {
       // The broker gets this if only its sending direction has failed.
       sendLast(WireError(.keepaliveTimeout, "nothing was heard from the broker for \(silence)"))
       return core.lost(
+        self,
         ClientError(
           .keepaliveTimeout,
-          "nothing was heard from the broker at \(core.address) for \(silence); it hangs, or the network is gone"
+          "nothing was heard from the broker at \(address) for \(silence); it hangs, or the network is gone"
         ))
     }
     guard time != .max else { return }
@@ -169,10 +178,10 @@ final class Connection: ByteStreamHandler {
     sendLast(error)
     switch error.code {
     case .versionMismatch: end(ClientError(Fault(error)))
-    case _ where unsafe isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(core.address))
+    case _ where unsafe isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(address))
     case _ where isHandshake:
-      end(ClientError(.notSluice, "\(core.address) answers, but not as a Sluice broker; check the address"))
-    default: end(.violation(error, by: core.address))
+      end(ClientError(.notSluice, "\(address) answers, but not as a Sluice broker; check the address"))
+    default: end(.violation(error, by: address))
     }
   }
 
@@ -189,14 +198,14 @@ final class Connection: ByteStreamHandler {
       // With TLS 1.3 a client learns only here that its certificate is refused.
       if let error, error.isTLSFailure { return end(ClientError(tls: error)) }
       if decoder.pendingBytes >= 4, unsafe readBuffer.beginsLikeTLS {
-        return end(.secureServer(core.address))
+        return end(.secureServer(address))
       }
       let how = error.map { "\($0)" } ?? "it closed the connection"
       return end(
         ClientError(
-          .notSluice, "\(core.address) didn't finish the handshake (\(how)); is it a Sluice broker?"))
+          .notSluice, "\(address) didn't finish the handshake (\(how)); is it a Sluice broker?"))
     }
-    let how = error.map { "\($0)" } ?? "the broker at \(core.address) closed it"
+    let how = error.map { "\($0)" } ?? "the broker at \(address) closed it"
     end(
       ClientError(
         .cutOff,
@@ -205,7 +214,7 @@ final class Connection: ByteStreamHandler {
   }
 
   private func end(_ error: ClientError) {
-    guard let completion = handshakeCompletion else { return core.lost(error) }
+    guard let completion = handshakeCompletion else { return core.lost(self, error) }
     abort()
     completion(.failure(error))
   }

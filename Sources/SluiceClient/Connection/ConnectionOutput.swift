@@ -8,7 +8,7 @@ final class ConnectionOutput {
   /// With this many bytes waiting for the transport, no grants are sent and no records are taken from publications.
   private static let limit = 256 << 10
 
-  var session = ClientSession()
+  var session: ClientSession
   private let core: ClientCore
   private var buffer = OutputBuffer()
   /// Subscriptions that may have grants or commits to send.
@@ -20,11 +20,12 @@ final class ConnectionOutput {
 
   init(_ core: ClientCore) {
     self.core = core
+    session = ClientSession(features: core.options.routing == .direct ? Feature.redirects : 0)
   }
 
   /// Appends a frame to the output, which is written at the end of this turn.
-  func send(_ frame: some Frame, stream: UInt32) {
-    buffer.append(frame, stream: stream)
+  func send(_ frame: some Frame, flags: UInt8 = 0, stream: UInt32) {
+    buffer.append { frame.encode(flags: flags, stream: stream, into: &$0) }
     core.flushSoon()
   }
 
@@ -36,6 +37,8 @@ final class ConnectionOutput {
   /// Bytes that wait for the transport.
   var count: Int { buffer.count }
   var hasDuePublications: Bool { !duePublications.isEmpty }
+  /// Whether commits may follow the end of a topic.
+  var isCommitting: Bool { !committing.isEmpty }
 
   func noteDue(_ subscription: RemoteSubscription) {
     guard !subscription.isDue, subscription.phase == .open || subscription.commitStream != 0 else { return }

@@ -8,23 +8,34 @@ final class Connector {
   typealias Completion = (Result<(Connection, Welcome), ClientError>) -> Void
 
   private unowned let core: ClientCore
+  private let address: SocketAddress
+  private let node: DirectLink?
+  private let timeout: Duration
   private var completion: Completion?
   private var credentialsRequest: CredentialsRequest?
   private var attempt: (any ConnectionAttempt)?
   private var connection: Connection?
   private var timer: TimerToken?
 
-  init(core: ClientCore, completion: @escaping Completion) {
+  /// - Parameters:
+  ///   - address: where to connect.
+  ///   - node: see ``Connection/node``.
+  ///   - timeout: the longest time, with the handshake.
+  ///   - completion: called once.
+  init(
+    core: ClientCore, to address: SocketAddress, node: DirectLink? = nil, within timeout: Duration,
+    completion: @escaping Completion
+  ) {
     self.core = core
+    self.address = address
+    self.node = node
+    self.timeout = timeout
     self.completion = completion
   }
 
   func start(on network: any Network) {
-    timer = core.loop.schedule(after: core.options.connectTimeout) { [weak self] in self?.timeOut() }
-    let options = core.options
-    credentialsRequest = CredentialsRequest(
-      options.credentials, within: options.connectTimeout, on: core.loop
-    ) {
+    timer = core.loop.schedule(after: timeout) { [weak self] in self?.timeOut() }
+    credentialsRequest = CredentialsRequest(core.options.credentials, within: timeout, on: core.loop) {
       [weak self] result in
       switch result {
       case .success(let credentials): self?.connect(with: credentials, on: network)
@@ -34,7 +45,6 @@ final class Connector {
   }
 
   private func connect(with credentials: Credentials, on network: any Network) {
-    let address = core.address
     guard credentials.method == .none || core.options.allowsPlaintextCredentials || !address.isUnencrypted
     else {
       return refuse(.unencrypted(address))
@@ -70,11 +80,11 @@ final class Connector {
     }
     switch result {
     case .success(let stream):
-      connection = Connection(stream: stream, core: core, credentials: credentials) { [weak self] result in
-        self?.shookHands(result)
-      }
+      connection = Connection(
+        stream: stream, core: core, address: address, node: node, credentials: credentials
+      ) { [weak self] result in self?.shookHands(result) }
     case .failure(let error):
-      complete(.failure(ClientError(connecting: error, to: core.address)))
+      complete(.failure(ClientError(connecting: error, to: address)))
     }
   }
 
@@ -86,18 +96,17 @@ final class Connector {
 
   private func timeOut() {
     timer = nil
-    let time = core.options.connectTimeout
     let error =
       attempt == nil && connection == nil
-      ? ClientError(.credentialsUnavailable, "the client's credentials weren't provided within \(time)")
+      ? ClientError(.credentialsUnavailable, "the client's credentials weren't provided within \(timeout)")
       : connection == nil
         ? ClientError(
           .connectTimeout,
-          "no connection to \(core.address) within \(time); check the address, and that nothing between drops packets"
+          "no connection to \(address) within \(timeout); check the address, and that nothing between drops packets"
         )
         : ClientError(
           .connectTimeout,
-          "\(core.address) accepted the connection and didn't answer within \(time); is it a Sluice broker?")
+          "\(address) accepted the connection and didn't answer within \(timeout); is it a Sluice broker?")
     connection?.abort()
     connection = nil
     complete(.failure(error))

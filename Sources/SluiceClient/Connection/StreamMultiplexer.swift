@@ -11,6 +11,8 @@ final class StreamMultiplexer {
 
   private let core: ClientCore
   private weak var connection: Connection?
+  /// See ``Connection/node``.
+  private let node: DirectLink?
   let output: ConnectionOutput
   /// The last large batch's memory, used again once no record of it is kept.
   private var lastBuffer: RecordBuffer?
@@ -29,6 +31,7 @@ final class StreamMultiplexer {
     self.core = core
     output = ConnectionOutput(core)
     self.connection = connection
+    node = connection.node
   }
 
   // MARK: - Frames in
@@ -93,9 +96,7 @@ final class StreamMultiplexer {
 
     case .ended(let stream, let ending): ended(stream, ending)
     case .refused(let stream, let fault): refused(stream, fault)
-    // The client doesn't name the feature.
-    case .redirected(let stream, let frame):
-      refused(stream, Fault(code: .topicMoved, message: "node \(frame.node) serves it"))
+    case .redirected(let stream, let frame): redirected(stream, frame)
 
     case .topicInfo(let stream, let frame): answer(stream, frame)
     case .topics(let stream, let frame): answer(stream, frame)
@@ -147,15 +148,10 @@ final class StreamMultiplexer {
 
   private func refused(_ stream: UInt32, _ fault: Fault) {
     let attachment = detach(stream)
+    let error = ClientError(fault, topic: attachment?.topic)
     // It was under way when the broker sent GOAWAY.
-    if fault.code == .shuttingDown, core.reconnects, let attachment {
-      return core.awaitConnection(attachment)
-    }
-    var error = ClientError(fault, topic: attachment?.topic)
-    if fault.code == .topicMoved, let attachment {
-      guard let reason = core.follow(attachment, error) else { return }
-      error = reason
-    }
+    if fault.code == .shuttingDown, isFollowed, let attachment { return leave(attachment, error) }
+    if fault.code == .topicMoved, let attachment { return follow(attachment, error) }
     switch attachment {
     case .subscription(let subscription):
       // Its offsets belong to an earlier epoch.
@@ -169,6 +165,22 @@ final class StreamMultiplexer {
       request.complete(.failure(error), core.loop)
     case nil: break
     }
+  }
+
+  private func redirected(_ stream: UInt32, _ frame: Redirect) {
+    guard let attachment = detach(stream) else { return }
+    guard let node else { return core.nodes.open(attachment, at: frame) }
+    // Two nodes don't agree on where the topic is.
+    follow(
+      attachment,
+      ClientError(
+        .topicMoved, "node \(node.name) names node \(frame.node) for the topic", topic: attachment.topic))
+  }
+
+  /// The topic of a stream moves, or isn't here.
+  private func follow(_ attachment: Attachment, _ error: ClientError) {
+    core.follow(attachment, error)
+    if node != nil { attachment.move?.strayed() }
   }
 
   private func answer(_ stream: UInt32, _ answer: any Sendable) {
@@ -200,14 +212,16 @@ final class StreamMultiplexer {
   }
 
   /// Opens a stream for a new owner, or for one that had a stream on an earlier connection.
-  func open(_ attachment: Attachment) {
+  ///
+  /// - Parameter isRelayed: whether the broker serves the stream itself, whichever node serves the topic.
+  func open(_ attachment: Attachment, isRelayed: Bool = false) {
     switch attachment {
     case .subscription(let subscription) where subscription.isCancelled: subscription.forget()
     case .request(let request) where request.isOver: break
     // New streams wait for the next connection.
-    case _ where isLeaving: core.awaitConnection(attachment)
-    case .subscription(let subscription): open(subscription)
-    case .publication(let publication): open(publication)
+    case _ where isLeaving: leave(attachment, departure ?? .closedHere)
+    case .subscription(let subscription): open(subscription, flags: isRelayed ? StreamFlag.relay : 0)
+    case .publication(let publication): open(publication, flags: isRelayed ? StreamFlag.relay : 0)
     case .request(let request): open(request)
     }
   }
@@ -219,9 +233,17 @@ final class StreamMultiplexer {
   }
 
   /// Whether the broker is about to close the connection, and the client will make another.
-  private var isLeaving: Bool { departure != nil && core.reconnects }
+  private var isLeaving: Bool { departure != nil && isFollowed }
 
-  private func open(_ subscription: RemoteSubscription) {
+  /// Whether streams go on elsewhere when the connection ends.
+  private var isFollowed: Bool { node != nil || core.reconnects }
+
+  /// The broker opens no more streams.
+  private func leave(_ attachment: Attachment, _ error: ClientError) {
+    if node == nil { core.awaitConnection(attachment) } else { core.follow(attachment, error) }
+  }
+
+  private func open(_ subscription: RemoteSubscription, flags: UInt8 = 0) {
     let plan = subscription.plan
     if let error = departure ?? plan.invalidity {
       return subscription.receive(completion: .failure(error))
@@ -232,29 +254,35 @@ final class StreamMultiplexer {
     let stream = output.session.openSubscription(
       granted: granted, isPattern: plan.hasPattern, isShared: isShared,
       commits: !isShared && !plan.hasPattern && plan.cursor != nil)
-    guard let stream else { return subscription.receive(completion: .failure(tooManyStreams)) }
+    guard let stream else {
+      if node != nil { return core.relay(.subscription(subscription)) }
+      return subscription.receive(completion: .failure(tooManyStreams))
+    }
     attach(.subscription(subscription), stream)
-    subscription.opened(on: stream)
+    subscription.opened(on: stream, at: node)
     switch opening {
-    case .subscribe(let frame): output.send(frame, stream: stream)
-    case .join(let frame): output.send(frame, stream: stream)
+    case .subscribe(let frame): output.send(frame, flags: flags, stream: stream)
+    case .join(let frame): output.send(frame, flags: flags, stream: stream)
     case .pattern(let frame, let positions):
       output.send(frame, stream: stream)
       for frame in positions { output.send(frame, stream: stream) }
     }
   }
 
-  private func open(_ publication: Publication) {
+  private func open(_ publication: Publication, flags: UInt8 = 0) {
     if let error = departure ?? .invalid(topic: publication.topic) {
       return publication.end(.failure(error))
     }
     let frame = publication.opening()
     guard
       let stream = output.session.openPublication(from: frame.firstSequence, isSource: frame.role == .source)
-    else { return publication.end(.failure(tooManyStreams)) }
+    else {
+      if node != nil { return core.relay(.publication(publication)) }
+      return publication.end(.failure(tooManyStreams))
+    }
     attach(.publication(publication), stream)
-    publication.opened(on: stream)
-    output.send(frame, stream: stream)
+    publication.opened(on: stream, at: node)
+    output.send(frame, flags: flags, stream: stream)
   }
 
   /// Opens a publication that has become a source once more, unless the broker knows that it is a source. What isn't acknowledged is sent
@@ -290,6 +318,9 @@ final class StreamMultiplexer {
       "this connection has \(welcome?.maximumStreams ?? 0) subscriptions, publications and requests, which is the broker's "
         + "limit; end some, or connect once more")
   }
+
+  /// Whether nothing would be lost by closing the connection.
+  var isIdle: Bool { attachments.allSatisfy { $0 == nil } && !output.isCommitting && pings.isEmpty }
 
   // MARK: - The table of streams
 

@@ -3,14 +3,16 @@ import SluiceWire
 
 // The publication on the client's loop: gives records to the connection, requests more from upstreams, ends.
 extension Publication {
-  func opened(on stream: UInt32) {
+  func opened(on stream: UInt32, at node: DirectLink?) {
     self.stream = stream
+    self.node = node
     isOpen = true
   }
 
   /// The connection is lost, or not there yet. Unacknowledged records stay.
   func interrupted() {
     stream = 0
+    node = nil
     isOpen = false
     isCompletionSent = false
     isTopicConnected = nil

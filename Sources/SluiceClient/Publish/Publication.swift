@@ -70,6 +70,8 @@ final class Publication: @unchecked Sendable {
 
   // On the loop only.
   var stream: UInt32 = 0
+  /// The node that serves the stream; nil for the client's own broker.
+  var node: DirectLink?
   var isOpen = false
   /// Whether the broker reports on this stream if the topic is connected; its last report.
   private(set) var isOpenedAsSource = false

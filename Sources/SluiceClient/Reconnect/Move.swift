@@ -1,8 +1,10 @@
 import SluiceIO
 
-/// When the stream of a topic that moves to another node is opened again, on the connection that it had. On the loop only.
+/// When and where the stream of a topic that another node serves, or that moves to another, is opened again. On the loop only.
 final class Move {
   private var reopening = Reopening()
+  /// How many times in a row the node that the client's broker has named hasn't opened the stream, since the topic isn't there.
+  private(set) var strays = 0
 
   /// The broker has ended the stream, or has refused it, since the topic moves.
   ///
@@ -12,8 +14,14 @@ final class Move {
     reopening.refused(policy, seed: seed(), at: now)?.delay
   }
 
-  /// The broker has opened the stream.
+  /// The node that the client's broker has named doesn't serve the topic.
+  func strayed() {
+    strays += 1
+  }
+
+  /// The broker, or the node, has opened the stream.
   func opened(at now: MonotonicTime) {
+    strays = 0
     reopening.taken(at: now)
   }
 }

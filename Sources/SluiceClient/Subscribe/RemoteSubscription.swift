@@ -51,6 +51,8 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   // On the loop only.
   private(set) var phase = Phase.idle
   private(set) var stream: UInt32 = 0
+  /// The node that serves the stream; nil for the client's own broker.
+  private(set) var node: DirectLink?
   /// Received and not yet requested. Empty unless the client prefetches, or marks used up demand.
   private var backlog = Queue<Item>()
   private var ledger = GrantLedger()
@@ -169,8 +171,9 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     return (position.opening(granted: granted, frameSize: frameSize), granted)
   }
 
-  func opened(on stream: UInt32) {
+  func opened(on stream: UInt32, at node: DirectLink?) {
     self.stream = stream
+    self.node = node
     phase = .open
     if cursor != nil { commitStream = stream }
     cursor?.streamBegins()
@@ -179,6 +182,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   /// The connection is lost, or not there yet. The backlog stays.
   func interrupted() {
     stream = 0
+    node = nil
     commitStream = 0
     phase = .awaitingConnection
     isSubscribed = false

@@ -52,7 +52,10 @@ final class LoopbackSetting: Sendable {
   /// Breaks a client's connection off; it makes another.
   static func breakOff(_ client: Client) {
     let core = client.core
-    core.loop.execute { core.lost(ClientError(.cutOff, "broken off by the test")) }
+    core.loop.execute {
+      guard let connection = core.connection else { return }
+      core.lost(connection, ClientError(.cutOff, "broken off by the test"))
+    }
   }
 
   /// Returns when the broker has no subscriptions of a topic: which is at once, if the client's connection has stood since they were

@@ -16,6 +16,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     var type: FrameType
     var stream: UInt32
     var body: [UInt8]
+    var flags: UInt8 = 0
 
     var description: String { "\(type) \(stream) (\(body.count) bytes)" }
 
@@ -41,10 +42,12 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   let world: SimulatedWorld
   let loop: SimulatedLoop
   let clientLoop: SimulatedLoop
-  let address = SocketAddress.host("broker", port: 7420)
+  let address: SocketAddress
   private(set) var stream: (any ByteStream)?
   private(set) var received: [Received] = []
   private(set) var isOver = false
+  /// The last one.
+  private(set) var hello: Hello?
   /// Connections so far.
   private(set) var accepted = 0
   /// Keepalives are answered by themselves unless this is false.
@@ -55,14 +58,35 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   /// - Parameters:
   ///   - welcome: what HELLO is answered with; nil leaves that to the test.
   ///   - bytesPerSecond: what the line carries; nil for any number.
-  init(_ welcome: Welcome? = .test(), seed: UInt64 = 1, bytesPerSecond: Int? = nil) throws {
+  convenience init(_ welcome: Welcome? = .test(), seed: UInt64 = 1, bytesPerSecond: Int? = nil) throws {
     var conditions = SimulatedConditions.calm
     conditions.bytesPerSecond = bytesPerSecond
-    world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
-    loop = world.makeLoop(name: "broker")
-    clientLoop = world.makeLoop(name: "client")
+    let world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
+    try self.init(
+      welcome, at: .host("broker", port: 7420), in: world, clientLoop: world.makeLoop(name: "client"))
+  }
+
+  /// A broker beside another one, for the same clients.
+  ///
+  /// - Parameter network: where it listens; nil for the world's network.
+  convenience init(
+    _ welcome: Welcome? = .test(), at address: SocketAddress, beside other: ScriptedBroker,
+    on network: (any Network)? = nil
+  ) throws {
+    try self.init(welcome, at: address, in: other.world, clientLoop: other.clientLoop, on: network)
+  }
+
+  init(
+    _ welcome: Welcome?, at address: SocketAddress, in world: SimulatedWorld, clientLoop: SimulatedLoop,
+    on network: (any Network)? = nil
+  ) throws {
+    self.world = world
+    self.clientLoop = clientLoop
+    self.address = address
     self.welcome = welcome
-    _ = try world.network.listen(at: address, group: LoopGroup([loop])) { [unowned self] stream, _ in
+    loop = world.makeLoop(name: "\(address)")
+    let network = network ?? world.network
+    _ = try network.listen(at: address, group: LoopGroup([loop])) { [unowned self] stream, _ in
       // Another connection takes the place of the last one.
       self.stream = stream
       decoder = FrameDecoder(maximumFrame: 1 << 24)
@@ -154,7 +178,9 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
       case .bytes(let count):
         try! decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
           header, body throws(WireError) in
-          take(Received(type: header.type, stream: header.stream, body: [UInt8](body)))
+          take(
+            Received(
+              type: header.type, stream: header.stream, body: [UInt8](body), flags: header.flags))
           return true
         }
       }
@@ -164,6 +190,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   private func take(_ frame: Received) {
     switch frame.type {
     case .hello:
+      hello = try? frame.decode()
       if let welcome { send(later: welcome.encoded(stream: 0)) } else { received.append(frame) }
     case .ping where answersPings:
       let token = try! frame.decode(Ping.self).token
