@@ -78,9 +78,9 @@ struct ContextAddCommand: ContextFileCommand {
     name = try ContextName.read(arguments.operands[0])
     isReplacing = arguments.has("replace")
     isUsed = arguments.has("use")
-    guard arguments.has("server") else { throw UsageError("which broker? Say --server HOST") }
     // What can't be used later is said now.
     _ = try ClientAccess([arguments])
+    guard arguments.has("server") else { throw UsageError("which broker? Say --server HOST") }
     var context = ContextFile.Context()
     for option in Commands.connecting where arguments.has(option.name) {
       context[option.name] = arguments.texts(option.name).map { Self.whole($0, option) }

@@ -10,6 +10,7 @@ struct ClientAccess {
   var credentials = ClientCredentials.none
   var allowsPlaintextCredentials = false
   var tls = TLSClientOptions()
+  var routing = ClientRouting.direct
 
   static let options = [
     CommandOption(
@@ -26,6 +27,11 @@ struct ClientAccess {
     CommandOption(
       "allow-plaintext-credentials",
       help: "Send the password or token also over TCP without TLS to another host, where others may read it."),
+    CommandOption(
+      "routing", value: "HOW",
+      help:
+        "Go to the node of a cluster that serves the topic, where it can be reached, or have the broker pass everything on, as behind a load balancer.",
+      environment: "SLUICE_ROUTING", standard: "direct", choices: ["direct", "relay"]),
   ]
 
   /// - Parameters:
@@ -42,6 +48,8 @@ struct ClientAccess {
     allowsPlaintextCredentials = sources.contains { $0.has("allow-plaintext-credentials") }
     credentials = try Self.credentials(sources)
     tls = try Self.tls(sources, quiet: quiet, for: servers)
+    let routings = Values.choice(["direct": ClientRouting.direct, "relay": .relay])
+    for arguments in sources.reversed() { routing = try arguments.value("routing", routings) ?? routing }
   }
 
   /// The port of a server that is named without one.
@@ -51,6 +59,7 @@ struct ClientAccess {
     options.credentials = credentials
     options.allowsPlaintextCredentials = allowsPlaintextCredentials
     options.tls = tls
+    options.routing = routing
   }
 
   private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {
