@@ -171,8 +171,8 @@ public final class Client: Sendable {
   ///   - start: where subscriptions begin.
   ///   - filter: which records are wanted; the broker sends no others.
   ///   - cursor: the durable cursor that keeps the position, across clients; nil for none.
-  ///   - lag: what happens when records are dropped before the subscriber requests them; nil for what the topic's settings say, and
-  ///     for ``SubscriptionPlan/Lag/skip`` when the topic was started anew during an outage.
+  ///   - lag: what happens when records are dropped before the subscriber requests them, or the topic is started anew during an outage; nil as
+  ///     ``SubscriptionPlan/lag`` says.
   ///   - prefetch: how far the client requests ahead.
   public func topic(
     _ name: String, as settings: TopicSettings? = nil, from start: SubscriptionPlan.Start = .replay,

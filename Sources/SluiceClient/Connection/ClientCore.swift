@@ -26,6 +26,8 @@ final class ClientCore: @unchecked Sendable {
   let loop: any EventLoop
   /// The values of ``Client/connectionState``.
   let states: CurrentValueSubject<ConnectionState, Never>
+  /// The values of ``Client/notices``.
+  let notices = PassthroughSubject<TopicNotice, Never>()
   private let network: any Network
   /// Where nodes are connected to that the broker names.
   let nodeNetwork: any Network
@@ -372,6 +374,7 @@ final class ClientCore: @unchecked Sendable {
     for attachment in attachments { end(attachment, error) }
     states.send(.closed(error))
     states.send(completion: .finished)
+    notices.send(completion: .finished)
   }
 
   /// Ends the owner of a stream.

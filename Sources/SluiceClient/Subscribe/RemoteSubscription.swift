@@ -191,10 +191,15 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
 
   /// The topic has another epoch. Returns whether the subscription continues with its records.
   func startOver() -> Bool {
-    guard position.startOver() else { return false }
+    guard !needsItsEpoch, position.startOver() else { return false }
     // Commits of records from before have no effect.
     cursor?.startOver(self)
     return true
+  }
+
+  /// Whether records of another epoch would be taken for more of those that the subscriber has.
+  private var needsItsEpoch: Bool {
+    plan.lag == nil && plan.start.isPosition && ledger.hasDelivered && currentReceiver()?.mark == nil
   }
 
   /// The subscriber gets nothing more: forgets the backlog.
@@ -267,7 +272,9 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   }
 
   private func receive(_ mark: TopicMark?) {
-    guard let mark, !isCancelled, currentReceiver()?.mark != nil else { return }
+    guard let mark, !isCancelled else { return }
+    if let notice = TopicNotice(mark, of: plan.topic) { core.notices.send(notice) }
+    guard currentReceiver()?.mark != nil else { return }
     backlog.append(.mark(mark))
     drain()
   }

@@ -24,8 +24,8 @@ import ReactiveCore
 ///   ``ClientError/Code/topicFailed`` when a producer failed it; with another code when the subscription was refused, the topic deleted,
 ///   a record can't be decoded, or the client was closed or has given up reconnecting.
 /// - A lost connection is a pause. On the next one the subscription continues behind the last received record, with the rest of its demand:
-///   without a gap, without duplicates, and within its demand. ``SubscriptionPlan/Lag`` says what happens if records were dropped
-///   meanwhile, or the topic was started anew.
+///   without a gap, without duplicates, and within its demand. ``SubscriptionPlan/lag`` says what happens if records were dropped
+///   meanwhile, or the topic was started anew since the broker was restarted and had it in memory; ``Client/notices`` reports both.
 public struct RemoteTopic<Output>: Publisher, Sendable {
   public typealias Failure = ClientError
 

@@ -59,6 +59,9 @@ struct GrantLedger {
     events += 1
   }
 
+  /// Whether records were delivered.
+  var hasDelivered: Bool { delivered > events }
+
   /// Values that may be delivered now.
   func owed(_ requested: UInt64) -> Int {
     requested == RequestedTotal.unlimited ? .max : Int(requested - delivered)

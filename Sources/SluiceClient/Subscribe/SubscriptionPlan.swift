@@ -25,6 +25,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
     case offset(UInt64)
     /// At the first record that isn't older than this, in milliseconds since 1970; if all are older, at the next one.
     case time(Int64)
+
+    /// Whether it is a place in the topic's records, rather than relative to their end.
+    var isPosition: Bool {
+      switch self {
+      case .earliest, .offset, .time: true
+      case .replay, .new, .last: false
+      }
+    }
   }
 
   /// What happens when the topic drops records before the subscriber requests them.
@@ -32,7 +40,7 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// It doesn't apply when the broker has lost records of a durable topic in a crash: the subscription then continues with the records that are
   /// left, and misses none of them, see ``TopicEvent/rewound(nextOffset:)``.
   public enum Lag: Hashable, Sendable {
-    /// Continues with the oldest record. ``RemoteTopic/events`` reports how many were missed. A topic that was started anew while there was
+    /// Continues with the oldest record. ``RemoteTopic/events`` and ``Client/notices`` report how many were missed. A topic that was started anew while there was
     /// no connection is received from its beginning, with new offsets.
     case skip
     /// Ends with ``ClientError/Code/lagged``, or with ``ClientError/Code/epochChanged`` if the topic was started anew.
@@ -96,8 +104,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// The durable cursor that keeps the position. Default: none.
   public var cursor: Cursor?
 
-  /// What happens when records are dropped before the subscriber requests them. Default: nil, for what the topic's settings say, and
-  /// for ``Lag/skip`` when the topic was started anew during an outage.
+  /// What happens when records are dropped before the subscriber requests them, or the topic is started anew during an outage, as topics in memory are when their
+  /// broker is restarted. Default: nil.
+  ///
+  /// With nil, the topic's settings say what happens to dropped records. A topic that was started anew is received from its beginning, as with ``Lag/skip``,
+  /// with one exception: a subscriber that gets records only, has begun at a position (``Start/earliest``, ``Start/offset(_:)``,
+  /// ``Start/time(_:)``) and has got some, ends with ``ClientError/Code/epochChanged``. What it has made of these records
+  /// wouldn't fit those that follow; subscribing again begins with the new ones. ``RemoteTopic/events`` and ``Client/notices`` report every such break.
+  /// Subscriptions to patterns and members of groups continue in any case.
   public var lag: Lag?
 
   /// How far the client requests ahead. Default: not at all.

@@ -10,7 +10,7 @@ public enum TopicEvent<Value> {
   /// `missed` records were dropped before they were requested; the next one has this offset.
   case lagged(missed: UInt64, nextOffset: UInt64)
   /// The topic was started anew while there was no connection, and the subscription continues with the new epoch's records from this offset
-  /// on. Records of the earlier epoch may have been missed. With ``SubscriptionPlan/Lag/skip`` only.
+  /// on. Records of the earlier epoch may have been missed. Not with ``SubscriptionPlan/Lag/fail``.
   case restarted(nextOffset: UInt64)
   /// The broker has crashed and lost the last records of a durable topic, whose setting `sync` allows that. The records received with this
   /// offset and later ones aren't in the topic any more; the next records have these offsets, and are other ones or the same, published again.
