@@ -68,6 +68,13 @@ let package = Package(
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
+    // Other protocols' clients as streams of the native protocol.
+    .target(
+      name: "SluiceDoors",
+      dependencies: [
+        "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire", "SluiceTLS", "SluiceIO",
+      ],
+      swiftSettings: strictSettings),
     // The client of NATS and JetStream, the engine that stores what several nodes share.
     .target(
       name: "SluiceNATS", dependencies: ["SluiceIO", "SluiceTLS"], swiftSettings: strictSettings),
@@ -127,7 +134,7 @@ let package = Package(
       name: "SluiceDaemon",
       dependencies: [
         "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
-        "SluiceTLS",
+        "SluiceTLS", "SluiceDoors",
         "SluiceIO",
         "SluiceWire", "CLinux", "CTOML",
       ],
@@ -223,6 +230,14 @@ let package = Package(
       dependencies: [
         "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceEngineModel", "EngineTestSupport",
         "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceDoorsTests",
+      dependencies: [
+        "SluiceDoors", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceAccess", "SluiceTLS",
+        "SluiceIO",
+        "SluiceSimulation", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -3,6 +3,7 @@ import SluiceAccess
 import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
+import SluiceDoors
 import SluiceIO
 import SluiceStore
 import SluiceStoreLMDB
@@ -36,8 +37,10 @@ enum Startup {
   ) throws -> Broker {
     let handshakes = HandshakeLog(logger)
     func secure(_ network: any Network) -> any Network {
-      guard let tls else { return network }
-      return TLSNetwork(over: network, server: tls) { handshakes.note($0, $1) }
+      let layer = tls.map { TLSNetwork(over: network, server: $0) { handshakes.note($0, $1) } } ?? network
+      // Without doors nothing is in the way.
+      guard settings.broker.listen.contains(where: { $0.door != nil }) else { return layer }
+      return DoorNetwork(over: layer, settings.doors)
     }
     let policy = try policy(settings.access, logger)
     guard let directory = settings.data else {
@@ -160,7 +163,7 @@ extension Logger {
         .warning,
         "every client that reaches this address can read and write every topic: clients don't authenticate",
         ["address": .text(address.description)])
-    } else if case .host = address {
+    } else if !address.hasTLS {
       log(
         .warning,
         "what goes to and from this address can be read on the way, passwords and tokens included: it is without TLS",

@@ -2,8 +2,8 @@ import Glibc
 import SluiceIO
 import Synchronization
 
-/// TLS over another network: `tls://` addresses are listened at and connected to there, with TLS over what it gives. All others are passed on
-/// as they are.
+/// TLS over another network: `tls://` addresses are listened at and connected to there, with TLS over what it gives. So are the addresses of
+/// doors with TLS, whose streams have the bytes of the door's protocol. All others are passed on as they are.
 ///
 /// ```swift
 /// let network = TLSNetwork(over: SocketNetwork(), server: try TLSServer(options))
@@ -50,16 +50,23 @@ public final class TLSNetwork: Network {
     at address: SocketAddress, group: LoopGroup,
     accepted: @escaping @Sendable (any ByteStream, any EventLoop) -> Void
   ) throws -> any Listener {
-    guard case .tls(let host, let port) = address else {
+    guard let name = ApplicationProtocol.of(address), let plain = address.plain else {
       return try beneath.listen(at: address, group: group, accepted: accepted)
     }
     guard let server else { throw SocketNetwork.withoutTLS("listen at \(address)") }
+    do {
+      try server.serve(name)
+    } catch {
+      throw IOError(action: "listen at \(address)", code: EPROTO, reason: error.description)
+    }
     let verifies = server.options.clientCertificates != .off
     let refused = refused
     do {
       return TLSListener(
-        try beneath.listen(at: .host(host, port: port), group: group) { [self] stream, loop in
-          let side = TLSSide.server(server.context, verifies: verifies, refused: refused)
+        address,
+        try beneath.listen(at: plain, group: group) { [self] stream, loop in
+          guard let context = server.context(for: name) else { return stream.abort() }
+          let side = TLSSide.server(context, verifies: verifies, refused: refused)
           accepted(TLSStream(stream, peer: stream.peer, side: side, shared: shared(by: loop)), loop)
         })
     } catch let error as IOError {
@@ -139,16 +146,15 @@ public final class TLSNetwork: Network {
 
 /// A listener that says of itself that it has TLS.
 private final class TLSListener: Listener {
+  private let wanted: SocketAddress
   private let beneath: any Listener
 
-  init(_ beneath: any Listener) {
+  init(_ wanted: SocketAddress, _ beneath: any Listener) {
+    self.wanted = wanted
     self.beneath = beneath
   }
 
-  var address: SocketAddress {
-    guard case .host(let host, let port) = beneath.address else { return beneath.address }
-    return .tls(host, port: port)
-  }
+  var address: SocketAddress { wanted.bound(to: beneath.address) }
 
   func close() { beneath.close() }
 }

@@ -32,7 +32,13 @@ public struct TLSServerOptions: Hashable, Sendable {
 ///
 /// May be used from any thread.
 public final class TLSServer: Sendable {
-  private let current: Mutex<(options: TLSServerOptions, context: TLSContext)>
+  private struct Current {
+    var options: TLSServerOptions
+    /// One for each protocol that is spoken over TLS.
+    var contexts: [ApplicationProtocol: TLSContext]
+  }
+
+  private let current: Mutex<Current>
 
   /// How long a client may come back without a full handshake, in seconds.
   private static let resumptionTime = 2 * 60 * 60
@@ -41,7 +47,7 @@ public final class TLSServer: Sendable {
   ///
   /// - Throws: ``TLSSetupError``, which names the file that can't be used.
   public init(_ options: TLSServerOptions) throws(TLSSetupError) {
-    current = Mutex((options, try Self.context(options)))
+    current = Mutex(Current(options: options, contexts: [.sluice: try Self.context(options, .sluice)]))
   }
 
   /// What holds for the next connection.
@@ -54,8 +60,20 @@ public final class TLSServer: Sendable {
   /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
   public func reload(_ options: TLSServerOptions? = nil) throws(TLSSetupError) {
     let options = options ?? self.options
-    let context = try Self.context(options)
-    current.withLock { $0 = (options, context) }
+    var contexts: [ApplicationProtocol: TLSContext] = [:]
+    for name in current.withLock({ Array($0.contexts.keys) }) {
+      contexts[name] = try Self.context(options, name)
+    }
+    current.withLock { [contexts] in $0 = Current(options: options, contexts: contexts) }
+  }
+
+  /// Has the files read for one more protocol. Before connections of it are accepted.
+  ///
+  /// - Throws: ``TLSSetupError``, which names the file that can't be used.
+  func serve(_ name: ApplicationProtocol) throws(TLSSetupError) {
+    guard current.withLock({ $0.contexts[name] == nil }) else { return }
+    let context = try Self.context(options, name)
+    current.withLock { $0.contexts[name] = context }
   }
 
   /// Warnings about the files, in sentences: a key that other users can read.
@@ -64,27 +82,29 @@ public final class TLSServer: Sendable {
   }
 
   /// When the certificate in use ends, in milliseconds since 1970.
-  public var expires: Int64? { context.expires }
+  public var expires: Int64? { context(for: .sluice)?.expires }
 
-  /// What the next connection gets.
-  var context: TLSContext { current.withLock { $0.context } }
+  /// What the next connection of a protocol gets; nil for one that isn't served.
+  func context(for name: ApplicationProtocol) -> TLSContext? { current.withLock { $0.contexts[name] } }
 
-  private static func context(_ options: TLSServerOptions) throws(TLSSetupError) -> TLSContext {
+  private static func context(
+    _ options: TLSServerOptions, _ name: ApplicationProtocol
+  ) throws(TLSSetupError) -> TLSContext {
     let context = try unsafe TLSContext(TLS_server_method())
     try context.use(certificate: options.certificate, key: options.key)
     try ask(clientsOf: context, options)
     // A client that names protocols has to name ours. One that names none may as well be meant.
     unsafe SSL_CTX_set_alpn_select_cb(
       context.pointer,
-      { _, chosen, length, offered, offeredLength, _ in
+      { _, chosen, length, offered, offeredLength, name in
+        guard let name = unsafe name else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        let ours = unsafe Unmanaged<ApplicationProtocol>.fromOpaque(name).takeUnretainedValue()
         let list = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredLength))
-        guard let place = unsafe TLSServer.place(ofProtocolIn: list) else {
-          return SSL_TLSEXT_ERR_ALERT_FATAL
-        }
+        guard let place = unsafe ours.place(in: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
         unsafe chosen?.pointee = unsafe offered.map { unsafe $0 + place }
-        unsafe length?.pointee = UInt8(TLSContext.applicationProtocol.count)
+        unsafe length?.pointee = UInt8(ours.bytes.count)
         return SSL_TLSEXT_ERR_OK
-      }, nil)
+      }, Unmanaged.passUnretained(name).toOpaque())
     // Sessions are in tickets that the client keeps, under a key of this context: an exchanged one takes none of before.
     unsafe sluice_ssl_ctx_set_session_cache_mode(context.pointer, Int(SSL_SESS_CACHE_OFF))
     unsafe SSL_CTX_set_timeout(context.pointer, resumptionTime)
@@ -113,18 +133,5 @@ public final class TLSServer: Sendable {
     }
     unsafe SSL_CTX_set_client_CA_list(context.pointer, names)
     context.verify(mode)
-  }
-
-  /// Where our protocol's name stands in a list of names, each behind its length; nil when it doesn't.
-  static func place(ofProtocolIn list: UnsafeBufferPointer<UInt8>) -> Int? {
-    var next = 0
-    while next < list.count {
-      let start = next + 1
-      next = unsafe start + Int(list[next])
-      if next <= list.count, unsafe list[start..<next].elementsEqual(TLSContext.applicationProtocol) {
-        return start
-      }
-    }
-    return nil
   }
 }

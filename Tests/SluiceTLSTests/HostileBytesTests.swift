@@ -133,7 +133,9 @@ import Testing
   }
 
   @Test func listsOfProtocolsAreReadToTheirEndAndNoFurther() {
-    func place(_ list: [UInt8]) -> Int? { list.withUnsafeBufferPointer { TLSServer.place(ofProtocolIn: $0) } }
+    func place(_ list: [UInt8]) -> Int? {
+      list.withUnsafeBufferPointer { ApplicationProtocol.sluice.place(in: $0) }
+    }
     let ours = TLSContext.protocolList
     #expect(place(ours) == 1)
     #expect(place([2, 104, 50] + ours) == 4)

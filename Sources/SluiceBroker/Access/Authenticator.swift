@@ -215,13 +215,3 @@ extension AttemptLimiter {
     }
   }
 }
-
-extension SocketAddress {
-  /// Nil for a Unix socket.
-  fileprivate var host: String? {
-    switch self {
-    case .host(let host, _), .tls(let host, _): host
-    case .unix: nil
-    }
-  }
-}

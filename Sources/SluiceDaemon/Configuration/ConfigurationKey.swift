@@ -26,7 +26,8 @@ enum ConfigurationSection: String, CaseIterable {
   var settings: [Setting] {
     let settings =
       switch self {
-      case .general: DaemonSettings.listeners() + DaemonSettings.adminSettings()
+      case .general:
+        DaemonSettings.listeners() + DaemonSettings.adminSettings() + DaemonSettings.doorSettings()
       case .tls: DaemonSettings.tlsSettings()
       case .access: DaemonSettings.accessSettings()
       case .storage: DaemonSettings.storage()

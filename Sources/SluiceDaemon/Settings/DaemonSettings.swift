@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceDoors
 import SluiceIO
 import SluiceWire
 
@@ -22,6 +23,8 @@ struct DaemonSettings {
   var access = AccessSettings()
   /// How `tls://` addresses are protected.
   var tls = TLSSettings()
+  /// Addresses of protocols other than the broker's own.
+  var doors = DoorOptions()
   var admin = AdminSettings()
 
   /// The settings, in the order of the help.
@@ -127,7 +130,7 @@ struct DaemonSettings {
     let listen = CommandOption(
       "listen", value: "ADDR",
       help:
-        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH; port 0 takes a free one.",
+        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, ws:// or wss:// (WebSockets), mqtt:// or mqtts://, or unix:PATH; port 0 takes a free one.",
       isRepeatable: true, standard: standard)
     let loops = CommandOption(
       "loops", value: "N", help: "Event loops, each a thread; auto: one per core.", standard: "auto",
@@ -147,6 +150,36 @@ struct DaemonSettings {
         }
       },
     ]
+  }
+
+  /// What holds for addresses of protocols other than the broker's own.
+  static func doorSettings() -> [Setting] {
+    let origins = CommandOption(
+      "origins", value: "ORIGIN",
+      help:
+        "Web pages of that origin, such as https://example.org, may connect over WebSocket, or pages of any. Programs other than browsers always may.",
+      isRepeatable: true)
+    return [
+      Setting(origins, write: { Self.write($0.doors) }) { arguments, settings throws(UsageError) in
+        let origins = try arguments.values("origins", Self.origin)
+        settings.doors.allowsAnyOrigin = origins.contains("any")
+        settings.doors.origins = Set(origins.filter { $0 != "any" })
+      }
+    ]
+  }
+
+  private static func write(_ doors: DoorOptions) -> String? {
+    if doors.allowsAnyOrigin { return "any" }
+    return doors.origins.isEmpty ? nil : doors.origins.sorted().joined(separator: ",")
+  }
+
+  /// `any`, or the origin of a web page: a scheme, a host, and perhaps a port.
+  private static func origin(_ text: String) throws(ValueError) -> String {
+    if text == "any" { return text }
+    guard let mark = text.firstRange(of: "://"), mark.lowerBound > text.startIndex,
+      mark.upperBound < text.endIndex, !text[mark.upperBound...].contains("/")
+    else { throw ValueError("'\(text)' is not an origin; write SCHEME://HOST, SCHEME://HOST:PORT, or any") }
+    return text.lowercased()
   }
 
   static func storage() -> [Setting] {

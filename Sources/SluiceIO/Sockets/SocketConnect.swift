@@ -24,6 +24,7 @@ final class SocketConnect: EventSource, ConnectionAttempt, @unchecked Sendable {
   func begin() {
     switch target {
     case .tls: failLater(SocketNetwork.withoutTLS(action))
+    case .door: failLater(SocketNetwork.withoutDoors(action))
     case .unix(let path):
       guard let address = RawAddress(unixPath: path) else { return failLater(error(ENAMETOOLONG)) }
       tryLater([address])

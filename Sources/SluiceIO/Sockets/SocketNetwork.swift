@@ -46,6 +46,11 @@ public final class SocketNetwork: Network {
     IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
   }
 
+  /// Doors are layers over this.
+  package static func withoutDoors(_ action: String) -> IOError {
+    IOError(action: action, code: EPROTONOSUPPORT, reason: "this program doesn't speak that protocol there")
+  }
+
   private static func own(_ loop: any EventLoop) -> EpollLoop {
     guard let loop = loop.epoll else { preconditionFailure("sockets need a loop that watches descriptors") }
     return loop
@@ -59,6 +64,7 @@ public final class SocketNetwork: Network {
   ) throws(IOError) -> (descriptors: [Int32], address: SocketAddress, file: UnixSocketFile?) {
     switch address {
     case .tls: throw withoutTLS("listen at \(address)")
+    case .door: throw withoutDoors("listen at \(address)")
     case .unix(let path):
       let (descriptor, file) = try bindUnix(path)
       return ([descriptor], address, file)

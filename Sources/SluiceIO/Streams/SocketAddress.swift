@@ -1,13 +1,26 @@
 import Glibc
 
+/// A protocol other than the broker's own by which clients reach its topics.
+public enum Door: String, Hashable, Sendable, CaseIterable {
+  /// WebSockets: the native protocol in binary messages.
+  case webSocket = "ws"
+  /// MQTT 5 and 3.1.1.
+  case mqtt
+
+  /// `ws` or `wss`.
+  func scheme(isSecure: Bool) -> String { isSecure ? rawValue + "s" : rawValue }
+}
+
 /// Where to listen or connect: a host and port, with TLS or without, or a Unix socket's path.
 ///
-/// Written `HOST:PORT`, `[V6]:PORT`, `tls://HOST:PORT` or `unix:PATH`.
+/// Written `HOST:PORT`, `[V6]:PORT`, `tls://HOST:PORT`, `unix:PATH`, or with the scheme of a ``Door``: `ws://HOST:PORT`, `mqtts://HOST:PORT`.
 public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
   /// A name or a numeric address, without brackets. Port 0 means any free one when listening.
   case host(String, port: UInt16)
   /// The same with TLS over it. Only a network that was set up for it knows how.
   case tls(String, port: UInt16)
+  /// The same by another protocol, with TLS or without. Only a network that was set up for it knows how.
+  case door(Door, String, port: UInt16, isSecure: Bool)
   /// A path in the file system.
   case unix(String)
 
@@ -15,6 +28,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     case .tls(let host, let port): "tls://\(SocketAddress.host(host, port: port))"
+    case .door(let door, let host, let port, let isSecure):
+      "\(door.scheme(isSecure: isSecure))://\(SocketAddress.host(host, port: port))"
     case .unix(let path): "unix:\(path)"
     }
   }
@@ -35,7 +50,7 @@ extension SocketAddress {
   /// The longest path that the system takes for a Unix socket, in bytes.
   static let longestUnixPath = 107
 
-  /// Reads `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`.
+  /// Reads `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://` or the scheme of a ``Door``, or `unix:PATH`.
   ///
   /// A host is a name or a numeric address; names aren't looked up here. A port is a number from 0 to 65535.
   ///
@@ -55,8 +70,7 @@ extension SocketAddress {
       return
     }
 
-    let isSecure = text.hasPrefix("tls://")
-    let text = text.dropFirst(isSecure ? "tls://".count : 0)
+    let (scheme, text) = Self.schemed(text)
     let host: Substring
     let port: Substring
     if text.hasPrefix("[") {
@@ -85,7 +99,33 @@ extension SocketAddress {
     guard isNumber, let number = UInt16(port) else {
       throw fail("a port is a number from 0 to 65535, not '\(port)'")
     }
-    self = isSecure ? .tls(String(host), port: number) : .host(String(host), port: number)
+    self =
+      switch scheme {
+      case .none: .host(String(host), port: number)
+      case .tls: .tls(String(host), port: number)
+      case .door(let door, let isSecure): .door(door, String(host), port: number, isSecure: isSecure)
+      }
+  }
+
+  private enum Scheme {
+    case none
+    case tls
+    case door(Door, isSecure: Bool)
+  }
+
+  /// Takes the scheme off a text.
+  private static func schemed(_ text: String) -> (Scheme, Substring) {
+    guard let range = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[range...].hasPrefix("://") else {
+      return (.none, text[...])
+    }
+    let (name, rest) = (text[..<range], text[range...].dropFirst(3))
+    if name == "tls" { return (.tls, rest) }
+    for door in Door.allCases {
+      for isSecure in [false, true] where name == door.scheme(isSecure: isSecure) {
+        return (.door(door, isSecure: isSecure), rest)
+      }
+    }
+    return (.none, text[...])
   }
 }
 
@@ -120,15 +160,48 @@ public enum NumericAddress: Hashable, Sendable {
 }
 
 extension SocketAddress {
-  public var hasTLS: Bool { if case .tls = self { true } else { false } }
+  public var hasTLS: Bool {
+    switch self {
+    case .tls: true
+    case .door(_, _, _, let isSecure): isSecure
+    case .host, .unix: false
+    }
+  }
+
+  /// The protocol by which it is reached; nil for the broker's own.
+  public var door: Door? { if case .door(let door, _, _, _) = self { door } else { nil } }
+
+  /// The same host and port without TLS and without a door's protocol; nil for a Unix socket.
+  package var plain: SocketAddress? {
+    switch self {
+    case .host(let host, let port), .tls(let host, let port), .door(_, let host, let port, _):
+      .host(host, port: port)
+    case .unix: nil
+    }
+  }
+
+  /// The same scheme at the host and port of another address.
+  package func bound(to address: SocketAddress) -> SocketAddress {
+    switch (self, address.plain) {
+    case (.tls, .host(let host, let port)): .tls(host, port: port)
+    case (.door(let door, _, _, let isSecure), .host(let host, let port)):
+      .door(door, host, port: port, isSecure: isSecure)
+    default: address
+    }
+  }
+
+  /// The name or the numeric address; nil for a Unix socket.
+  public var host: String? {
+    switch self {
+    case .host(let host, _), .tls(let host, _), .door(_, let host, _, _): host
+    case .unix: nil
+    }
+  }
 
   /// Whether only programs of this machine get there. Of names only `localhost`: others may resolve to anything.
   public var isOnThisMachine: Bool {
-    switch self {
-    case .unix: true
-    case .host(let host, _), .tls(let host, _):
-      NumericAddress(host).map(\.isLoopback) ?? (host.lowercased() == "localhost")
-    }
+    guard let host else { return true }
+    return NumericAddress(host).map(\.isLoopback) ?? (host.lowercased() == "localhost")
   }
 }
 
@@ -143,10 +216,8 @@ public enum PeerOrigin: Hashable, Sendable, CustomStringConvertible {
 
   /// Nil for a Unix socket: the file's permissions limit connections there.
   public init?(_ address: SocketAddress) {
-    switch address {
-    case .unix: return nil
-    case .host(let host, _), .tls(let host, _): self = PeerOrigin(numeric: host) ?? .other(host)
-    }
+    guard let host = address.host else { return nil }
+    self = PeerOrigin(numeric: host) ?? .other(host)
   }
 
   /// Nil for what isn't a numeric address.

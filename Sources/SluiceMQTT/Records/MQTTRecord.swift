@@ -56,7 +56,8 @@ package struct MQTTRecord {
       return unsafe Parts(payload: body)
     }
     var parts = unsafe Parts(payload: attributes.payload)
-    if version == .v5, let key = unsafe attributes.key, unsafe MQTTText.isValid(key) {
+    // The key of a retained record is the topic's name.
+    if version == .v5, !isRetained, let key = unsafe attributes.key, unsafe MQTTText.isValid(key) {
       unsafe Array(MQTTRecordHeaders.key.utf8).withUnsafeBytes {
         unsafe properties.append(userName: $0, raw: key)
       }

@@ -110,6 +110,14 @@ extension MQTTSession {
       isResumed: isResumed, underWay: state.inFlight.lastPlaces(of: number))
   }
 
+  /// Whether a subscription leaves out the client's own messages.
+  package var hasNoLocal: Bool { state.deliveries.contains { $0.isSubscribed && $0.options.noLocal } }
+
+  /// The filter of a subscription; nil where there is none.
+  package func filter(of number: UInt16) -> MQTTTopicFilter? {
+    Int(number) < state.subscriptions.count ? state.subscriptions[Int(number)]?.filter : nil
+  }
+
   /// The broker has answered a request for a subscription.
   ///
   /// - Parameter failure: why there is none; nil where it stands.

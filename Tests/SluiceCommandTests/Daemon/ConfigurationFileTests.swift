@@ -40,6 +40,8 @@ struct ConfigurationFileTests {
   private static func sample(of option: CommandOption) -> (literal: String, text: String) {
     switch (option.name, option.kind) {
     case ("listen", _): ("[\"127.0.0.1:1\", \"[::1]:2\"]", "127.0.0.1:1,[::1]:2")
+    case ("origins", _):
+      ("[\"https://a.example\", \"https://b.example\"]", "https://a.example,https://b.example")
     case ("admin", _): ("\"off\"", "off")
     case ("memory", _): ("\"7%\"", "7%")
     case (_, .boolean): ("true", option.name == "allow-unauthenticated" ? "true" : "on")

@@ -1,0 +1,205 @@
+import Glibc
+import SluiceIO
+import SluiceWire
+
+/// What a door does with the frames of the broker. On the link's loop only.
+protocol DoorLinkClient: AnyObject {
+  /// The broker serves the link: its client may begin.
+  func linkStarted()
+
+  /// A frame of the broker, valid during the call only. Returns whether the next one may follow now; see ``DoorLink/resume()``.
+  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool
+
+  /// The frames of one write have been handed out.
+  func linkWritten()
+
+  /// The broker has read what was sent, after ``DoorLink/isFull`` was true.
+  func linkDrained()
+
+  /// The broker has closed its side. Nothing is called after this.
+  func linkClosed()
+}
+
+/// The two ends of a connection in memory: for the broker a stream of a client of the native protocol, for a door the frames of the broker.
+///
+/// ```
+///  Connection ── read ◄── inbox ◄── frames of the door
+///             ── write ─► decoder ─► linkReceived
+/// ```
+///
+/// So a client by a door meets all limits, deadlines, permissions and rates of a connection. Bytes that the door doesn't take stay with the
+/// connection, and count there. On its loop only.
+final class DoorLink: ByteStream {
+  /// Bytes that may wait for the broker to read before the door sends no more.
+  private static let capacity = 256 << 10
+  /// The longest frame that the door takes: of records, as long as any broker has them by default.
+  static let maximumFrame: UInt32 = 32 << 20
+
+  let peer: SocketAddress
+  private let loop: any EventLoop
+  private unowned let transport: any ByteStream
+  /// The door, which has the link, until either side has ended.
+  private var client: (any DoorLinkClient)?
+  private var handler: (any ByteStreamHandler)?
+  private var decoder = FrameDecoder(maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
+
+  private var inbox: [UInt8] = []
+  private var ending: ReadResult?
+  private var isClosed = false
+  private var isComing = false
+  private var wasFull = false
+  /// A write came short and `streamWritable()` wasn't called since.
+  private var waitsForRoom = false
+
+  /// - Parameter transport: the client's own stream, which `client` keeps.
+  init(
+    _ client: any DoorLinkClient, transport: any ByteStream, peer: SocketAddress, on loop: any EventLoop
+  ) {
+    self.client = client
+    self.transport = transport
+    self.peer = peer
+    self.loop = loop
+    security = nil
+  }
+
+  /// What protects the client's stream, once its first bytes have come.
+  private(set) var security: StreamSecurity?
+
+  // MARK: The door's end
+
+  /// Whether the broker reads more slowly than the door sends.
+  var isFull: Bool { inbox.count > Self.capacity }
+
+  /// Sends a frame of the client.
+  func send(_ frame: some Frame, stream: UInt32) {
+    guard !isClosed, ending == nil else { return }
+    frame.encode(stream: stream, into: &inbox)
+  }
+
+  /// Sends a PUBLISH.
+  func publish(_ stream: UInt32, from sequence: UInt64, count: Int, _ batch: UnsafeRawBufferPointer) {
+    guard !isClosed, ending == nil else { return }
+    let front = FrameHeader.size + PublishHeader.size
+    unsafe withUnsafeTemporaryAllocation(byteCount: front, alignment: 8) { bytes in
+      guard let base = bytes.baseAddress else { return }
+      unsafe PublishHeader(firstSequence: sequence, count: UInt32(count)).write(
+        at: base, stream: stream, batchLength: batch.count)
+      unsafe inbox.append(contentsOf: bytes)
+    }
+    unsafe inbox.append(contentsOf: batch)
+  }
+
+  /// The identity that the client's stream has proved, before HELLO is sent.
+  func adoptSecurity() { security = transport.security }
+
+  /// Has the broker read what was sent, in a turn of its own.
+  func wake() {
+    guard !isComing, !isClosed, !inbox.isEmpty || ending != nil else { return }
+    isComing = true
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      self?.isComing = false
+      self?.handOut()
+    }
+  }
+
+  /// Has the broker read what was sent now. Not while the broker calls the link.
+  func handOut() {
+    guard !isClosed, !readsPaused, !inbox.isEmpty || ending != nil else { return }
+    if inbox.count > Self.capacity { wasFull = true }
+    handler?.streamReadable()
+  }
+
+  /// The client is gone: the broker reads what was sent, and then the end.
+  func end() {
+    guard ending == nil, !isClosed else { return }
+    ending = .end
+    client = nil
+    wake()
+  }
+
+  /// Has the broker write again after ``DoorLinkClient/linkReceived(_:_:)`` has returned false, in a turn of its own.
+  func resume() {
+    guard waitsForRoom, !isClosed else { return }
+    waitsForRoom = false
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      guard let self, !isClosed else { return }
+      handler?.streamWritable()
+    }
+  }
+
+  // MARK: The broker's end
+
+  func start(_ handler: any ByteStreamHandler) {
+    guard !isClosed else { return }
+    self.handler = handler
+    client?.linkStarted()
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+    guard !isClosed else { return .failed(IOError(action: "read from \(peer)", code: EBADF)) }
+    guard !inbox.isEmpty else { return ending ?? .wouldBlock }
+    let count = min(inbox.count, buffer.count)
+    unsafe buffer.copyBytes(from: inbox[..<count])
+    if count == inbox.count {
+      inbox.removeAll(keepingCapacity: count <= 65_536)
+    } else {
+      inbox.removeFirst(count)
+    }
+    if wasFull, inbox.isEmpty {
+      wasFull = false
+      // The broker calls this: the door goes on in a turn of its own.
+      _ = loop.schedule(at: loop.now) { [weak self] in self?.client?.linkDrained() }
+    }
+    wake()
+    return count > 0 ? .bytes(count) : .wouldBlock
+  }
+
+  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
+    guard !isClosed else { return .failed(IOError(action: "write to \(peer)", code: EPIPE)) }
+    // What is sent to a client that is gone is dropped.
+    guard let client else {
+      var count = 0
+      for index in vectors.indices { count += unsafe vectors[index].iov_len }
+      return .wrote(count)
+    }
+    guard !waitsForRoom else { return .wrote(0) }
+    var taken = 0
+    do {
+      for index in vectors.indices {
+        let chunk = unsafe UnsafeRawBufferPointer(
+          start: vectors[index].iov_base, count: vectors[index].iov_len)
+        var goesOn = true
+        try unsafe decoder.decode(chunk) { header, body in
+          goesOn = unsafe client.linkReceived(header, body)
+          return goesOn
+        }
+        taken += decoder.takenBytes
+        guard goesOn else {
+          waitsForRoom = true
+          break
+        }
+      }
+    } catch {
+      return .failed(IOError(action: "write to \(peer)", code: EPROTO, reason: error.message))
+    }
+    client.linkWritten()
+    return .wrote(taken)
+  }
+
+  var readsPaused = false {
+    didSet { if !readsPaused, oldValue { wake() } }
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    inbox = []
+    let (client, handler) = (client, handler)
+    self.client = nil
+    self.handler = nil
+    client?.linkClosed()
+    _ = consume handler
+  }
+
+  func abort() { close() }
+}

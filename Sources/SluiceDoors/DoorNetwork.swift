@@ -1,0 +1,93 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceTLS
+import SluiceWebSocket
+
+/// Doors over another network: the addresses of doors are listened at there, and their streams have the bytes of the native protocol, whatever
+/// the clients speak. All other addresses are passed on as they are, at no cost.
+///
+/// ```
+///  client ─ TCP, TLS ─ DoorNetwork: handshake, messages ─ native bytes ─ the broker's Connection
+/// ```
+///
+/// So a client by a door meets the same limits, deadlines, identities and permissions as any other. Put it above the layer of TLS.
+///
+/// May be used from any thread, where the network beneath may.
+public final class DoorNetwork: Network {
+  private let beneath: any Network
+  private let upgrade: WebSocketUpgrade
+  private let sessions = MQTTHub()
+  private let rules = MQTTSessionRules()
+
+  public init(over network: any Network, _ options: DoorOptions = DoorOptions()) {
+    beneath = network
+    upgrade = WebSocketUpgrade(
+      WebSocketUpgrade.Rules(
+        subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
+        origins: options.allowsAnyOrigin ? nil : options.origins),
+      sha1: { sha1($0) })
+  }
+
+  public func listen(
+    at address: SocketAddress, group: LoopGroup,
+    accepted: @escaping @Sendable (any ByteStream, any EventLoop) -> Void
+  ) throws -> any Listener {
+    guard case .door(let door, _, _, let isSecure) = address, let plain = address.plain else {
+      return try beneath.listen(at: address, group: group, accepted: accepted)
+    }
+    do {
+      // The layer of TLS knows the door's addresses.
+      let listener = try beneath.listen(at: isSecure ? address : plain, group: group) { [self] stream, loop in
+        let peer = address.bound(to: stream.peer)
+        switch door {
+        case .webSocket:
+          let socket = WebSocketStream(stream, peer: peer, upgrade, on: loop)
+          accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
+        case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
+        }
+      }
+      return DoorListener(address, listener)
+    } catch let error as IOError {
+      throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
+    }
+  }
+
+  private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTConnection
+  {
+    MQTTConnection(stream, peer: peer, sessions, rules, on: loop)
+  }
+
+  /// Doors are for other clients: this connects to what the network beneath knows.
+  public func connect(
+    to address: SocketAddress, on loop: any EventLoop,
+    completion: @escaping (Result<any ByteStream, IOError>) -> Void
+  ) -> any ConnectionAttempt {
+    beneath.connect(to: address, on: loop, completion: completion)
+  }
+}
+
+/// What holds for all doors.
+public struct DoorOptions: Hashable, Sendable {
+  /// Origins whose pages may connect, such as `https://example.org`. Without one only programs may: a browser names the origin of the page
+  /// with each connection, a program doesn't.
+  public var origins: Set<String> = []
+  /// Whether pages of every origin may connect.
+  public var allowsAnyOrigin = false
+
+  public init() {}
+}
+
+/// A listener that names its door.
+private final class DoorListener: Listener {
+  private let wanted: SocketAddress
+  private let beneath: any Listener
+
+  init(_ wanted: SocketAddress, _ beneath: any Listener) {
+    self.wanted = wanted
+    self.beneath = beneath
+  }
+
+  var address: SocketAddress { wanted.bound(to: beneath.address) }
+
+  func close() { beneath.close() }
+}

@@ -1,0 +1,167 @@
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+// Messages of the client, its retained ones and its will: publications of the broker.
+extension MQTTConnection {
+  /// The topic that has the retained messages of all others: a record for each, whose key is the topic's name, in a compact topic.
+  static let retainedTopic = "mqtt.retained"
+
+  /// The header of a record that tells a client its own messages from others.
+  static let publisherHeader = "sluice-publisher"
+
+  // Called by actions of the session.
+
+  func openPublication(_ number: UInt16, _ topic: String) {
+    let publication = MQTTPublication(.topic(number), topic: topic)
+    publications[number] = publication
+    lastPublication = nil
+    open(publication)
+  }
+
+  func closePublication(_ number: UInt16) {
+    lastPublication = nil
+    publications.removeValue(forKey: number)?.isClosing = true
+  }
+
+  func publish(_ message: MQTTPublish, _ number: UInt16, _ sequence: UInt64?) {
+    let publication: MQTTPublication
+    if let last = lastPublication, last.number == number {
+      publication = last.publication
+    } else {
+      guard let found = publications[number] else { return }
+      publication = found
+      lastPublication = (number, found)
+    }
+    var token = MQTTToken(packetID: message.packetID)
+    if let sequence, producer != 0 {
+      token.exact = sequence
+      if let former = formerExact.removeValue(forKey: sequence), former.topic == publication.topic {
+        token.sentAt = former.sequence
+      }
+    }
+    guard marksOwn else { return append(message, token, to: publication) }
+    var properties = MQTTProperties(message.properties)
+    properties.append(user: Self.publisherHeader, mark)
+    properties.withView { view in
+      var marked = message
+      marked.properties = view
+      append(marked, token, to: publication)
+    }
+  }
+
+  func retain(_ message: MQTTPublish, _ topic: String) {
+    let publication: MQTTPublication
+    if let retaining {
+      publication = retaining
+    } else {
+      publication = MQTTPublication(.retained, topic: Self.retainedTopic)
+      retaining = publication
+      open(publication)
+    }
+    // Nobody waits for it: the message itself is acknowledged.
+    append(message, key: topic, MQTTToken(), to: publication)
+  }
+
+  private func append(
+    _ message: MQTTPublish, key: String? = nil, _ token: MQTTToken, to publication: MQTTPublication
+  ) {
+    // The publication has ended: its end tells the session, which opens another for the next message.
+    guard publication.stream != nil else {
+      return later.append(
+        .failed([token], MQTTError(.implementationSpecific, "the topic isn't published to")))
+    }
+    let before = publication.pendingBytes
+    guard publication.append(message, key: key, token) else {
+      return later.append(
+        .failed([token], MQTTError(.implementationSpecific, "the message has more properties than a record")))
+    }
+    pendingBytes += publication.pendingBytes - before
+  }
+
+  private func open(_ publication: MQTTPublication) {
+    guard let stream = native.openPublication() else {
+      later.append(.publicationEnded(publication))
+      return
+    }
+    publication.stream = stream
+    publicationsByStream[stream] = publication
+    var settings = TopicSettings()
+    if publication.role == .retained { settings.compact = true }
+    let ownProducer: UInt64 = if case .topic = publication.role { producer } else { 0 }
+    link.send(
+      PublishOpen(
+        topic: publication.topic, acknowledgement: .received, producer: ownProducer, settings: settings),
+      stream: stream)
+  }
+
+  /// Publishes the client's will, which has ended.
+  func publishWill() {
+    guard let will = will.take(), let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
+    will.withMessage { message in
+      if will.isRetained { retain(message, topic) }
+      let publication = MQTTPublication(.will, topic: topic)
+      open(publication)
+      append(message, MQTTToken(), to: publication)
+    }
+  }
+
+  // MARK: What the broker says
+
+  func publicationOpened(_ stream: UInt32, next: UInt64) {
+    guard let publication = publicationsByStream[stream] else { return }
+    let before = publication.pendingBytes
+    let done = publication.opened(next: next)
+    pendingBytes -= before - publication.pendingBytes
+    later.append(.done(done))
+    runLater()
+  }
+
+  func acknowledged(_ stream: UInt32, _ through: UInt64) {
+    guard let publication = publicationsByStream[stream] else { return }
+    later.append(.done(publication.acknowledged(through: through)))
+    runLater()
+  }
+
+  /// Returns whether the stream was a publication.
+  func publicationEnded(_ stream: UInt32, _ error: MQTTError) -> Bool {
+    guard let publication = publicationsByStream.removeValue(forKey: stream) else { return false }
+    pendingBytes -= publication.pendingBytes
+    later.append(.failed(publication.ended(), error))
+    later.append(.publicationEnded(publication))
+    if publication.role == .retained { retaining = nil }
+    if case .topic(let number) = publication.role, publications[number] === publication {
+      publications[number] = nil
+      lastPublication = nil
+    }
+    runLater()
+    return true
+  }
+
+  /// Sends what is granted, and ends publications that aren't used any more.
+  func sendPublications() {
+    for publication in publicationsByStream.values {
+      if !publication.tokens.isEmpty {
+        let before = publication.pendingBytes
+        let longest = Int(welcome?.maximumFrame ?? 65_536) - PublishHeader.size
+        for (sequence, place) in publication.send(by: &native, to: link, longest: longest) {
+          exact[sequence] = place
+        }
+        pendingBytes -= before - publication.pendingBytes
+      }
+      guard publication.isClosing, publication.isOpen, publication.isSettled, let stream = publication.stream,
+        native.cancel(stream)
+      else { continue }
+      publicationsByStream[stream] = nil
+      link.send(Cancel(), stream: stream)
+    }
+  }
+}
+
+extension MQTTConnection.Later {
+  /// The session forgets the number of a publication that has ended.
+  static func publicationEnded(_ publication: MQTTPublication) -> Self {
+    if case .topic(let number) = publication.role, !publication.isClosing { return .publicationEnded(number) }
+    return .done([])
+  }
+}

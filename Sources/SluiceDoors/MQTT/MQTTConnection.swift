@@ -1,0 +1,608 @@
+import Glibc
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+/// A connection of a client of MQTT: its bytes and its session on one side, a client of the native protocol on the other.
+///
+/// ```
+///  client ─ bytes ─► MQTTSession ─ MQTTAction ─► MQTTPublication, MQTTFeed ─ frames ─► DoorLink ─► Connection
+///         ◄─ output ─                          ◄────────── ClientAction ──────────────
+/// ```
+///
+/// Per message there is a record in a batch one way, and a packet in the output the other way. Batches, demand and acknowledgements go by turn. The
+/// extensions Publish, Deliver and End have its behaviour.
+// @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
+final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendable {
+  enum Phase: Hashable {
+    /// The client is there.
+    case open
+    /// The client is gone or told to go; what it has published, and its will, are still on their way to the broker.
+    case leaving
+    case closed
+  }
+
+  /// What an action of the session has asked for that may call the session back.
+  enum Later {
+    case connect(MQTTConnect)
+    case subscribe(MQTTSubscriptionRequest)
+    case fetch(UInt16, MQTTPlace)
+    case sendRetained(UInt16)
+    case failed([MQTTToken], MQTTError)
+    case done([MQTTToken])
+    case publicationEnded(UInt16)
+    case end(MQTTDeparture?)
+  }
+
+  /// Bytes of output that may wait for the client to read before no more records are taken.
+  static let maximumOutput = 256 << 10
+  /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
+  static let maximumPending = 256 << 10
+  /// How long messages of a client that is gone wait for the broker's grants.
+  private static let linger = Duration.seconds(30)
+
+  let loop: any EventLoop
+  let hub: MQTTHub
+  let transport: any ByteStream
+  private(set) var link: DoorLink!
+  var phase = Phase.open
+
+  // The two sessions.
+  var session: MQTTSession
+  var native = ClientSession()
+  var welcome: Welcome?
+  var key: MQTTHub.Key?
+  var later: [Later] = []
+  private var isRunningLater = false
+  private var isComingRound = false
+
+  // Bytes.
+  var output: [UInt8] = []
+  private var unread: [UInt8] = []
+  private var transportIsOpen = true
+  private var timer: TimerToken?
+  private var timerTime: UInt64 = 0
+  private var lingerTimer: TimerToken?
+
+  // Messages of the client.
+  var publications: [UInt16: MQTTPublication] = [:]
+  var publicationsByStream: [UInt32: MQTTPublication] = [:]
+  var lastPublication: (number: UInt16, publication: MQTTPublication)?
+  var retaining: MQTTPublication?
+  var pendingBytes = 0
+
+  // Messages for the client.
+  var feeds: [UInt32: MQTTFeed] = [:]
+  var subscriptions: [UInt16: MQTTSubscriptionFeeds] = [:]
+  var held: [MQTTHeldBatch] = []
+  /// Records that the session has asked for and hasn't got.
+  var credit = 0
+
+  /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
+  private(set) var marksOwn = false
+  let mark = String(UInt64.random(in: .min ... .max), radix: 36)
+
+  // What outlives the connection.
+  var isLasting = false
+  var producer: UInt64 = 0
+  var topics: [UInt32: MQTTKnownTopic] = [:]
+  var numbers: [MQTTKnownTopic: UInt32] = [:]
+  var lastTopic: UInt32 = 0
+  var positions: [UInt16: MQTTPositions] = [:]
+  var exact: [UInt64: MQTTExactPlace] = [:]
+  /// Those of earlier connections.
+  var formerExact: [UInt64: MQTTExactPlace] = [:]
+  var will: MQTTConnect.Will?
+  var willTimer: TimerToken?
+
+  init(
+    _ transport: any ByteStream, peer: SocketAddress, _ hub: MQTTHub, _ rules: MQTTSessionRules,
+    on loop: any EventLoop
+  ) {
+    self.transport = transport
+    self.hub = hub
+    self.loop = loop
+    session = MQTTSession(rules, now: loop.now.nanoseconds)
+    link = DoorLink(self, transport: transport, peer: peer, on: loop)
+  }
+
+  // MARK: The session
+
+  /// Calls the session, and does what it asks for.
+  @discardableResult
+  func play<Result>(
+    _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void) -> Result
+  ) -> Result {
+    let result = body(&session, &output) { [unowned self] action in perform(action) }
+    runLater()
+    return result
+  }
+
+  /// Inside a call of the session: what may call it back comes later.
+  private func perform(_ action: MQTTAction) {
+    switch action {
+    case .connect(let connect): later.append(.connect(connect))
+    case .openPublication(let number, let topic): openPublication(number, topic)
+    case .closePublication(let number): closePublication(number)
+    case .publish(let message, let number, let sequence): publish(message, number, sequence)
+    case .retain(let message, let topic): retain(message, topic)
+    case .subscribe(let request): later.append(.subscribe(request))
+    case .unsubscribe(let number): unsubscribe(number)
+    case .request(let count): credit += count
+    case .sendRetained(let number): later.append(.sendRetained(number))
+    case .fetch(let packetID, let place): later.append(.fetch(packetID, place))
+    case .commit(let number, let place):
+      positions[number, default: MQTTPositions()].offsets[place.topic] = place.offset
+    case .settle(let number, let place): settle(number, place)
+    // What is kept is in memory: it is taken when the connection ends.
+    case .store, .forget: break
+    case .end(let departure, _, _): later.append(.end(departure))
+    }
+  }
+
+  func runLater() {
+    guard !isRunningLater else { return }
+    isRunningLater = true
+    defer { isRunningLater = false }
+    var next = 0
+    while next < later.count {
+      let item = later[next]
+      next += 1
+      switch item {
+      case .connect(let connect): self.connect(connect)
+      case .subscribe(let request): subscribe(request)
+      case .fetch(let packetID, let place): fetch(packetID, place)
+      case .sendRetained(let number): sendRetained(number)
+      case .failed(let tokens, let error): answer(tokens, error)
+      case .done(let tokens): answer(tokens, nil)
+      case .publicationEnded(let number): session.publicationEnded(number)
+      case .end(let departure): depart(departure)
+      }
+    }
+    later.removeAll(keepingCapacity: true)
+  }
+
+  private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
+    for token in tokens where token.packetID != 0 {
+      if error == nil, let sequence = token.exact { exact[sequence] = nil }
+      play { session, output, perform in
+        session.appended(token.packetID, error, output: &output, perform)
+      }
+    }
+  }
+
+  /// Ends a turn: what events have made necessary goes out, in both directions.
+  func endTurn() {
+    guard phase != .closed else { return }
+    if phase == .open {
+      play { session, _, perform in session.flush(perform) }
+      drainHeld()
+      distribute()
+      // Records that were held may have been acknowledged by nothing, and make room at once.
+      play { session, _, perform in session.flush(perform) }
+      distribute()
+    }
+    sendPublications()
+    sendOutput()
+    if phase == .leaving { leaveWhenDone() }
+    updateReading()
+    updateTimer()
+    link.wake()
+    guard phase == .open, output.count <= Self.maximumOutput else { return }
+    if !isHeldByOutput { return link.resume() }
+    // The client's stream has taken everything, so it reports no room later.
+    guard output.isEmpty, !isComingRound else { return }
+    isComingRound = true
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      self?.isComingRound = false
+      self?.endTurn()
+    }
+  }
+
+  // MARK: Bytes of the client
+
+  func linkStarted() {
+    transport.start(self)
+    updateTimer()
+  }
+
+  func streamReadable() {
+    guard phase == .open else { return }
+    unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+      switch unsafe transport.read(into: buffer) {
+      case .wouldBlock: return
+      case .end: transportEnded()
+      case .failed:
+        transportIsOpen = false
+        transportEnded()
+      case .bytes(let count):
+        unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      }
+    }
+    endTurn()
+    // This is an event of the client's stream, not a call of the broker: the broker can read at once.
+    link.handOut()
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) {
+    guard unread.isEmpty else {
+      unsafe unread.append(contentsOf: bytes)
+      return takeUnread()
+    }
+    let taken = unsafe receive(bytes)
+    if taken < bytes.count { unread = unsafe Array(bytes[taken...]) }
+  }
+
+  private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let now = loop.now.nanoseconds
+    let taken = play { session, output, perform in
+      unsafe session.receive(bytes, now: now, output: &output, perform)
+    }
+    marksOwn = session.hasNoLocal
+    return taken
+  }
+
+  /// Takes bytes that came before the broker's answers.
+  func takeUnread() {
+    while phase == .open, !unread.isEmpty, pendingBytes <= Self.maximumPending {
+      let bytes = unread
+      unread = []
+      let taken = unsafe bytes.withUnsafeBytes { unsafe receive($0) }
+      let rest = bytes[taken...]
+      unread = rest + unread
+      if taken == 0 { return }
+    }
+  }
+
+  private func transportEnded() {
+    play { session, _, perform in session.transportEnded(perform) }
+  }
+
+  func streamWritable() {
+    sendOutput()
+    if output.isEmpty { endTurn() }
+  }
+
+  func streamFailed(_ error: IOError) {
+    transportIsOpen = false
+    output = []
+    guard phase == .open else { return }
+    transportEnded()
+    endTurn()
+  }
+
+  func sendOutput() {
+    guard transportIsOpen, !output.isEmpty else { return }
+    switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
+    case .wrote(let count):
+      if count == output.count {
+        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+      } else {
+        output.removeFirst(count)
+      }
+    case .failed:
+      transportIsOpen = false
+      output = []
+      if phase == .open { transportEnded() }
+    }
+  }
+
+  /// Reads no more while earlier messages wait for the broker's grants, or the broker for its own work.
+  private func updateReading() {
+    guard transportIsOpen else { return }
+    let pauses =
+      phase != .open || !unread.isEmpty || pendingBytes > Self.maximumPending || link.isFull
+      || output.count > 4 * Self.maximumOutput
+    if transport.readsPaused != pauses { transport.readsPaused = pauses }
+  }
+
+  /// Closes the client's stream when its output is out.
+  func closeTransport() {
+    guard transportIsOpen else { return }
+    sendOutput()
+    guard transportIsOpen else { return }
+    transportIsOpen = false
+    transport.close()
+  }
+
+  // MARK: Times
+
+  private func updateTimer() {
+    guard phase == .open, let deadline = session.deadline, timer == nil || deadline < timerTime else {
+      return
+    }
+    if let timer { loop.cancel(timer) }
+    timerTime = deadline
+    timer = loop.schedule(at: MonotonicTime(nanoseconds: deadline)) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      guard phase == .open else { return }
+      // A client that isn't read can't be heard.
+      let isPaused = transport.readsPaused
+      if !isPaused || session.deadline == nil {
+        let now = loop.now.nanoseconds
+        play { session, output, perform in session.tick(now: now, output: &output, perform) }
+        endTurn()
+      } else {
+        timerTime = loop.now.nanoseconds + 1_000_000_000
+        timer = loop.schedule(at: MonotonicTime(nanoseconds: timerTime)) { [weak self] in
+          self?.timer = nil
+          self?.updateTimer()
+        }
+      }
+    }
+  }
+
+  // MARK: The handshake
+
+  private func connect(_ connect: MQTTConnect) {
+    var credentials = Credentials.none
+    if let password = connect.password {
+      let secret = String(decoding: password, as: UTF8.self)
+      if let user = connect.username, !user.isEmpty {
+        credentials = .password(secret, user: user)
+      } else {
+        credentials = .token(secret)
+      }
+    } else if let user = connect.username, !user.isEmpty {
+      credentials = .password("", user: user)
+    }
+    link.adoptSecurity()
+    let name = connect.clientID.utf8.count <= Int(Limits.name) ? connect.clientID : ""
+    let hello = Hello(
+      maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: name, credentials: credentials)
+    guard hello.encoded(stream: 0).count <= Limits.handshakeFrame else {
+      return refuse(.badCredentials, "the user name and the password are too long")
+    }
+    requested = connect
+    link.send(hello, stream: 0)
+  }
+
+  private var requested: MQTTConnect?
+
+  func refuse(_ reason: MQTTReason, _ message: String) {
+    play { session, output, perform in
+      session.refused(reason, message, output: &output, perform)
+    }
+  }
+
+  /// The broker has accepted the client: its session follows.
+  func welcomed(_ welcome: Welcome) {
+    guard let connect = requested.take() else { return }
+    self.welcome = welcome
+    will = connect.will
+    isLasting = connect.sessionExpiry > 0
+    let clientID =
+      connect.clientID.isEmpty
+      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
+    let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
+    self.key = key
+    hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
+      admit(clientID, connect.cleanStart ? nil : kept)
+    }
+  }
+
+  private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
+    guard phase == .open else { return }
+    producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
+    if let kept {
+      producer = kept.producer
+      topics = kept.topics
+      for (number, topic) in kept.topics {
+        numbers[topic] = number
+        lastTopic = max(lastTopic, number)
+      }
+      positions = kept.positions
+      formerExact = kept.exact
+    }
+    let now = loop.now.nanoseconds
+    play { session, output, perform in
+      session.connected(
+        MQTTAdmission(clientID: clientID, state: kept?.state), now: now, output: &output, perform)
+    }
+    takeUnread()
+    endTurn()
+  }
+
+  // MARK: Frames of the broker
+
+  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
+    do {
+      let action = try unsafe native.receive(header, body, at: loop.now.nanoseconds)
+      take(action)
+    } catch {
+      play { session, output, perform in
+        session.close(.unspecified, error.message, output: &output, perform)
+      }
+    }
+    return output.count <= Self.maximumOutput && !isHeldByOutput
+  }
+
+  private func take(_ action: ClientAction) {
+    switch action {
+    case .deliver(let stream, let header, let batch): unsafe deliver(stream, header, batch)
+    case .opened(let welcome): welcomed(welcome)
+    case .failed(let fault): failed(fault)
+    case .answerPing(let token): link.send(Pong(token: token), stream: 0)
+    case .publicationOpened(let stream, let next): publicationOpened(stream, next: next)
+    case .granted: break
+    case .acknowledged(let stream, let ack): acknowledged(stream, ack.through)
+    case .subscribed(let stream, let place): subscribed(stream, place)
+    case .matched(let stream, let matched): self.matched(stream, matched)
+    case .unmatched(let stream, let number): unmatched(stream, number)
+    case .selectedTopic(let stream, let number): feeds[stream].map { $0.current = $0.topics[number] }
+    case .topicEnded(let stream, let ending): topicEnded(stream, ending)
+    case .deliveries(let stream, let count): feeds[stream]?.delivery = count
+    case .live(let stream, _): live(stream)
+    case .ended(let stream, let ending): streamEnded(stream, ending)
+    case .refused(let stream, let fault): streamRefused(stream, WireError(fault.code, fault.message))
+    case .lagged(let stream, let lag): feeds[stream]?.current?.nextOffset = lag.nextOffset
+    case .none, .cancelled, .completed, .connection, .producers, .pong, .goAway, .topicInfo, .topics,
+      .cursors, .connections, .brokerInfo, .done, .authenticated:
+      break
+    }
+  }
+
+  func linkWritten() {
+    takeUnread()
+    endTurn()
+  }
+
+  func linkDrained() {
+    takeUnread()
+    endTurn()
+  }
+
+  /// The broker ends the connection, and has said why.
+  private func failed(_ fault: Fault) {
+    let reason = MQTTReason(fault.code)
+    if requested.take() != nil { return refuse(reason, fault.message) }
+    play { session, output, perform in
+      session.close(reason, fault.message, output: &output, perform)
+    }
+  }
+
+  // MARK: The end
+
+  /// The session has ended: its state is kept, and its will goes its way.
+  private func depart(_ departure: MQTTDeparture?) {
+    guard phase == .open else { return }
+    phase = .leaving
+    closeTransport()
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
+    feeds = [:]
+    held = []
+    let kept = departure.flatMap { keptSession(of: $0) }
+    if isSurrendered { surrenderedState = kept } else { keep(kept, departure) }
+    if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
+    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in
+      guard let self, willTimer == nil else { return }
+      finish()
+    }
+    leaveWhenDone()
+  }
+
+  private func keep(_ kept: MQTTKeptSession?, _ departure: MQTTDeparture?) {
+    guard let key else { return }
+    let mourns = departure?.will != nil && departure?.willDelay ?? 0 > 0
+    hub.leave(key, self, kept: kept, mourns: mourns, at: loop.now)
+  }
+
+  private func keptSession(of departure: MQTTDeparture) -> MQTTKeptSession? {
+    guard let state = departure.state else { return nil }
+    var used: Set<UInt32> = []
+    for place in positions.values { used.formUnion(place.offsets.keys) }
+    // Messages that are under way name topics as well, and are in the log for a while.
+    let topics = topics.count <= 4 * used.count + 64 ? topics : topics.filter { used.contains($0.key) }
+    return MQTTKeptSession(
+      state: state, producer: producer, topics: topics, positions: positions, exact: exact,
+      expires: departure.expiry == .max ? nil : loop.now + .seconds(Int64(departure.expiry)))
+  }
+
+  private var isSurrendered = false
+  private var surrenderedState: MQTTKeptSession?
+
+  /// Another connection takes the session. Returns what is left of it; nil where the connection has ended before.
+  func surrender(isClean: Bool) -> MQTTKeptSession? {
+    guard phase == .open else { return nil }
+    isSurrendered = true
+    endsSession = isClean
+    play { session, output, perform in session.takenOver(output: &output, perform) }
+    endTurn()
+    return surrenderedState.take()
+  }
+
+  /// Whether the session ends with this connection, whatever its expiry.
+  private var endsSession = false
+
+  private func mourn(_ will: MQTTConnect.Will, after delay: UInt32) {
+    self.will = will
+    if delay == 0 || isSurrendered && endsSession { return publishWill() }
+    // The session goes on with another connection.
+    guard !isSurrendered else { return self.will = nil }
+    willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
+      self?.settleWill(publishing: true)
+    }
+  }
+
+  /// The delay of the will is over, or the client is back.
+  func settleWill(publishing: Bool) {
+    guard let timer = willTimer.take() else { return }
+    loop.cancel(timer)
+    if let key { hub.mourned(key, self) }
+    if publishing, phase == .leaving { publishWill() } else { will = nil }
+    // It has as long as messages have that a client has left.
+    if let lingerTimer { loop.cancel(lingerTimer) }
+    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
+    endTurn()
+  }
+
+  /// Ends the link when everything that the client has published is in the log.
+  private func leaveWhenDone() {
+    guard phase == .leaving, willTimer == nil, requested == nil else { return }
+    let publications = publicationsByStream.values
+    guard publications.allSatisfy({ $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }) else { return }
+    finish()
+  }
+
+  private func finish() {
+    guard phase == .leaving else { return }
+    phase = .closed
+    cancelTimers()
+    link.end()
+    clear()
+  }
+
+  /// The broker has closed the connection.
+  func linkClosed() {
+    guard phase != .closed else { return }
+    if phase == .open {
+      play { session, output, perform in
+        session.close(.serverShuttingDown, "the broker ends the connection", output: &output, perform)
+      }
+    }
+    if let key, willTimer != nil { hub.mourned(key, self) }
+    closeTransport()
+    phase = .closed
+    cancelTimers()
+    clear()
+  }
+
+  private func cancelTimers() {
+    for timer in [timer, lingerTimer, willTimer] { if let timer { loop.cancel(timer) } }
+    (timer, lingerTimer, willTimer) = (nil, nil, nil)
+  }
+
+  private func clear() {
+    publications = [:]
+    publicationsByStream = [:]
+    lastPublication = nil
+    retaining = nil
+    subscriptions = [:]
+    feeds = [:]
+    held = []
+    unread = []
+  }
+}
+
+extension MQTTReason {
+  /// The reason that says most of what an error of the broker says.
+  init(_ code: ErrorCode) {
+    self =
+      switch code {
+      case .authenticationRequired, .authenticationFailed, .credentialsExpired: .badCredentials
+      case .accessRevoked, .permissionDenied: .notAuthorized
+      case .tooManyConnections, .limitReached: .quotaExceeded
+      case .tooManyAttempts: .serverBusy
+      case .shuttingDown: .serverShuttingDown
+      case .closedByOperator: .administrativeAction
+      case .keepaliveTimeout, .handshakeTimeout, .idleTimeout: .keepAliveTimeout
+      case .invalidTopic: .topicNameInvalid
+      case .recordTooLarge, .frameTooLarge: .packetTooLarge
+      default: .unspecified
+      }
+  }
+}

@@ -1,0 +1,84 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceWire
+
+/// A topic of which records come to a client: its name as MQTT writes it, and how far they have come.
+@safe
+final class MQTTFeedTopic {
+  /// By the session's places.
+  let number: UInt32
+  /// The name that the client sees; empty where MQTT can't express the broker's.
+  let name: UnsafeRawBufferPointer
+  let text: String?
+  var nextOffset: UInt64
+  /// The time of the last mark.
+  var time: Int64 = 0
+
+  init(number: UInt32, brokerName: String, nextOffset: UInt64) {
+    self.number = number
+    self.nextOffset = nextOffset
+    text = MQTTTopicName.name(ofBroker: brokerName)
+    let bytes = Array((text ?? "").utf8)
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    unsafe memory.copyBytes(from: bytes)
+    unsafe name = UnsafeRawBufferPointer(memory)
+  }
+
+  deinit {
+    unsafe name.deallocate()
+  }
+}
+
+/// A stream of records from the broker: for a subscription of the session, its group, its retained messages, or one record that is read again.
+final class MQTTFeed {
+  enum Role {
+    case pattern
+    case group
+    /// The retained messages of the topics that a filter matches.
+    case retained(MQTTTopicFilter)
+    /// A record that is read again, for a message that is under way.
+    case fetch(UInt16, MQTTPlace)
+  }
+
+  let role: Role
+  /// The session's number of the subscription.
+  let number: UInt16
+  let stream: UInt32
+  /// Whether records come without demand.
+  let isUnlimited: Bool
+  /// Records that were asked for, and that have come.
+  var granted: UInt64
+  var delivered: UInt64 = 0
+  var isOpen = false
+  /// Of a pattern: by the stream's numbers. Of another role: 0.
+  var topics: [UInt32: MQTTFeedTopic] = [:]
+  var current: MQTTFeedTopic?
+  /// Batches of it wait: those that follow wait, too.
+  var held = 0
+  /// Of retained messages: all have come.
+  var isDone = false
+  /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.
+  var delivery: UInt32 = 1
+  var deliveries: [UInt64: UInt32] = [:]
+
+  init(_ role: Role, number: UInt16, stream: UInt32, granted: UInt64) {
+    self.role = role
+    self.number = number
+    self.stream = stream
+    self.granted = granted
+    isUnlimited = granted == Credit.unlimited
+  }
+
+  /// Records that were asked for and haven't come.
+  var outstanding: Int { isUnlimited ? 0 : Int(clamping: granted - min(granted, delivered)) }
+}
+
+/// Records that the client can't be sent yet.
+struct MQTTHeldBatch {
+  var feed: MQTTFeed
+  var topic: MQTTFeedTopic
+  var firstOffset: UInt64
+  var delivery: UInt32
+  var time: Int64
+  var bytes: [UInt8]
+}

@@ -1,0 +1,166 @@
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+/// A message that has been given to a publication.
+struct MQTTToken {
+  /// 0 at QoS 0.
+  var packetID: UInt16 = 0
+  /// Of the session, for a message at QoS 2.
+  var exact: UInt64?
+  /// Where the message stood in the topic when it was sent on an earlier connection.
+  var sentAt: UInt64?
+}
+
+/// The messages of a client for one topic: a publication of the broker.
+final class MQTTPublication {
+  /// What the publication is for.
+  enum Role: Hashable {
+    /// A topic of the client, by the session's number.
+    case topic(UInt16)
+    /// The retained messages of all topics.
+    case retained
+    /// The client's will.
+    case will
+  }
+
+  let role: Role
+  let topic: String
+  /// The stream on the link; nil before it is opened and after it has ended.
+  var stream: UInt32?
+  var isOpen = false
+  /// Nothing more is published: the stream is cancelled when everything is acknowledged.
+  var isClosing = false
+
+  /// Records that aren't sent yet, and one token for each.
+  private(set) var pending: [UInt8] = []
+  private(set) var tokens: [MQTTToken] = []
+  /// Records at QoS 1 and 2 that aren't acknowledged, in their order.
+  private(set) var unacknowledged: [(sequence: UInt64, token: MQTTToken)] = []
+  private(set) var lastSequence: UInt64?
+  private var acknowledgedThrough: UInt64 = 0
+
+  init(_ role: Role, topic: String) {
+    self.role = role
+    self.topic = topic
+  }
+
+  var pendingBytes: Int { pending.count }
+
+  /// Whether everything was sent, and acknowledged where that is awaited.
+  var isSettled: Bool { tokens.isEmpty && unacknowledged.isEmpty }
+
+  /// Whether everything that was sent is in the log.
+  var isInLog: Bool { tokens.isEmpty && lastSequence.map { acknowledgedThrough > $0 } ?? true }
+
+  /// Adds a message. Returns false for one that no record can have.
+  func append(_ message: MQTTPublish, key: String? = nil, _ token: MQTTToken) -> Bool {
+    let isAppended =
+      if let key {
+        unsafe Array(key.utf8).withUnsafeBytes {
+          unsafe MQTTRecordWriter.append(message, key: $0, to: &pending)
+        }
+      } else {
+        unsafe MQTTRecordWriter.append(message, to: &pending)
+      }
+    if isAppended { tokens.append(token) }
+    return isAppended
+  }
+
+  /// Sends what the broker has granted.
+  ///
+  /// - Returns: messages at QoS 2 that were sent, with their places.
+  func send(by native: inout ClientSession, to link: DoorLink, longest: Int) -> [(UInt64, MQTTExactPlace)] {
+    guard let stream, isOpen else { return [] }
+    var sent: [(UInt64, MQTTExactPlace)] = []
+    var begin = 0
+    var done = 0
+    while done < tokens.count {
+      let most = Int(clamping: min(native.available(stream), UInt64(tokens.count - done)))
+      guard most > 0 else { break }
+      let room = Int(clamping: min(native.availableBytes(stream), UInt64(longest)))
+      let (count, length) = batch(from: begin, most: most, room: room)
+      let sequence = native.publish(stream, count: UInt32(count), bytes: length)
+      unsafe pending.withUnsafeBytes {
+        unsafe link.publish(
+          stream, from: sequence, count: count,
+          UnsafeRawBufferPointer(rebasing: $0[begin..<begin + length]))
+      }
+      for index in 0..<count {
+        let token = tokens[done + index]
+        guard token.packetID != 0 else { continue }
+        let place = sequence + UInt64(index)
+        unacknowledged.append((place, token))
+        if let exact = token.exact { sent.append((exact, MQTTExactPlace(topic: topic, sequence: place))) }
+      }
+      lastSequence = sequence + UInt64(count) - 1
+      begin += length
+      done += count
+    }
+    if done == tokens.count {
+      pending.removeAll(keepingCapacity: pending.capacity <= 65_536)
+      tokens.removeAll(keepingCapacity: tokens.capacity <= 4096)
+    } else if done > 0 {
+      pending.removeFirst(begin)
+      tokens.removeFirst(done)
+    }
+    return sent
+  }
+
+  /// How many records one PUBLISH takes: at least one, of which the last begins within `room`.
+  private func batch(from begin: Int, most: Int, room: Int) -> (count: Int, length: Int) {
+    unsafe pending.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return (0, 0) }
+      var length = 0
+      for count in 0..<most {
+        let size = RecordLayout.itemSize(unsafe RecordLayout.word(at: base + begin + length))
+        if count > 0, length + size > room { return (count, length) }
+        length += size
+      }
+      return (most, length)
+    }
+  }
+
+  /// The stream is open, and the next record has that sequence: what was sent before and is in the log isn't sent again.
+  ///
+  /// - Returns: the messages that are in the log.
+  func opened(next: UInt64) -> [MQTTToken] {
+    isOpen = true
+    acknowledgedThrough = next
+    guard tokens.contains(where: { $0.sentAt.map { $0 < next } ?? false }) else { return [] }
+    var (kept, keptTokens, done): ([UInt8], [MQTTToken], [MQTTToken]) = ([], [], [])
+    var start = 0
+    for token in tokens {
+      let size = unsafe pending.withUnsafeBytes {
+        RecordLayout.itemSize(unsafe RecordLayout.word(at: $0.baseAddress! + start))
+      }
+      if let sentAt = token.sentAt, sentAt < next {
+        done.append(token)
+      } else {
+        kept += pending[start..<start + size]
+        keptTokens.append(token)
+      }
+      start += size
+    }
+    (pending, tokens) = (kept, keptTokens)
+    return done
+  }
+
+  /// Returns the messages that an acknowledgement has told to be in the log.
+  func acknowledged(through: UInt64) -> [MQTTToken] {
+    acknowledgedThrough = through
+    let count = unacknowledged.prefix { $0.sequence < through }.count
+    guard count > 0 else { return [] }
+    let done = unacknowledged[..<count].map(\.token)
+    unacknowledged.removeFirst(count)
+    return done
+  }
+
+  /// The stream has ended. Returns the messages that won't get into the log by it.
+  func ended() -> [MQTTToken] {
+    let lost = unacknowledged.map(\.token) + tokens.filter { $0.packetID != 0 }
+    (stream, isOpen, unacknowledged, tokens, pending) = (nil, false, [], [], [])
+    lastSequence = nil
+    return lost
+  }
+}

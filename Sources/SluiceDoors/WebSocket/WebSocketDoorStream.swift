@@ -1,0 +1,77 @@
+import Glibc
+import SluiceIO
+import SluiceMQTT
+
+/// A stream of a WebSocket client for the broker, whichever subprotocol the client asks for: the bytes of the messages where that is the native
+/// protocol, or a ``DoorLink`` of the client's ``MQTTConnection``.
+///
+/// On its loop only.
+final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
+  private let socket: WebSocketStream
+  private let makeMQTT: (WebSocketStream) -> MQTTConnection
+  /// Whose bytes the broker reads and writes.
+  private var inner: any ByteStream
+  private var handler: (any ByteStreamHandler)?
+  private var waitsForRoom = false
+
+  init(_ socket: WebSocketStream, mqtt: @escaping (WebSocketStream) -> MQTTConnection) {
+    self.socket = socket
+    inner = socket
+    makeMQTT = mqtt
+  }
+
+  var peer: SocketAddress { socket.peer }
+  var security: StreamSecurity? { inner.security }
+
+  func start(_ handler: any ByteStreamHandler) {
+    self.handler = handler
+    socket.opened = { [weak self] subprotocol in
+      if subprotocol == WebSocketStream.mqttProtocol { self?.speakMQTT() }
+    }
+    socket.start(self)
+  }
+
+  private func speakMQTT() {
+    guard let handler = handler.take() else { return }
+    inner = makeMQTT(socket).link
+    inner.readsPaused = socket.readsPaused
+    inner.start(handler)
+    if waitsForRoom { handler.streamWritable() }
+  }
+
+  // MARK: The broker's side
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult { unsafe inner.read(into: buffer) }
+
+  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
+    let result = unsafe inner.write(vectors)
+    waitsForRoom = result == .wrote(0)
+    return result
+  }
+
+  var readsPaused: Bool {
+    get { inner.readsPaused }
+    set { inner.readsPaused = newValue }
+  }
+
+  func close() {
+    handler = nil
+    inner.close()
+  }
+
+  func abort() {
+    handler = nil
+    inner.abort()
+  }
+
+  // MARK: What the socket reports, unless a client of MQTT has it
+
+  func streamReadable() { handler?.streamReadable() }
+
+  func streamWritable() { handler?.streamWritable() }
+
+  func streamFailed(_ error: IOError) {
+    let handler = handler.take()
+    handler?.streamFailed(error)
+  }
+}

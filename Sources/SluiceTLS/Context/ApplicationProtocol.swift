@@ -1,0 +1,45 @@
+import SluiceIO
+
+/// The name of the protocol over TLS (ALPN, RFC 7301), which a client that names protocols has to name: so that one service's port isn't
+/// mistaken for another's.
+///
+/// Its instances are never released: OpenSSL's callbacks refer to them.
+final class ApplicationProtocol: Hashable, Sendable {
+  static let sluice = ApplicationProtocol(TLSContext.applicationProtocolName)
+  static let http = ApplicationProtocol("http/1.1")
+  static let mqtt = ApplicationProtocol("mqtt")
+
+  let bytes: [UInt8]
+
+  private init(_ name: String) {
+    bytes = Array(name.utf8)
+  }
+
+  /// What clients of an address speak; nil for an address without TLS.
+  static func of(_ address: SocketAddress) -> ApplicationProtocol? {
+    switch address {
+    case .tls: sluice
+    case .door(let door, _, _, isSecure: true):
+      switch door {
+      case .webSocket: http
+      case .mqtt: mqtt
+      }
+    case .host, .unix, .door: nil
+    }
+  }
+
+  /// Where the name stands in a list of names, each behind its length; nil where it doesn't.
+  func place(in list: UnsafeBufferPointer<UInt8>) -> Int? {
+    var next = 0
+    while next < list.count {
+      let start = next + 1
+      next = unsafe start + Int(list[next])
+      if next <= list.count, unsafe list[start..<next].elementsEqual(bytes) { return start }
+    }
+    return nil
+  }
+
+  static func == (left: ApplicationProtocol, right: ApplicationProtocol) -> Bool { left === right }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

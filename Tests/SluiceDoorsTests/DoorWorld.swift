@@ -1,0 +1,108 @@
+import SluiceBroker
+import SluiceDoors
+import SluiceIO
+import SluiceSimulation
+import Testing
+
+/// A broker with doors and clients of it, in a simulated world.
+final class DoorWorld {
+  let world: SimulatedWorld
+  let broker: Broker
+  let loop: SimulatedLoop
+  /// The doors' addresses, in the order of the configuration.
+  let addresses: [SocketAddress]
+
+  init(
+    seed: UInt64 = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
+    conditions: SimulatedConditions = .calm, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+  ) throws {
+    world = SimulatedWorld(seed: seed, loops: 1, conditions: conditions)
+    var configuration = BrokerConfiguration()
+    configuration.identity = 1
+    configuration.listen =
+      [.host("127.0.0.1", port: 0)] + doors.map { .door($0, "127.0.0.1", port: 0, isSecure: false) }
+    configure(&configuration)
+    broker = try Broker(
+      configuration, network: DoorNetwork(over: world.network, options), group: world.group)
+    addresses = try broker.start()
+    loop = world.makeLoop(name: "clients")
+  }
+
+  /// A client of bytes that is connected to one of the addresses; 0 is the native one.
+  func connect(_ index: Int) -> ByteClient {
+    let client = ByteClient(loop: loop)
+    loop.perform {
+      _ = world.network.connect(to: addresses[index].plain ?? addresses[index], on: loop) { result in
+        if case .success(let stream) = result { client.begin(stream) }
+      }
+    }
+    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    return client
+  }
+
+  /// Lets everything happen that is about to.
+  func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
+}
+
+/// A client that sends bytes and keeps the bytes that it gets.
+final class ByteClient: ByteStreamHandler {
+  private let loop: SimulatedLoop
+  private var stream: (any ByteStream)?
+  private var outbox: [UInt8] = []
+  private(set) var received: [UInt8] = []
+  private(set) var hasEnded = false
+
+  init(loop: SimulatedLoop) {
+    self.loop = loop
+  }
+
+  var isConnected: Bool { stream != nil }
+  var text: String { String(decoding: received, as: UTF8.self) }
+
+  func begin(_ stream: any ByteStream) {
+    self.stream = stream
+    stream.start(self)
+  }
+
+  func send(_ text: String) { send(Array(text.utf8)) }
+
+  func send(_ bytes: [UInt8]) {
+    outbox += bytes
+    loop.perform { streamWritable() }
+  }
+
+  /// Takes what has come so far.
+  func take() -> [UInt8] {
+    defer { received = [] }
+    return received
+  }
+
+  /// While set, nothing is read.
+  var isPaused: Bool {
+    get { stream?.readsPaused ?? false }
+    set { loop.perform { stream?.readsPaused = newValue } }
+  }
+
+  func close() { loop.perform { stream?.close() } }
+
+  func abort() { loop.perform { stream?.abort() } }
+
+  func streamReadable() {
+    guard let stream else { return }
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    buffer.withUnsafeMutableBytes { buffer in
+      switch stream.read(into: buffer) {
+      case .wouldBlock: break
+      case .end, .failed: hasEnded = true
+      case .bytes(let count): received += Array(buffer[..<count])
+      }
+    }
+  }
+
+  func streamWritable() {
+    guard !outbox.isEmpty, let stream else { return }
+    if case .wrote(let count) = outbox.withUnsafeBytes({ stream.write($0) }) { outbox.removeFirst(count) }
+  }
+
+  func streamFailed(_ error: IOError) { hasEnded = true }
+}

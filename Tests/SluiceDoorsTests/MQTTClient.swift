@@ -1,0 +1,160 @@
+import SluiceMQTT
+import TestSupport
+import Testing
+
+/// A client of MQTT, by packets; what it gets is kept as lines.
+final class MQTTClient {
+  let bytes: ByteClient
+  let version: MQTTVersion
+  private let door: DoorWorld
+  private var decoder = MQTTDecoder(maximumPacket: 1 << 28, from: .server)
+  /// What has come: `publish a/b "text" 1 #7`, `puback 7`.
+  private(set) var lines: [String] = []
+  /// Whether messages at QoS 1 and 2 are acknowledged.
+  var acknowledges = true
+  private(set) var payloads: [[UInt8]] = []
+
+  init(_ door: DoorWorld, _ version: MQTTVersion = .v5, at index: Int = 1) {
+    self.door = door
+    self.version = version
+    bytes = door.connect(index)
+  }
+
+  /// A client that is connected. Its CONNACK has been read.
+  static func connected(
+    _ door: DoorWorld, _ id: String = "", _ version: MQTTVersion = .v5, clean: Bool = true,
+    expiry: UInt32 = 0,
+    keepAlive: UInt16 = 0, receiveMaximum: UInt32? = nil, will: MQTTConnect.Will? = nil,
+    user: (String, String)? = nil
+  ) -> MQTTClient {
+    let client = MQTTClient(door, version)
+    var properties = MQTTProperties()
+    if version == .v5, expiry > 0 { properties.append(.sessionExpiry, expiry) }
+    if let receiveMaximum { properties.append(.receiveMaximum, receiveMaximum) }
+    client.send(
+      .connect(
+        MQTTConnect(
+          version, clientID: id, cleanStart: clean, keepAlive: keepAlive, will: will, username: user?.0,
+          password: user.map { Array($0.1.utf8) }, properties: properties)))
+    client.settle()
+    return client
+  }
+
+  func send(_ packet: MQTTPacket) {
+    var encoded: [UInt8] = []
+    packet.encode(into: &encoded, version)
+    bytes.send(encoded)
+  }
+
+  func publish(
+    _ topic: String, _ text: String, _ qos: MQTTQoS = .atMostOnce, _ packetID: UInt16 = 0,
+    retained: Bool = false,
+    isDuplicate: Bool = false, _ build: (inout MQTTProperties) -> Void = { _ in }
+  ) {
+    publish(
+      topic, bytes: Array(text.utf8), qos, packetID, retained: retained, isDuplicate: isDuplicate, build)
+  }
+
+  func publish(
+    _ topic: String, bytes payload: [UInt8], _ qos: MQTTQoS = .atMostOnce, _ packetID: UInt16 = 0,
+    retained: Bool = false, isDuplicate: Bool = false, _ build: (inout MQTTProperties) -> Void = { _ in }
+  ) {
+    var properties = MQTTProperties()
+    build(&properties)
+    Array(topic.utf8).withUnsafeBytes { topic in
+      payload.withUnsafeBytes { payload in
+        properties.withView { view in
+          send(
+            .publish(
+              MQTTPublish(
+                topic: topic, payload: payload, qos: qos, packetID: packetID, isDuplicate: isDuplicate,
+                isRetained: retained, properties: view)))
+        }
+      }
+    }
+  }
+
+  func subscribe(
+    _ filter: String, _ qos: MQTTQoS = .atMostOnce, _ packetID: UInt16 = 1, noLocal: Bool = false,
+    _ build: (inout MQTTProperties) -> Void = { _ in }
+  ) {
+    var options = MQTTSubscriptionOptions(qos)
+    options.noLocal = noLocal
+    var properties = MQTTProperties()
+    build(&properties)
+    send(.subscribe(MQTTSubscribe(packetID, [MQTTSubscribe.Item(filter, options)], properties: properties)))
+    settle()
+  }
+
+  /// Lets everything happen that is about to, and answers what comes.
+  func settle(_ time: Duration = .milliseconds(100)) {
+    door.settle(time)
+    read()
+    door.settle(.milliseconds(20))
+  }
+
+  private func read() {
+    let chunk = bytes.take()
+    do {
+      try chunk.withUnsafeBytes { chunk in
+        try decoder.decode(chunk) { header, body throws(MQTTError) in
+          note(try MQTTPacket(header, body, version, from: .server))
+          return true
+        }
+      }
+    } catch {
+      Issue.record("the broker has sent what a client refuses: \(error)")
+    }
+  }
+
+  private func note(_ packet: MQTTPacket) {
+    switch packet {
+    case .connack(let packet):
+      lines.append("connack \(packet.reason.rawValue)\(packet.isSessionPresent ? " present" : "")")
+    case .publish(let packet):
+      payloads.append(Array(packet.payload))
+      let text =
+        packet.payload.count > 64
+        ? "\(packet.payload.count) bytes" : "\"\(String(decoding: packet.payload, as: UTF8.self))\""
+      var line = "publish \(String(decoding: packet.topic, as: UTF8.self)) \(text) \(packet.qos.rawValue)"
+      if packet.isRetained { line += " retained" }
+      if packet.isDuplicate { line += " again" }
+      for property in MQTTProperties(packet.properties).userProperties {
+        line += " \(property.name)=\(property.value)"
+      }
+      lines.append(line)
+      guard acknowledges, packet.qos > .atMostOnce else { return }
+      send(
+        .acknowledgement(
+          MQTTAcknowledgement(packet.qos == .atLeastOnce ? .puback : .pubrec, packet.packetID)))
+    case .acknowledgement(let packet):
+      lines.append(
+        "\(packet.type) \(packet.packetID)\(packet.reason == .success ? "" : " \(packet.reason.rawValue)")")
+      guard acknowledges else { return }
+      if packet.type == .pubrec { send(.acknowledgement(MQTTAcknowledgement(.pubrel, packet.packetID))) }
+      if packet.type == .pubrel { send(.acknowledgement(MQTTAcknowledgement(.pubcomp, packet.packetID))) }
+    case .answers(let packet):
+      lines.append("\(packet.type) \(packet.packetID) \(packet.reasons.map { Int($0.rawValue) })")
+    case .disconnect(let packet): lines.append("disconnect \(packet.reason.rawValue)")
+    case .pingresp: lines.append("pingresp")
+    default: lines.append("\(packet)")
+    }
+  }
+
+  /// What has come since the last look.
+  func take() -> [String] {
+    defer { lines = [] }
+    return lines
+  }
+
+  /// Ends the connection without a word.
+  func lose() {
+    bytes.abort()
+    door.settle()
+  }
+
+  func disconnect() {
+    send(.disconnect(MQTTNotice(.disconnect, .success)))
+    door.settle()
+  }
+}
