@@ -439,7 +439,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .refused(let stream, let fault): streamRefused(stream, WireError(fault.code, fault.message))
     case .lagged(let stream, let lag): feeds[stream]?.current?.nextOffset = lag.nextOffset
     case .none, .cancelled, .completed, .connection, .producers, .pong, .goAway, .topicInfo, .topics,
-      .cursors, .connections, .brokerInfo, .done, .authenticated:
+      .cursors, .connections, .brokerInfo, .clusterInfo, .done, .authenticated, .redirected:
       break
     }
   }
