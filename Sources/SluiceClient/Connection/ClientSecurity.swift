@@ -30,7 +30,7 @@ extension ClientCore {
     switch named {
     case .host(let host, let port): node = address.hasTLS ? .tls(host, port: port) : named
     case .tls: node = named
-    case .unix: return nil
+    case .unix, .door: return nil
     }
     if node.hasTLS, !address.hasTLS { return nil }
     return node == address || node.isUnencrypted && !address.isUnencrypted ? nil : node
