@@ -38,6 +38,19 @@ public struct AccessPolicy: Sendable {
     }
   }
 
+  /// The identity of clients of another node, which has proved itself and vouches for them.
+  ///
+  /// - Throws: `authenticationFailed` for what isn't an identity.
+  public func identity(vouchedFor credentials: Credentials) throws(WireError) -> Identity {
+    let carried = try CarriedPermissions.decoded(credentials.secret)
+    guard credentials.method == .node, IdentityRules.objection(to: credentials.user) == nil else {
+      throw Self.failed
+    }
+    return Identity(
+      name: credentials.user, proof: .node, permissions: carried ?? permissions(of: credentials.user),
+      carriesPermissions: carried != nil)
+  }
+
   private func user(_ name: String, password: String) throws(WireError) -> Identity {
     guard let hash = users.prove(password, of: name) else { throw Self.failed }
     return Identity(name: name, proof: .password, permissions: permissions(of: name))
@@ -107,6 +120,8 @@ public struct AccessPolicy: Sendable {
       guard let key = tokenKeys[id], key.fingerprint == identity.basis else { return nil }
     case .certificate:
       guard isWelcome(certificate: identity.name) else { return nil }
+    // The node where the client is connected decides whether it may be.
+    case .node: break
     }
     var identity = identity
     if !identity.carriesPermissions { identity.permissions = permissions(of: identity.name) }

@@ -10,6 +10,8 @@ public struct Identity: Hashable, Sendable {
     /// Signed with the key of that id.
     case token(key: String)
     case certificate
+    /// Another node of the cluster, where the client has proved it.
+    case node
   }
 
   /// At most 255 bytes; empty where the broker doesn't authenticate clients. To be compared with ``hasName(of:)``.

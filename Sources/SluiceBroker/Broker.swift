@@ -122,6 +122,12 @@ public final class Broker: Sendable {
     verify: @escaping Authenticator.Verification = Authenticator.verify
   ) throws {
     try configuration.validate()
+    if routes != nil, access != nil, configuration.peers == nil {
+      throw ConfigurationError(
+        description:
+          "peers: clients have to authenticate, so the nodes of the cluster need certificates to ask each other on behalf of their clients"
+      )
+    }
     let now = loops.serving.loops[0].readClock()
     let metrics = BrokerMetrics()
     core = try BrokerCore(

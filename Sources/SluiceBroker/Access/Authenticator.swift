@@ -120,6 +120,19 @@ final class Authenticator: Sendable {
     return identity
   }
 
+  /// The finding for clients of another node.
+  ///
+  /// - Parameter isProven: whether the peer has proved that it is a node of the cluster.
+  func finding(vouchedFor credentials: Credentials, isProven: Bool) -> Finding {
+    guard isProven else {
+      return Finding(
+        WireError(.authenticationFailed, "the client couldn't prove that it is a node of the cluster"))
+    }
+    let (policy, generation) = state.withLock { ($0.policy, $0.generation) }
+    return Finding(
+      Result { () throws(WireError) in try policy.identity(vouchedFor: credentials) }, generation: generation)
+  }
+
   // MARK: Attempts
 
   /// Queues credentials for verification.

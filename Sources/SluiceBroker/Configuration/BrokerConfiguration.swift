@@ -36,6 +36,9 @@ public struct BrokerConfiguration: Sendable {
   /// The identity in WELCOME, from which epochs derive too; nil for a random one. Simulations set it.
   public var identity: UInt64?
 
+  /// How this broker and the other nodes of its cluster know each other; nil where clients don't authenticate, or there is no cluster.
+  public var peers: PeerSecurity?
+
   /// Called with each event, on the broker's loops, which wait for it.
   public var report: @Sendable (BrokerEvent) -> Void = { _ in }
 

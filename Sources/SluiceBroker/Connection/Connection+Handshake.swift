@@ -12,6 +12,11 @@ extension Connection {
   /// Has the client's credentials verified, and completes the handshake with that.
   func authenticate(_ agreement: ServerHandshake.Agreement) {
     client.name = agreement.clientName
+    if agreement.credentials.method == .node, let authenticator = core.authenticator {
+      let isProven = client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
+      return admit(
+        agreement, authenticator.finding(vouchedFor: agreement.credentials, isProven: isProven))
+    }
     let reference = streams.reference
     client.verify(agreement.credentials) { job in
       reference.execute { _ in job() }

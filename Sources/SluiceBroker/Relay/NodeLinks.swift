@@ -9,6 +9,8 @@ final class NodeLinks {
   struct Key: Hashable {
     var node: RemoteNode
     var identity: String
+    /// The permissions that the identity carries, as text.
+    var carried: String
     /// The longest frame that the clients take, in bytes.
     var maximumFrame: Int
   }

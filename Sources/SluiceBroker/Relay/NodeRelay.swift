@@ -52,7 +52,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     self.routes = routes
     self.mirrors = mirrors
     self.core = core
-    self.network = network
+    self.network = core.configuration.peers?.network ?? network
     self.loop = loop
   }
 
@@ -91,7 +91,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     // The two nodes don't agree on the owner yet: a stream isn't passed on twice.
     if streams.client.isNode { throw WireError(.topicMoved, Fault.moved(target.topic).message) }
     if streams.redirect(target.stream, to: node) { return true }
-    guard let link = links(to: node, for: streams).link() else {
+    guard let link = try links(to: node, for: streams).link() else {
       wait(action, target, on: streams)
       return true
     }
@@ -210,10 +210,14 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
 
   // MARK: Links
 
-  private func links(to node: RemoteNode, for streams: StreamMultiplexer) -> NodeLinks {
+  private func links(to node: RemoteNode, for streams: StreamMultiplexer) throws(WireError) -> NodeLinks {
     let frame = min(
       streams.largestBatch + DeliverHeader.size + RecordLayout.timeMarkSize, core.configuration.limits.frame)
-    let key = NodeLinks.Key(node: node, identity: streams.client.identity.name, maximumFrame: frame)
+    let identity = streams.client.identity
+    guard let carried = CarriedPermissions.encoded(identity) else {
+      throw WireError(.permissionDenied, "the client's permissions can't be told to another node")
+    }
+    let key = NodeLinks.Key(node: node, identity: identity.name, carried: carried, maximumFrame: frame)
     if let links = byKey[key] { return links }
     let links = NodeLinks(key, for: self)
     byKey[key] = links
@@ -226,7 +230,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// A link to the node that serves a topic, if it still does and has room.
   func link(to node: RemoteNode, of topic: String, for streams: StreamMultiplexer) -> NodeLink? {
     guard routes.route(of: topic) == .remote(node) else { return nil }
-    return links(to: node, for: streams).link()
+    return try? links(to: node, for: streams).link()
   }
 
   /// Has this node read a topic once for several subscriptions.
@@ -246,11 +250,15 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     Hello(
       maximumFrame: UInt32(key.maximumFrame), keepalive: NodeLink.keepalive,
       name: core.configuration.software,
-      credentials: .node(onBehalfOf: key.identity))
+      credentials: .node(onBehalfOf: key.identity, carrying: key.carried))
   }
 
   func address(of node: RemoteNode) throws(SocketAddressError) -> SocketAddress {
-    try SocketAddress(parsing: node.address)
+    let address = try SocketAddress(parsing: node.address)
+    guard case .host(let host, let port) = address, core.configuration.peers?.usesTLS ?? false else {
+      return address
+    }
+    return .tls(host, port: port)
   }
 
   /// How long a link may take to open.

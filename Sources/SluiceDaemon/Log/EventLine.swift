@@ -163,6 +163,7 @@ struct EventLine {
     case .password: [("proof", .text("password"))]
     case .token(let key): [("proof", .text("token")), ("key", text(key))]
     case .certificate: [("proof", .text("certificate"))]
+    case .node: [("proof", .text("node"))]
     }
   }
 

@@ -13,8 +13,8 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     case password
     /// A signed token, which names the identity. The user's name is empty.
     case token
-    /// Another node of the broker's cluster, on behalf of the identity whose name is the user's. The secret is empty. It proves itself by its
-    /// certificate.
+    /// Another node of the broker's cluster, on behalf of the identity whose name is the user's. The secret has the permissions that the
+    /// identity carries, if any. The node proves itself by its certificate.
     case node
   }
 
@@ -40,8 +40,12 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
   }
 
   /// Those of a node, on behalf of a client that is connected to it.
-  public static func node(onBehalfOf identity: String) -> Credentials {
-    Credentials(.node, user: identity, secret: "")
+  ///
+  /// - Parameters:
+  ///   - identity: the identity's name; empty where clients don't authenticate.
+  ///   - permissions: those that the identity carries, as text; empty for none.
+  public static func node(onBehalfOf identity: String, carrying permissions: String = "") -> Credentials {
+    Credentials(.node, user: identity, secret: permissions)
   }
 
   static let layout = FrameLayout(

@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceSimulation
 import SluiceStore
@@ -15,6 +16,12 @@ final class RelayWorld {
     var address: SocketAddress
   }
 
+  struct Access {
+    /// The permissions at each node.
+    var rules: [[String: String]]
+    var verify = PlainAccess.verify
+  }
+
   static let shards = 8
   let world: SimulatedWorld
   private(set) var nodes: [Node] = []
@@ -23,9 +30,11 @@ final class RelayWorld {
   private var clients: Set<Int> = []
 
   /// All topics are the first node's at first.
+  ///
+  /// - Parameter access: nil for nodes whose clients don't authenticate.
   init(
     nodes count: Int = 2, seed: UInt64 = 1, loops: Int = 1, conditions: SimulatedConditions = .calm,
-    storage: [StoreConfiguration] = [],
+    storage: [StoreConfiguration] = [], access: Access? = nil,
     configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
@@ -33,13 +42,17 @@ final class RelayWorld {
       let address = SocketAddress.host("node\(index)", port: 7420)
       var configuration = BrokerConfiguration()
       configuration.identity = UInt64(index + 1)
-      configuration.listen = [address]
+      configuration.listen = [address, .tls("node\(index)", port: 7420)]
+      if access != nil { configuration.peers = .certificates(of: ["n0", "n1", "n2"]) }
       configure(&configuration)
       let loops = (0..<loops).map { [world] in world.makeLoop(name: "node \(index), \($0)") }
       let routes = ShardRoutes()
       let broker = try Broker(
-        configuration, network: world.network, loops: BrokerLoops(serving: LoopGroup(loops)),
-        storage: index < storage.count ? storage[index] : nil, routes: routes)
+        configuration, network: CertifiedNetwork(over: world.network, as: "n\(index)"),
+        loops: BrokerLoops(serving: LoopGroup(loops)),
+        storage: index < storage.count ? storage[index] : nil, routes: routes,
+        access: try access.map { try PlainAccess.policy($0.rules[index]) },
+        verify: access?.verify ?? PlainAccess.verify)
       try broker.start()
       nodes.append(
         Node(
@@ -75,14 +88,20 @@ final class RelayWorld {
 
   // MARK: Clients
 
-  /// A client that is welcome at that node.
+  /// A client of that node.
+  ///
+  /// - Parameters:
+  ///   - certificate: the name in its certificate; nil for a connection without TLS.
+  ///   - forgets: whether what came in answer to HELLO is forgotten.
   func connect(
-    to index: Int, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
-    credentials: Credentials = .none
+    to index: Int, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20, certificate: String? = nil,
+    credentials: Credentials = .none, forgets: Bool = true
   ) -> ScriptedClient {
     let client = ScriptedClient(loop: loop)
+    let address = certificate == nil ? nodes[index].address : .tls("node\(index)", port: 7420)
+    let network = CertifiedNetwork(over: world.network, as: certificate ?? "")
     loop.perform {
-      _ = world.network.connect(to: nodes[index].address, on: loop) { result in
+      _ = network.connect(to: address, on: loop) { result in
         if case .success(let stream) = result { client.begin(stream) }
       }
     }
@@ -92,7 +111,7 @@ final class RelayWorld {
       Hello(maximumFrame: maximumFrame, keepalive: keepalive, name: "test", credentials: credentials),
       stream: 0)
     settle()
-    client.forget()
+    if forgets { client.forget() }
     return client
   }
 

@@ -158,7 +158,7 @@ extension VectorLayout.Field {
       case 0: $0[keyPath: path] = .none
       case 1: $0[keyPath: path] = .password(secret, user: user)
       case 2: $0[keyPath: path] = .token(secret)
-      case 3: $0[keyPath: path] = .node(onBehalfOf: user)
+      case 3: $0[keyPath: path] = .node(onBehalfOf: user, carrying: secret)
       case let other: throw TestFailure("method \(other) isn't defined")
       }
     }
