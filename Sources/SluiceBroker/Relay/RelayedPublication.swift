@@ -23,6 +23,8 @@ final class RelayedPublication: DueStream, LinkedStream {
   private var ack: Ack?
   private var demand: Demand?
   private var isDue = false
+  /// The owner has sent PUBLISH_OPENED.
+  private var isOpen = false
   /// The last sequence that was acknowledged to the producer or waits for that.
   private var acknowledged: UInt64 = 0
 
@@ -94,13 +96,16 @@ final class RelayedPublication: DueStream, LinkedStream {
   }
 
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
+    guard type != .publishOpened || !isOpen else {
+      throw WireError(.unexpectedFrame, "\(type) came twice on a publication to topic \(topic)")
+    }
     switch type {
     case .publishOpened: try unsafe opened(PublishOpened(body: body))
-    case .ack: try unsafe acknowledge(Ack(body: body))
-    case .demand:
+    case .ack where isOpen: try unsafe acknowledge(Ack(body: body))
+    case .demand where isOpen:
       unsafe demand = try Demand(body: body)
       makeDue()
-    case .connected, .disconnected:
+    case .connected where isOpen, .disconnected where isOpen:
       // The producer hears first of what was granted before.
       settle()
       if ends == nil { unsafe streams.send(type, body, stream: stream) }
@@ -115,6 +120,7 @@ final class RelayedPublication: DueStream, LinkedStream {
   }
 
   private func opened(_ frame: PublishOpened) throws(WireError) {
+    isOpen = true
     acknowledged = frame.nextSequence
     guard streams.session.publication(stream) != nil else { return }
     streams.session.publication(stream, continuesAt: frame.nextSequence)

@@ -35,13 +35,20 @@ final class RelayedRequest: ServerStream, LinkedStream {
   }
 
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
-    number = nil
     switch type {
-    case .error: unsafe streams.refuse(stream, try Fault(relayed: body))
-    case .topicInfo, .cursors, .done:
-      guard let token = streams.session.request(on: stream), streams.session.answers(token) else { break }
-      unsafe streams.send(type, body, stream: stream)
+    case .error:
+      let fault = try unsafe Fault(relayed: body)
+      number = nil
+      streams.refuse(stream, fault)
+      return true
+    case .topicInfo: _ = try unsafe TopicInfo(body: body)
+    case .cursors: _ = try unsafe Cursors(body: body)
+    case .done: break
     default: throw WireError(.unexpectedFrame, "\(type) answers no request about topic \(topic)")
+    }
+    number = nil
+    if let token = streams.session.request(on: stream), streams.session.answers(token) {
+      unsafe streams.send(type, body, stream: stream)
     }
     return true
   }

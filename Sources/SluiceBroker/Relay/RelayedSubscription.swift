@@ -29,6 +29,8 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   private var base: UInt64 = 0
   private var waiting = RelayedFrames()
   private var isOver = false
+  /// The owner has sent SUBSCRIBED.
+  private var isOpen = false
 
   // Sharing
   private var epoch: UInt64 = 0
@@ -174,7 +176,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   }
 
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
-    guard !isOver else { throw misplaced(type) }
+    guard !isOver, type == .error || isOpen == (type != .subscribed) else { throw misplaced(type) }
     var records: UInt64 = 0
     var isTold = true
     switch type {
@@ -185,12 +187,14 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
       isTold = !wasLive
       (wasLive, isAtHead) = (true, true)
     case .lag: unsafe nextOffset = try Lag(body: body).nextOffset
-    case .producers: break
-    case .deliveries where isMember: break
+    case .producers: _ = try unsafe Producers(body: body)
+    case .deliveries where isMember: _ = try unsafe Deliveries(body: body)
     case .error:
       lost(try unsafe Fault(relayed: body))
       return true
-    case .complete: isOver = true
+    case .complete:
+      _ = try unsafe Complete(body: body)
+      isOver = true
     default: throw misplaced(type)
     }
     if isTold { unsafe waiting.append(type, body, records: records, stream: stream) }
@@ -217,6 +221,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
 
   /// Returns whether the subscriber is told: not when it has been subscribed before.
   private func subscribed(_ frame: Subscribed) -> Bool {
+    isOpen = true
     isShareable = frame.isShareable && self.frame?.wantsProducers == false
     nextOffset = frame.nextOffset
     if epoch == 0 {
@@ -310,7 +315,7 @@ extension RelayedSubscription {
   private func subscribeAgain() {
     nextOffset = reader?.nextOffset ?? nextOffset
     leaveMirror()
-    isAtHead = false
+    (isAtHead, isOpen) = (false, false)
     guard var frame, let next = relay.link(to: link.node, of: topic, for: streams) else {
       return end(.moved(topic))
     }

@@ -15,6 +15,8 @@ enum BrokerProbe: Probe {
     case sessions
     /// Frames of several clients to a whole broker: see ``BrokerScene``.
     case brokers
+    /// Frames of another node, on the links of a broker that passes streams on: see ``RelayScene``.
+    case links
   }
 
   static func run(_ target: Target, on bytes: [UInt8]) throws {
@@ -22,6 +24,7 @@ enum BrokerProbe: Probe {
     case .storedValues: try storedValue(bytes)
     case .sessions: try SessionModel.play(ProbeInput(bytes))
     case .brokers: try BrokerScene.play(ProbeInput(bytes))
+    case .links: try RelayScene.play(ProbeInput(bytes))
     }
   }
 
