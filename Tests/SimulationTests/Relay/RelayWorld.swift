@@ -47,6 +47,8 @@ final class RelayWorld {
       configure(&configuration)
       let loops = (0..<loops).map { [world] in world.makeLoop(name: "node \(index), \($0)") }
       let routes = ShardRoutes()
+      // All nodes have theirs for ever.
+      routes.lease.set(end: MonotonicTime(nanoseconds: .max))
       let broker = try Broker(
         configuration, network: CertifiedNetwork(over: world.network, as: "n\(index)"),
         loops: BrokerLoops(serving: LoopGroup(loops)),
@@ -77,6 +79,7 @@ final class RelayWorld {
   func tell(_ index: Int, that shard: ShardID, isAt owner: Int?) {
     let route: TopicRoute =
       if let owner { owner == index ? .local : .remote(nodes[owner].remote) } else { .moving }
+    if route == .local { _ = nodes[index].broker.core.registry.open(shard) }
     nodes[index].routes.update(
       shardCount: Self.shards, nodes: nodes.indices.filter { $0 != index }.map { nodes[$0].remote },
       [shard: route])
@@ -94,7 +97,8 @@ final class RelayWorld {
   ///   - certificate: the name in its certificate; nil for a connection without TLS.
   ///   - forgets: whether what came in answer to HELLO is forgotten.
   func connect(
-    to index: Int, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20, certificate: String? = nil,
+    to index: Int, features: UInt64 = 0, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
+    certificate: String? = nil,
     credentials: Credentials = .none, forgets: Bool = true
   ) -> ScriptedClient {
     let client = ScriptedClient(loop: loop)
@@ -108,7 +112,9 @@ final class RelayWorld {
     _ = world.run(limit: .seconds(1)) { client.isConnected }
     if let number = world.network.connections.last?.number { clients.insert(number) }
     client.send(
-      Hello(maximumFrame: maximumFrame, keepalive: keepalive, name: "test", credentials: credentials),
+      Hello(
+        features: features, maximumFrame: maximumFrame, keepalive: keepalive, name: "test",
+        credentials: credentials),
       stream: 0)
     settle()
     if forgets { client.forget() }
