@@ -126,17 +126,17 @@ let package = Package(
         .embedInCode("Dashboard/problems.js"), .embedInCode("Dashboard/topics.js"),
         .embedInCode("Dashboard/streams.js"), .embedInCode("Dashboard/topic.js"),
         .embedInCode("Dashboard/charts.js"), .embedInCode("Dashboard/consumers.js"),
-        .embedInCode("Dashboard/connections.js"), .embedInCode("Dashboard/places.js"),
-        .embedInCode("Dashboard/stream.js"), .embedInCode("Dashboard/actions.js"),
+        .embedInCode("Dashboard/connections.js"), .embedInCode("Dashboard/cluster.js"),
+        .embedInCode("Dashboard/places.js"), .embedInCode("Dashboard/stream.js"),
+        .embedInCode("Dashboard/actions.js"),
       ],
       swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: [
-        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
-        "SluiceTLS", "SluiceDoors",
-        "SluiceIO",
-        "SluiceWire", "CLinux", "CTOML",
+        "SluiceCommand", "SluiceAdmin", "SluiceCluster", "SluiceNATS", "SluiceBroker", "SluiceAccess",
+        "SluiceStore", "SluiceStoreLMDB", "SluiceDoors", "SluiceTLS", "SluiceIO", "SluiceWire", "CLinux",
+        "CTOML",
       ],
       swiftSettings: strictSettings),
     .executableTarget(
@@ -284,7 +284,7 @@ let package = Package(
       name: "SluiceCommandTests",
       dependencies: [
         "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceClient", "SluiceAccess",
-        "SluiceTLS", "SluiceIO", "SluiceWire", "TestSupport",
+        "SluiceCluster", "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

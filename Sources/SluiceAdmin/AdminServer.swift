@@ -187,6 +187,9 @@ public protocol AdminSource: Sendable {
   /// The broker's store; nil for a broker without durable topics, or before there is one.
   var storage: StoreSnapshot? { get }
 
+  /// The cluster that the broker is a node of; nil for a broker of one node.
+  var cluster: ClusterSnapshot? { get }
+
   /// Lines that were left out of the log because its reader was too slow.
   var droppedLogLines: Int { get }
 

@@ -10,6 +10,7 @@ final class BrokerView: AdminSource {
   private struct State {
     var broker: Broker?
     var stage = AdminStage.starting
+    var cluster: DaemonCluster?
   }
 
   private let state = Mutex(State())
@@ -20,7 +21,16 @@ final class BrokerView: AdminSource {
   }
 
   /// The broker has been made; it serves no client yet.
-  func show(_ broker: Broker) { state.withLock { $0.broker = broker } }
+  ///
+  /// - Parameter cluster: nil for a broker of one node.
+  func show(_ broker: Broker, _ cluster: DaemonCluster?) {
+    state.withLock { state in
+      state.broker = broker
+      state.cluster = cluster
+    }
+  }
+
+  var cluster: ClusterSnapshot? { state.withLock { $0.cluster }?.snapshot }
 
   var stage: AdminStage {
     get { state.withLock { $0.stage } }

@@ -12,6 +12,8 @@ final class Daemon: Sendable {
   private let logger: Logger
   private let manager: ServiceManager
   private let broker: Broker
+  /// Nil for a broker of one node.
+  private let cluster: DaemonCluster?
   /// Nil where there is no admin listener.
   private let admin: AdminServer?
   /// The broker as the admin listener sees it.
@@ -49,9 +51,10 @@ final class Daemon: Sendable {
       self.loop = loop
       let tls = try Startup.tlsServer(settings, logger)
       admin = try Startup.adminServer(settings, view)
-      broker = try Startup.broker(settings, tls, logger)
+      cluster = settings.cluster.isOn ? try DaemonCluster(settings, logger) : nil
+      broker = try Startup.broker(settings, tls, cluster, logger)
       reload = SettingsReload(stated, from: source, broker, tls, admin, logger, log)
-      view.show(broker)
+      view.show(broker, cluster)
     } catch let error as UsageError {
       throw error
     } catch {
@@ -71,6 +74,7 @@ final class Daemon: Sendable {
       throw UsageError(Startup.explained(error))
     }
     let signals = try listenForSignals()
+    cluster?.start(broker)
     view.stage = .ready
     func announce(_ word: String, _ message: String, at address: SocketAddress) {
       Descriptor.write("sluiced \(word) on \(address)\n", to: STDOUT_FILENO)
@@ -93,6 +97,7 @@ final class Daemon: Sendable {
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()
     withExtendedLifetime((signals, watchdog)) {}
+    cluster?.close()
     admin?.stop()
     logger.log(.info, "stopped")
   }
@@ -121,7 +126,7 @@ final class Daemon: Sendable {
         ["signal": .text(name), "drain": .text(TimeSpan.exact(settings.drainTime))])
       manager.stopping()
       view.stage = .stopping
-      broker.shutdown()
+      stop()
     case 2:
       logger.log(.warning, "stopping at once", ["signal": .text(name)])
       broker.stop()
@@ -129,6 +134,17 @@ final class Daemon: Sendable {
       // The third signal ends the process at once.
       logger.flush()
       _exit(ExitCode.failure.rawValue)
+    }
+  }
+
+  /// A node hands its shards over first: their topics go on elsewhere while this broker still relays.
+  private func stop() {
+    guard let cluster else { return broker.shutdown() }
+    cluster.leave(within: settings.drainTime) { [loop, broker] in
+      // A second signal may have stopped the broker meanwhile; shutting it down would be taken for another one.
+      loop.execute { [self] in
+        if stops.load(ordering: .relaxed) == 1 { broker.shutdown() }
+      }
     }
   }
 

@@ -95,7 +95,7 @@ final class SettingsReload: Sendable {
     let (defaults, rules) = (new.broker.topicDefaults, new.broker.topicRules)
     // A broker without a directory can't have durable topics until a restart.
     let isDurable = defaults.storage == .durable || rules.contains { $0.settings.storage == .durable }
-    guard next.data != nil || !isDurable else { return }
+    guard next.data != nil || next.cluster.isOn || !isDurable else { return }
     broker.updateTopics(defaults: defaults, rules: rules)
     adopt(\.broker.topicDefaults)
     adopt(\.broker.topicRules)

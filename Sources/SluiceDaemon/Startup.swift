@@ -2,6 +2,7 @@ import Glibc
 import SluiceAccess
 import SluiceAdmin
 import SluiceBroker
+import SluiceCluster
 import SluiceCommand
 import SluiceDoors
 import SluiceIO
@@ -28,12 +29,20 @@ enum Startup {
     } catch {
       lines.append(source.attributed(error.description))
     }
+    if settings.cluster.isOn {
+      do {
+        _ = try settings.clusterOptions()
+      } catch {
+        lines.append(source.attributed(error.description))
+      }
+    }
     if !lines.isEmpty { throw ConfigurationMistakes(lines: lines) }
   }
 
+  /// - Parameter cluster: the node; nil for a broker of one node.
   /// - Throws: `UsageError` for files and directories that can't be used, and what the broker refuses.
   static func broker(
-    _ settings: DaemonSettings, _ tls: TLSServer?, _ logger: Logger
+    _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ logger: Logger
   ) throws -> Broker {
     let handshakes = HandshakeLog(logger)
     func secure(_ network: any Network) -> any Network {
@@ -43,6 +52,9 @@ enum Startup {
       return DoorNetwork(over: layer, settings.doors)
     }
     let policy = try policy(settings.access, logger)
+    if let cluster {
+      return try Broker(settings.broker, routes: cluster.member.routes, access: policy, layer: secure)
+    }
     guard let directory = settings.data else {
       return try Broker(settings.broker, access: policy, layer: secure)
     }

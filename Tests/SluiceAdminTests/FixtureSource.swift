@@ -21,6 +21,7 @@ final class FixtureSource: AdminSource {
     var administered: [(request: AdministrationRequest, identity: String)] = []
     var refusal: WireError?
     var droppedLogLines = 0
+    var cluster: ClusterSnapshot?
   }
 
   let state: Mutex<State>
@@ -33,6 +34,7 @@ final class FixtureSource: AdminSource {
 
   var stage: AdminStage { state.withLock { $0.stage } }
   var authenticatesClients: Bool { state.withLock { $0.policy != nil } }
+  var cluster: ClusterSnapshot? { state.withLock { $0.cluster } }
   var storage: StoreSnapshot? { state.withLock { $0.snapshot.storage } }
   var droppedLogLines: Int { state.withLock { $0.droppedLogLines } }
   var requests: [SnapshotRequest] { state.withLock { $0.requests } }

@@ -39,9 +39,14 @@ import Testing
     snapshot.loops = [LoopSnapshot(connections: 1, turns: turns)]
     var selection = TopicSelection(limit: 10)
     var consumers = ConsumerSelection(groups: 2, cursors: 1)
+    let cluster = ClusterSnapshot(
+      ClusterInfo(
+        name: "n1", unreadiness: "", engine: ClusterInfo.Engine(isConnected: true, commitLatency: 1),
+        nodes: [],
+        shardCount: 0, shards: []), isLeaseValid: true)
     let page = MetricsPage.text(
       snapshot, &selection, &consumers, ProgramNumbers(droppedLogLines: 3, refusedWatchers: 4),
-      ProcessNumbers(), version: "1", .prometheus)
+      ProcessNumbers(), version: "1", .prometheus, cluster: cluster)
     return Set(page.matches(of: #/# TYPE (\w+)/#).map { String($0.1) })
   }
 
@@ -103,7 +108,8 @@ import Testing
       ("/api/connections", .connections(limit: 200)),
       ("/api/connections/{id}", .action(.disconnect(7))),
       ("/api/consumers", .consumers(topic: nil, limit: 200)),
-      ("/api/problems", .problems), ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
+      ("/api/problems", .problems), ("/api/cluster", .cluster),
+      ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
       ("/api/events", .events(topic: nil)),
     ]
     #expect(paths == routes.map(\.0))

@@ -4,12 +4,13 @@ import SluiceWire
 
 /// The broker and its connections in the API.
 enum BrokerJSON {
-  static func object(_ snapshot: BrokerSnapshot, version: String) -> JSON {
+  /// - Parameter node: the broker's name in its cluster; nil for a broker of one node.
+  static func object(_ snapshot: BrokerSnapshot, node: String?, version: String) -> JSON {
     var turns = Histogram()
     for loop in snapshot.loops { turns.add(loop.turns) }
     let process = ProcessNumbers.now
     return [
-      "version": .text(version), "time": .number(snapshot.time),
+      "version": .text(version), "node": .textOrNull(node), "time": .number(snapshot.time),
       "uptimeSeconds": .seconds(milliseconds: snapshot.uptime), "topics": .exact(snapshot.topicCount),
       "connections": .exact(snapshot.connectionCount),
       "metrics": .object(snapshot.metrics.map { ($0.metric.name, .exact($0.value)) }),

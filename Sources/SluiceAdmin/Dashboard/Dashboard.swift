@@ -50,6 +50,7 @@ enum Dashboard {
       PackageResources.charts_js,
       PackageResources.consumers_js,
       PackageResources.connections_js,
+      PackageResources.cluster_js,
       PackageResources.places_js,
       PackageResources.stream_js,
     ]

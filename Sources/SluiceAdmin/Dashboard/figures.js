@@ -2,7 +2,8 @@
 const latencies = [];
 
 function showFigures(sum) {
-  setText($("about"), `${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
+  $("nav-cluster").hidden = !broker.node;
+  setText($("about"), `${broker.node ? `node ${broker.node}, ` : ""}${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
   setText($("in-rate"), rate(sum.in));
   setText($("out-rate"), rate(sum.out));
   setText($("in-bytes"), `${bytes(sum.inBytes)}/s`);

@@ -1,5 +1,5 @@
 // Places: each has an address behind the #, so that links and the browser's back lead to it.
-const views = ["overview", "topics", "consumers", "connections", "storage"];
+const views = ["overview", "topics", "consumers", "connections", "storage", "cluster"];
 let view = null;
 let viewCharts = null;
 
@@ -39,6 +39,7 @@ function openView(wanted, parts) {
   }
   if (view === "consumers") openConsumers();
   if (view === "connections") openConnections(parts[1] ?? null);
+  if (view === "cluster") openCluster();
 }
 
 // Turns to the page of the table that has the topic, and scrolls to it.

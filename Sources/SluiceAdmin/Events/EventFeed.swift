@@ -82,7 +82,8 @@ final class EventFeed: @unchecked Sendable {
   private func show(_ snapshot: BrokerSnapshot) {
     isSampling = false
     guard !watchers.isEmpty else { return }
-    let (changes, all) = rows.update(snapshot, version: options.version, problems())
+    let (changes, all) = rows.update(
+      snapshot, node: source.cluster?.info.name, version: options.version, problems())
     let difference = Array(changes.utf8)
     var whole: [UInt8]?
     var details: [String: [UInt8]] = [:]
@@ -139,7 +140,7 @@ struct EventRows {
 
   /// One sample as two events: the changes since the sample before, and the whole of it.
   mutating func update(
-    _ snapshot: BrokerSnapshot, version: String, _ problems: [Problem]? = nil
+    _ snapshot: BrokerSnapshot, node: String? = nil, version: String, _ problems: [Problem]? = nil
   ) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
@@ -156,7 +157,7 @@ struct EventRows {
       Self.event(
         "sample",
         [
-          "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, version: version),
+          "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, node: node, version: version),
           "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
           "omitted": .exact(omitted),
           "problems": problems.map { .array($0.map(ProblemJSON.object)) } ?? .null,

@@ -69,7 +69,7 @@ final class BrokerSampler: @unchecked Sendable {
     let start = ContinuousClock.now
     let snapshot = assemble()
     history.add(snapshot, residentBytes: ProcessNumbers.now.residentBytes)
-    problems = finder.problems(in: snapshot)
+    problems = finder.problems(in: snapshot, source.cluster?.info)
     time = snapshot.time
     sampled?()
     let taken = ContinuousClock.now - start

@@ -6,9 +6,11 @@ import SluiceWire
 /// All metrics.
 enum MetricsPage {
   static func text(
-    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection, _ consumers: inout ConsumerSelection,
+    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection,
+    _ consumers: inout ConsumerSelection,
     _ program: ProgramNumbers,
-    _ process: ProcessNumbers, version: String, _ format: MetricsFormat
+    _ process: ProcessNumbers, version: String, _ format: MetricsFormat,
+    cluster: ClusterSnapshot? = nil
   ) -> String {
     var text = MetricsText(format)
     text.family("sluice_build_info", .gauge, "1, with the version as a label.")
@@ -18,6 +20,7 @@ enum MetricsPage {
       Double(snapshot.uptime) / 1000)
     BrokerMetricsText.write(snapshot.metrics, to: &text)
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
+    if let cluster { ClusterMetrics.write(cluster, to: &text) }
     let topics = selection.select(snapshot.topics)
     TopicMetrics.write(topics.own, topics.others, to: &text)
     ConsumerMetrics.write(topics.own, topics.others.topics, to: &text)

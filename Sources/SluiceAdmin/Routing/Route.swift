@@ -14,6 +14,8 @@ enum Route: Hashable, Sendable {
   /// The durable cursors and groups, of one topic if it is named.
   case consumers(topic: String?, limit: Int)
   case problems
+  /// The cluster that the broker is a node of.
+  case cluster
   /// The history of the broker, or of a topic, over the last seconds; nil for the finest step that reaches back so far.
   case history(topic: String?, seconds: Int, step: Int?)
   /// With details of one topic, if it is named.
@@ -54,6 +56,7 @@ enum Route: Hashable, Sendable {
         topic: target.take("topic"),
         limit: try target.takeCount("limit", standard: 200, most: limits.consumers))
     case ["api", "problems"]: self = .problems
+    case ["api", "cluster"]: self = .cluster
     case ["api", "history"]:
       let seconds = try target.takeCount("range", standard: 3_600, most: 30 * 86_400)
       let step = target.has("step") ? try target.takeCount("step", standard: 1, most: 86_400) : nil
@@ -66,7 +69,7 @@ enum Route: Hashable, Sendable {
         topic: path[2], count: try target.takeCount("count", standard: 20, most: limits.records))
     default:
       throw .notFound(
-        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/history and /api/events"
+        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/cluster, /api/history and /api/events"
       )
     }
     guard request.method == "GET" || request.method == "HEAD" else {

@@ -91,7 +91,12 @@ final class AdminService: @unchecked Sendable {
   /// A broker whose store takes no records is ready all the same: it serves subscribers, topics in memory, and the requests by which an operator
   /// makes room. An orchestrator, which looks at the status alone, would cut off all of these. The body names the
   /// failure, and with `?storage=required` the status is 503.
+  ///
+  /// A node that isn't in its cluster, or whose lease isn't valid, isn't ready: another node serves its clients.
   private func readiness(needsStorage: Bool) -> HTTPResponse {
+    if let cluster = source.cluster, !cluster.info.unreadiness.isEmpty {
+      return .text("not ready: \(cluster.info.unreadiness)", status: 503)
+    }
     guard let storage = source.storage, storage.state != .working else { return .text("ready") }
     let seconds = storage.since / 1000
     let what = storage.state == .full ? "full" : "failing"
@@ -141,12 +146,13 @@ final class AdminService: @unchecked Sendable {
         let program = ProgramNumbers(
           droppedLogLines: source.droppedLogLines, refusedWatchers: feed.refused)
         let text = MetricsPage.text(
-          snapshot, &selection, &consumers, program, ProcessNumbers.now, version: options.version, format)
+          snapshot, &selection, &consumers, program, ProcessNumbers.now,
+          version: options.version, format, cluster: source.cluster)
         return HTTPResponse(type: format.contentType, body: Array(text.utf8))
       }
     case .broker:
-      snapshot(.summary(topics: 0), completion) { [options] snapshot in
-        .json(BrokerJSON.object(snapshot, version: options.version))
+      snapshot(.summary(topics: 0), completion) { [source, options] snapshot in
+        .json(BrokerJSON.object(snapshot, node: source.cluster?.info.name, version: options.version))
       }
     case .topics(let after, let limit):
       let request = SnapshotRequest(
@@ -171,6 +177,11 @@ final class AdminService: @unchecked Sendable {
         if let topic, snapshot.topics.isEmpty { return AdminProblem.unknownTopic(topic).response }
         return .json(ConsumerJSON.list(snapshot, limit: limit))
       }
+    case .cluster:
+      guard let cluster = source.cluster else {
+        throw .notFound("this broker isn't a node of a cluster: see sluiced --cluster")
+      }
+      completion(.response(.json(ClusterJSON.object(cluster))))
     case .problems:
       guard sampler.isOn else {
         throw .notFound("this broker looks for no problems: see --admin-history")

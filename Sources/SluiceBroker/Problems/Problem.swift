@@ -19,6 +19,7 @@ public struct Problem: Hashable, Sendable {
     case heldUp, consumerLag, subscriberLag
     case missedRecords, deadLetters
     case rejectedLogins, refusedConnections, slowLoops
+    case engineUnreachable, nodeNotReady, shardsWithoutOwner, engineUnsafe
   }
 
   /// Where an operator looks at it.
@@ -26,6 +27,7 @@ public struct Problem: Hashable, Sendable {
     case broker
     case storage
     case connections
+    case cluster
     case topic(String)
     /// A durable cursor or a group.
     case consumer(String, topic: String)
@@ -36,7 +38,7 @@ public struct Problem: Hashable, Sendable {
     public var topic: String? {
       switch self {
       case .topic(let name), .consumer(_, topic: let name), .connection(_, topic: let name): name
-      case .broker, .storage, .connections: nil
+      case .broker, .storage, .connections, .cluster: nil
       }
     }
   }

@@ -40,14 +40,17 @@ public struct ProblemFinder: Sendable {
 
   /// The problems in a snapshot: those that are critical first, then those that began first.
   ///
-  /// - Parameter snapshot: with the consumers and a few subscriptions of each topic.
-  public mutating func problems(in snapshot: BrokerSnapshot) -> [Problem] {
+  /// - Parameters:
+  ///   - snapshot: with the consumers and a few subscriptions of each topic.
+  ///   - cluster: what the node knows of its cluster; nil for a broker of one node.
+  public mutating func problems(in snapshot: BrokerSnapshot, _ cluster: ClusterInfo? = nil) -> [Problem] {
     now = snapshot.time
     problems = []
     let former = counters
     counters = [:]
     findStorage(snapshot)
     findMemory(snapshot)
+    if let cluster { findCluster(cluster) }
     findCounters(snapshot, former)
     for topic in snapshot.topics {
       findHolds(topic)
@@ -110,6 +113,30 @@ public struct ProblemFinder: Sendable {
         .storageNearlyFull, .warning, at: .storage,
         "\(ProblemText.percent(share)) of the store are used: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
       )
+    }
+  }
+
+  private mutating func findCluster(_ cluster: ClusterInfo) {
+    let engine = cluster.engine
+    if !engine.isConnected {
+      let cause = engine.problems.first.map { ": \($0)" } ?? ""
+      add(
+        .engineUnreachable, .critical, at: .cluster,
+        "The node isn't connected to the cluster's engine, and its durable topics take nothing\(cause).")
+    } else if !cluster.unreadiness.isEmpty {
+      add(.nodeNotReady, .critical, at: .cluster, "The node isn't ready to serve: \(cluster.unreadiness).")
+    }
+    let free = cluster.shards.count { $0.state == .free }
+    if free > 0 {
+      add(
+        .shardsWithoutOwner, .warning, at: .cluster,
+        "\(free) of the cluster's \(cluster.shardCount) shards have no owner, and their topics can't be used."
+      )
+    }
+    if engine.isUnsafe {
+      add(
+        .engineUnsafe, .warning, at: .cluster,
+        "The node uses an engine that may lose what it has acknowledged, as --engine-unsafe allows.")
     }
   }
 

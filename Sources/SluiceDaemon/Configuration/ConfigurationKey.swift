@@ -5,6 +5,7 @@ enum ConfigurationSection: String, CaseIterable {
   case tls
   case access
   case storage
+  case cluster
   case topics
   case limits
   case log
@@ -17,6 +18,8 @@ enum ConfigurationSection: String, CaseIterable {
     case .access:
       "Authentication and permissions. Without users, token-keys and auth, clients don't authenticate."
     case .storage: "Where durable topics are kept."
+    case .cluster:
+      "Being a node of a cluster, which keeps durable topics in its engine. A broker without engine stands alone."
     case .topics: "What new topics are, as far as neither their creator nor a rule says otherwise."
     case .limits: "Bounds on what clients can make the broker do."
     case .log: "What is said on standard error."
@@ -31,6 +34,7 @@ enum ConfigurationSection: String, CaseIterable {
       case .tls: DaemonSettings.tlsSettings()
       case .access: DaemonSettings.accessSettings()
       case .storage: DaemonSettings.storage()
+      case .cluster: DaemonSettings.clusterSettings()
       case .topics: DaemonSettings.topics()
       case .limits: DaemonSettings.limits()
       case .log: DaemonSettings.logs()
@@ -44,7 +48,7 @@ enum ConfigurationSection: String, CaseIterable {
   static let pattern = "pattern"
 }
 
-/// A setting's place in the file: a section, and the option's name without the section's.
+/// A setting's place in the file: a section, and the option's name without the section's. `--cluster` is `engine` there.
 struct ConfigurationKey: Hashable, CustomStringConvertible {
   let section: ConfigurationSection
   let name: String
@@ -52,7 +56,11 @@ struct ConfigurationKey: Hashable, CustomStringConvertible {
   init(of option: String, in section: ConfigurationSection) {
     self.section = section
     let prefix = section.rawValue + "-"
-    name = option.hasPrefix(prefix) ? String(option.dropFirst(prefix.count)) : option
+    if section == .cluster, option == section.rawValue {
+      name = "engine"
+    } else {
+      name = option.hasPrefix(prefix) ? String(option.dropFirst(prefix.count)) : option
+    }
   }
 
   /// "limits.max-record", "listen".

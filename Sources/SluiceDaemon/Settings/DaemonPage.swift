@@ -45,6 +45,10 @@ enum DaemonPage {
         directory, which no other user may read. When its disk is full, or --storage-limit is reached, publishers of \
         durable topics wait and all other clients go on.
 
+        With --cluster the broker is a node of a cluster. The cluster's engine, three or five servers of NATS JetStream, keeps durable topics, and \
+        the nodes share the topics among them: any node serves any topic. The node refuses an engine that may lose what it has acknowledged: each \
+        nats-server needs sync_interval: always. SIGTERM has the node hand its topics over before it ends. See sluice cluster --help.
+
         http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for service managers, \
         /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. \
         Where clients have to authenticate, visitors do, too, and need the right admin on > (and subscribe on a topic for its records).
@@ -63,6 +67,8 @@ enum DaemonPage {
         "Keep an hour of every topic, at most 1 GiB of each.": "sluiced --replay-age 1h --replay-bytes 1GiB",
         "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.":
           "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'",
+        "A node of a cluster.":
+          "sluiced --listen 10.0.0.11:7420 --cluster nats://10.0.0.1,10.0.0.2,10.0.0.3 --cluster-user nodes --cluster-password-file engine-password --node n1 --users users --permissions permissions",
         "Users with passwords, and their permissions in a file.":
           "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions",
         "With TLS, beside the usual address for this machine's own clients.":

@@ -26,6 +26,7 @@ struct DaemonSettings {
   /// Addresses of protocols other than the broker's own.
   var doors = DoorOptions()
   var admin = AdminSettings()
+  var cluster = ClusterSettings()
 
   /// The settings, in the order of the help.
   static func all() -> [Setting] { ConfigurationSection.allCases.flatMap(\.settings) }
@@ -67,6 +68,7 @@ struct DaemonSettings {
     } catch {
       throw Self.renamed(error.description, by: settings)
     }
+    try checkCluster()
     try checkStorage()
     try checkAccess()
     try checkAdmin()
@@ -105,6 +107,7 @@ struct DaemonSettings {
     if storageLimit != Self().storageLimit {
       throw UsageError("--storage-limit: is about durable topics; say where they are kept with --data DIR")
     }
+    if cluster.isOn { return }
     let advice = "durable topics need a directory; name one with --data DIR"
     if broker.topicDefaults.storage == .durable { throw UsageError("--storage: \(advice)") }
     if let rule = broker.topicRules.first(where: { $0.settings.storage == .durable }) {

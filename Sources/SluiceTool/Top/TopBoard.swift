@@ -140,11 +140,12 @@ enum TopTable {
         ] + rows.map(cells), leftColumns: 2)
   }
 
-  static func title(_ rows: [TopRow], server: String) -> String {
+  /// - Parameter node: the broker's name in its cluster; nil for a broker of one node, and where the client may not know it.
+  static func title(_ rows: [TopRow], server: String, node: String? = nil) -> String {
     let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
     let storage = rows.first { $0.storage.state != .none }.flatMap { TopicTable.storage($0.storage) }
     return
-      "\(server): \(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
+      "\(node.map { "node \($0) at " } ?? "")\(server): \(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
       + (storage.map { "; store: \($0)" } ?? "")
   }
 

@@ -64,6 +64,7 @@ final class Watching: @unchecked Sendable {
   private var state = TopState()
   private var rows: [TopRow] = []
   private var details: [String: TopicInfo] = [:]
+  private var node: String?
   private let hasColours = Screen.hasColours
   /// Whether the screen was closed: an answer in the same turn isn't shown any more.
   private var isOver = false
@@ -79,7 +80,11 @@ final class Watching: @unchecked Sendable {
     screen?.open()
     screen?.readKeys(from: STDIN_FILENO, on: run.loop) { [unowned self] in press($0) }
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
-    takeSample()
+    // Without the permission, or a cluster, the title is without a node.
+    client.cluster { [self] result in
+      node = try? result.get().name
+      if !isOver { takeSample() }
+    }
   }
 
   private func press(_ keys: [TopKey]) {
@@ -148,7 +153,7 @@ final class Watching: @unchecked Sendable {
 
   /// Returns whether it goes on.
   private func print(_ rows: [TopRow]) -> Bool {
-    let title = TopTable.title(rows, server: "\(run.server)")
+    let title = TopTable.title(rows, server: "\(run.server)", node: node)
     let code: Int32
     if let screen {
       code = screen.show(

@@ -44,7 +44,10 @@ struct ConfigurationFileTests {
       ("[\"https://a.example\", \"https://b.example\"]", "https://a.example,https://b.example")
     case ("admin", _): ("\"off\"", "off")
     case ("memory", _): ("\"7%\"", "7%")
-    case (_, .boolean): ("true", option.name == "allow-unauthenticated" ? "true" : "on")
+    case ("cluster", _): ("[\"nats://a:1\", \"tls://b:2\"]", "nats://a:1,tls://b:2")
+    case ("cluster-replicas", _): ("5", "5")
+    case (_, .boolean):
+      ("true", ["allow-unauthenticated", "engine-unsafe"].contains(option.name) ? "true" : "on")
     case (_, .count): ("7", "7")
     case (_, .size): ("\"7MiB\"", "7MiB")
     case (_, .time): ("\"7m\"", "7m")

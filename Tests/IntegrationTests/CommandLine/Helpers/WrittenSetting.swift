@@ -41,7 +41,7 @@ struct WrittenSetting {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Those of the reference file, but for addresses, what needs other files, and the form of the log.
+  /// Those of the reference file, but for addresses, what needs other files or an engine, and the form of the log.
   static func all() throws -> [WrittenSetting] {
     // This file is Tests/IntegrationTests/CommandLine/Helpers/WrittenSetting.swift.
     let repository = #filePath.split(separator: "/").dropLast(5).joined(separator: "/")
@@ -54,7 +54,9 @@ struct WrittenSetting {
       let name = String(line[..<equals.lowerBound])
       let value = line[equals.upperBound...].filter { $0 != "\"" }
       let key = section.isEmpty ? name : "\(section).\(name)"
-      guard !["listen", "admin", "tls.client-certs", "log.format"].contains(key) else { continue }
+      guard !["listen", "admin", "tls.client-certs", "log.format"].contains(key), section != "cluster" else {
+        continue
+      }
       let (first, second) = try #require(words[key] ?? larger(value), "\(key) = \(value)")
       let option = ["storage.limit", "log.level", "log.buffer"].contains(key) ? "\(section)-\(name)" : name
       settings.append(

@@ -1,0 +1,65 @@
+import SluiceBroker
+import SluiceCommand
+
+/// A node's cluster in the API.
+enum ClusterJSON {
+  static func object(_ cluster: ClusterSnapshot) -> JSON {
+    let info = cluster.info
+    return [
+      "node": .text(info.name), "unreadiness": .textOrNull(info.unreadiness.isEmpty ? nil : info.unreadiness),
+      "leaseValid": .flag(cluster.isLeaseValid), "engine": engine(info.engine),
+      "nodes": .array(info.nodes.map(node)), "shardCount": .exact(info.shardCount),
+      "shards": .array(info.shards.map(shard)), "takeOvers": .exact(cluster.takeOvers),
+      "handedOver": .exact(cluster.handedOver), "lost": .exact(cluster.lost),
+      "suspensions": .exact(cluster.suspensions), "expulsions": .exact(cluster.expulsions),
+      "interruptions": .exact(cluster.interruptions),
+      "recentTakeOvers": .array(cluster.recent.map(takeOver)),
+    ]
+  }
+
+  private static func engine(_ engine: ClusterInfo.Engine) -> JSON {
+    let latency = engine.commitLatency == .max ? Double.nan : Double(engine.commitLatency) / 1e6
+    return [
+      "connected": .flag(engine.isConnected), "unsafe": .flag(engine.isUnsafe),
+      "server": .text(engine.server), "commitLatencySeconds": .number(latency, decimals: 6),
+      "problems": .array(engine.problems.map { .text($0) }),
+    ]
+  }
+
+  private static func node(_ node: ClusterInfo.Node) -> JSON {
+    let state =
+      switch node.state {
+      case .live: "live"
+      case .leaving: "leaving"
+      case .drained: "drained"
+      default: "ended"
+      }
+    return [
+      "name": .text(node.name), "address": .text(node.address), "version": .text(node.version),
+      "state": .text(state), "shards": .exact(node.shards),
+      "silenceSeconds": .seconds(milliseconds: node.silence),
+    ]
+  }
+
+  private static func shard(_ shard: ClusterInfo.Shard) -> JSON {
+    let state =
+      switch shard.state {
+      case .held: "held"
+      case .moving: "moving"
+      default: "free"
+      }
+    func name(_ text: String) -> JSON { .textOrNull(text.isEmpty ? nil : text) }
+    return [
+      "number": .exact(shard.number), "state": .text(state), "owner": name(shard.owner),
+      "term": .exact(shard.term), "target": name(shard.target), "pin": name(shard.pin),
+    ]
+  }
+
+  private static func takeOver(_ takeOver: ClusterSnapshot.TakeOver) -> JSON {
+    [
+      "shard": .exact(takeOver.shard), "term": .exact(takeOver.term), "cause": .text(takeOver.cause.rawValue),
+      "from": .textOrNull(takeOver.from.isEmpty ? nil : takeOver.from),
+      "seconds": .seconds(milliseconds: takeOver.milliseconds), "time": .number(takeOver.time),
+    ]
+  }
+}

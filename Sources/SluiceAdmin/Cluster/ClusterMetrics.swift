@@ -1,0 +1,84 @@
+import SluiceBroker
+
+/// The metrics of a node's cluster. A broker of one node has none of them.
+enum ClusterMetrics {
+  static func write(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
+    let info = cluster.info
+    writeNodes(info, to: &text)
+    text.single("sluice_cluster_shards", .gauge, "Shards of the cluster.", UInt64(info.shardCount))
+    text.single("sluice_cluster_shards_owned", .gauge, "Shards that this node owns.", UInt64(cluster.owned))
+    text.single(
+      "sluice_cluster_shards_moving", .gauge,
+      "Shards of the cluster whose owners are about to give them away.",
+      UInt64(info.shards.count { $0.state == .moving }))
+    text.single(
+      "sluice_cluster_shards_free", .gauge,
+      "Shards of the cluster that no node owns: their topics can't be used.",
+      UInt64(info.shards.count { $0.state == .free }))
+    text.single(
+      "sluice_cluster_ready", .gauge, "1 while the node is ready to serve, as /readyz says; 0 otherwise.",
+      flag(info.unreadiness.isEmpty))
+    text.single(
+      "sluice_cluster_lease_valid", .gauge,
+      "1 while the node's lease is valid; 0 while it may neither grant nor acknowledge as an owner.",
+      flag(cluster.isLeaseValid))
+    writeEngine(cluster, to: &text)
+    writeTakeOvers(cluster, to: &text)
+  }
+
+  private static func flag(_ value: Bool) -> UInt64 { value ? 1 : 0 }
+
+  private static func writeNodes(_ info: ClusterInfo, to text: inout MetricsText) {
+    text.family("sluice_cluster_nodes", .gauge, "Nodes of the cluster, by state.")
+    let states: [(String, ClusterInfo.Node.State)] = [
+      ("live", .live), ("leaving", .leaving), ("drained", .drained), ("ended", .ended),
+    ]
+    for (name, state) in states {
+      text.sample(UInt64(info.nodes.count { $0.state == state }), ["state": name])
+    }
+  }
+
+  private static func writeEngine(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
+    let engine = cluster.info.engine
+    text.single(
+      "sluice_cluster_engine_connected", .gauge, "1 while the node is connected to the engine; 0 otherwise.",
+      flag(engine.isConnected))
+    text.single(
+      "sluice_cluster_engine_unsafe", .gauge,
+      "1 if the node was told to use an engine that may lose what it has acknowledged; 0 otherwise.",
+      flag(engine.isUnsafe))
+    if engine.commitLatency != .max {
+      text.single(
+        "sluice_cluster_renewal_latency_seconds", .gauge, unit: "seconds",
+        "How long the engine took to store the node's last message, which is mostly the renewal of its lease.",
+        Double(engine.commitLatency) / 1e6)
+    }
+    text.single(
+      "sluice_cluster_engine_interruptions", .counter, "How often the connection to the engine was lost.",
+      cluster.interruptions)
+    text.single(
+      "sluice_cluster_suspensions", .counter, "How often the node's lease couldn't be renewed in time.",
+      cluster.suspensions)
+    text.single(
+      "sluice_cluster_expulsions", .counter, "How often other nodes have ended the node's session.",
+      cluster.expulsions)
+  }
+
+  private static func writeTakeOvers(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
+    text.family("sluice_cluster_take_overs", .counter, "Shards that this node has taken over, by cause.")
+    for cause in ClusterSnapshot.Cause.allCases {
+      text.sample(cluster.causes[cause] ?? 0, ["cause": cause.rawValue])
+    }
+    text.histogram(
+      "sluice_cluster_take_over_seconds",
+      "How long shards couldn't be used that this node has taken over: from the former owner's last sign, or the beginning of the hand-over.",
+      bounds: ClusterSnapshot.bounds.map { $0 == .max ? .max : $0 * 1_000_000 }, counts: cluster.durations,
+      sum: cluster.totalMilliseconds &* 1_000_000)
+    text.single(
+      "sluice_cluster_hand_overs", .counter, "Shards that this node has begun to give to other nodes.",
+      cluster.handedOver)
+    text.single(
+      "sluice_cluster_shards_lost", .counter,
+      "Shards that this node has lost to another one, or with its lease.", cluster.lost)
+  }
+}

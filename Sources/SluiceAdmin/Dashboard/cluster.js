@@ -1,0 +1,50 @@
+// The cluster: its nodes, its engine, which node owns which shards, and what this node has taken over.
+function openCluster() {
+  keepLoading("/api/cluster", showCluster, $("cluster-count"));
+}
+
+function showCluster(answer) {
+  setText($("cluster-count"), `as node ${answer.node} knows it`);
+  const engine = answer.engine;
+  const facts = [
+    answer.unreadiness ? `Not ready: ${answer.unreadiness}.` : "The node is ready.",
+    engine.connected ? `Connected to the engine's server ${engine.server}.` : "Not connected to the engine.",
+    engine.commitLatencySeconds === null ? "" : `The engine stored the last message in ${duration(engine.commitLatencySeconds)}.`,
+    engine.unsafe ? "The engine may lose what it has acknowledged, and is used nevertheless." : "",
+    ...engine.problems.map((problem) => `${problem}.`),
+    `${plural(number(answer.takeOvers), "shard", "shards")} taken over, ${count(number(answer.handedOver))} handed over, ${count(number(answer.suspensions))} lapses of the lease since the start.`,
+  ];
+  setText($("cluster-facts"), facts.filter(Boolean).join(" "));
+  $("node-rows").replaceChildren(...answer.nodes.map((node) => make(
+    "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
+    make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`))));
+  $("shard-rows").replaceChildren(...shardRows(answer.shards));
+  const now = Date.now();
+  $("takeover-rows").replaceChildren(...rowsOrNone(answer.recentTakeOvers.map((each) => make(
+    "tr", {}, cell(String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
+}
+
+// One row for the shards with the same owner, state, and place to go.
+function shardRows(shards) {
+  const groups = new Map();
+  for (const shard of shards) {
+    const state = shard.state === "held" && shard.target !== null && shard.target !== shard.owner ? `goes to ${shard.target}` : shard.state;
+    const key = JSON.stringify([shard.owner, state]);
+    if (!groups.has(key)) groups.set(key, { owner: shard.owner, state, numbers: [] });
+    groups.get(key).numbers.push(shard.pin === null ? String(shard.number) : `${shard.number} (moved to ${shard.pin})`);
+  }
+  const sorted = [...groups.values()].sort((one, other) => (one.owner ?? "").localeCompare(other.owner ?? ""));
+  return rowsOrNone(sorted.map((group) => make(
+    "tr", {}, make("th", { scope: "row" }, group.owner ?? "no node"), make("td", {}, group.state),
+    make("td", {}, `${count(group.numbers.length)}: ${group.numbers.join(", ")}`))));
+}
+
+function rowsOrNone(rows) {
+  return rows.length ? rows : [make("tr", {}, make("td", { colspan: "4", class: "quiet" }, "None."))];
+}
+
+function causeOf(each) {
+  if (each.cause === "handed-over") return `handed over by ${each.from}`;
+  if (each.cause === "owner-died") return `${each.from} was silent for too long`;
+  return "first owner";
+}

@@ -1,0 +1,245 @@
+import SluiceAdmin
+import SluiceBroker
+import SluiceCluster
+import SluiceCommand
+import SluiceIO
+import SluiceNATS
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// Counts and logs what happens to this node in its cluster. From any thread.
+final class ClusterRecorder: Sendable {
+  private struct State {
+    var counts = ClusterSnapshot(
+      ClusterInfo(
+        name: "", unreadiness: "the node hasn't joined the cluster yet",
+        engine: ClusterInfo.Engine(isConnected: false), nodes: [], shardCount: 0,
+        shards: []), isLeaseValid: false)
+    /// What was logged of the engine last, so that it is logged once.
+    var refusal: [String] = []
+    var isInterrupted = false
+  }
+
+  /// Take-overs that the admin listener shows.
+  private static let listed = 20
+
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  init(_ logger: Logger) {
+    self.logger = logger
+  }
+
+  /// What was counted, with the last status.
+  var snapshot: ClusterSnapshot { state.withLock { $0.counts } }
+
+  /// Takes what the node knows now.
+  @discardableResult
+  func take(_ status: ClusterStatus) -> ClusterSnapshot {
+    state.withLock { state in
+      state.counts.info = ClusterInfo(status)
+      state.counts.isLeaseValid = status.isMember && !status.isSuspended
+      state.counts.info.numbers = state.counts.numbers
+      return state.counts
+    }
+  }
+
+  // MARK: Events
+
+  func note(_ event: ClusterEvent) {
+    switch event {
+    case .joined(let session):
+      logger.log(.info, "the node has joined the cluster", ["session": .number(session)])
+    case .gained(let shard, let term):
+      logger.log(
+        .debug, "the node has a shard, and opens it", ["shard": .number(shard), "term": .number(term)])
+    case .closing(let shard, let term, let successor):
+      state.withLock { $0.counts.handedOver += 1 }
+      logger.log(
+        .info, "the node hands a shard over",
+        ["shard": .number(shard), "term": .number(term), "to": .textOrNull(successor)])
+    case .lost(let shard, let term):
+      state.withLock { $0.counts.lost += 1 }
+      logger.log(
+        .warning, "the node has lost a shard to another one, or with its lease; its clients are sent there",
+        ["shard": .number(shard), "term": .number(term)])
+    case .takenOver(let takeOver): note(takeOver)
+    case .suspended:
+      state.withLock { $0.counts.suspensions += 1 }
+      logger.log(
+        .warning,
+        "the lease couldn't be renewed in time: the node acknowledges nothing that the engine hasn't confirmed, until it can be renewed"
+      )
+    case .resumed: logger.log(.info, "the lease was held all the time: the node goes on")
+    case .expelled(let node):
+      state.withLock { $0.counts.expulsions += 1 }
+      logger.log(
+        .warning,
+        "another node has ended this one's session, since it was silent for too long; it joins again",
+        ["by": .textOrNull(node)])
+    case .left: logger.log(.info, "the node has given all shards away, and ended its session")
+    case .refused(let objections): noteRefusal(objections)
+    case .engineConnected(let server):
+      state.withLock { $0.isInterrupted = false }
+      logger.log(.info, "connected to the engine", ["server": .text(server)])
+    case .engineInterrupted(let error):
+      // Each attempt to connect again may fail for the same reason.
+      let isFirst = state.withLock { state in
+        defer { state.isInterrupted = true }
+        if !state.isInterrupted { state.counts.interruptions += 1 }
+        return !state.isInterrupted
+      }
+      logger.log(
+        isFirst ? .warning : .debug,
+        "the connection to the engine is lost: durable topics take nothing until it is there again",
+        ["cause": .text(error.description)])
+    case .directoryChanged: break
+    }
+  }
+
+  private func note(_ takeOver: TakeOver) {
+    let (cause, from) = Self.cause(takeOver.cause)
+    let milliseconds = UInt64(max(takeOver.duration.wholeMilliseconds, 0))
+    let listed = ClusterSnapshot.TakeOver(
+      shard: takeOver.shard, term: takeOver.term, cause: cause, from: from, milliseconds: milliseconds,
+      time: WallTime.now)
+    state.withLock { state in
+      state.counts.causes[cause, default: 0] += 1
+      state.counts.totalMilliseconds += milliseconds
+      let bucket = ClusterSnapshot.bounds.firstIndex { milliseconds <= $0 } ?? 0
+      state.counts.durations[bucket] += 1
+      state.counts.recent = [listed] + state.counts.recent.prefix(Self.listed - 1)
+    }
+    logger.log(
+      .info, "the node has taken a shard over",
+      [
+        "shard": .number(takeOver.shard), "term": .number(takeOver.term),
+        "cause": .text(takeOver.cause.description), "ms": .number(milliseconds),
+      ])
+  }
+
+  private static func cause(_ cause: TakeOver.Cause) -> (ClusterSnapshot.Cause, from: String) {
+    switch cause {
+    case .first: (.first, "")
+    case .handedOver(let node): (.handedOver, node)
+    case .died(let node): (.ownerDied, node)
+    }
+  }
+
+  private func noteRefusal(_ objections: [String]) {
+    let isNew = state.withLock { state in
+      defer { state.refusal = objections }
+      return state.refusal != objections
+    }
+    guard isNew else { return }
+    for objection in objections {
+      logger.log(
+        .error,
+        "the node doesn't join: the engine may lose what it has acknowledged; mend the engine, or use it nevertheless with --engine-unsafe",
+        ["cause": .text(objection)])
+    }
+  }
+
+  /// An event of a shard's store.
+  func note(_ shard: ShardID, _ event: StoreEvent) {
+    let number: (key: String, value: JSON) = ("shard", .number(shard.rawValue))
+    func log(_ level: LogLevel, _ message: String, _ more: [(key: String, value: JSON)] = []) {
+      logger.log(level, message, fields: [number] + more)
+    }
+    switch event {
+    case .opened(let topics, let bytes, _):
+      log(.debug, "a shard is open", [("topics", .number(topics)), ("bytes", .number(bytes))])
+    case .failed(let message, let isFull):
+      log(
+        .error,
+        isFull
+          ? "the engine has no room: publishers of durable topics wait; make room on its disks, or delete topics"
+          : "the engine doesn't store: publishers of durable topics wait until it does",
+        [("cause", .text(message))])
+    case .recovered: log(.info, "the engine stores again")
+    case .waiting(let publishers, _, let isFull, let milliseconds):
+      log(
+        .error,
+        isFull
+          ? "the engine still has no room, and publishers wait"
+          : "the engine still doesn't store, and publishers wait",
+        [("publishers", .number(publishers)), ("ms", .number(milliseconds))])
+    case .fenced(let message):
+      log(
+        .warning, "another node stores the shard now; nothing more is stored of it here",
+        [("cause", .text(message))])
+    case .rejected(let topic, let message):
+      log(
+        .error, "the engine refuses a change of a topic for what is in it",
+        [("topic", .text(topic)), ("cause", .text(message))])
+    case .damaged(let topic, let from, let before):
+      log(
+        .error, "stored records are damaged, and missing for subscribers",
+        [("topic", .text(topic)), ("from", .number(from)), ("before", .number(before))])
+    case .lost(let topic, let message):
+      log(
+        .error, "a part of what is stored can't be read",
+        [("topic", .text(topic)), ("cause", .text(message))])
+    case .dropping(let topic, let limit):
+      log(
+        .debug, "a durable topic drops its oldest records by a limit",
+        [("topic", .text(topic)), ("limit", .text(limit.option))])
+    case .closed(let message):
+      log(message == nil ? .debug : .error, "a shard is closed", message.map { [("cause", .text($0))] } ?? [])
+    }
+  }
+}
+
+extension ClusterSnapshot {
+  /// The counters that clients are told.
+  fileprivate var numbers: [BrokerInfo.Number] {
+    [
+      ("take_overs", takeOvers), ("take_over_milliseconds", totalMilliseconds), ("hand_overs", handedOver),
+      ("shards_lost", lost), ("suspensions", suspensions), ("expulsions", expulsions),
+      ("engine_interruptions", interruptions), ("lease_valid", isLeaseValid ? 1 : 0),
+    ].map { BrokerInfo.Number(name: $0, value: $1) }
+  }
+}
+
+extension ClusterInfo {
+  init(_ status: ClusterStatus) {
+    self.init(
+      name: status.name, unreadiness: status.unreadiness ?? "",
+      engine: Engine(
+        isConnected: status.isEngineConnected, isUnsafe: status.isEngineUnsafe, server: status.engineServer,
+        commitLatency: status.commitLatency.map { UInt64(max($0.clampedNanoseconds / 1000, 0)) } ?? .max,
+        problems: status.engineProblems),
+      nodes: status.nodes.map(Node.init), shardCount: UInt32(status.shards.count),
+      shards: status.shards.map(Shard.init))
+  }
+}
+
+extension ClusterInfo.Node {
+  fileprivate init(_ node: ClusterStatus.Node) {
+    let state: State =
+      switch node.state {
+      case .live: .live
+      case .leaving: .leaving
+      case .drained: .drained
+      case .ended: .ended
+      }
+    self.init(
+      name: node.name, address: node.address, version: node.version, state: state,
+      shards: UInt32(node.shards), silence: UInt64(max(node.silence.wholeMilliseconds, 0)))
+  }
+}
+
+extension ClusterInfo.Shard {
+  fileprivate init(_ shard: ClusterStatus.Shard) {
+    let state: State =
+      switch shard.state {
+      case .held: .held
+      case .moving: .moving
+      case .free: .free
+      }
+    self.init(
+      number: UInt32(shard.number), state: state, owner: shard.owner ?? "", term: shard.term,
+      target: shard.target ?? "", pin: shard.pin ?? "")
+  }
+}

@@ -1,0 +1,126 @@
+import SluiceAdmin
+import SluiceBroker
+import SluiceCluster
+import SluiceCommand
+import SluiceIO
+import SluiceNATS
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// This process as a node of a cluster: the node with a thread of its own, what it has counted, and how it ends.
+///
+/// May be used from any thread.
+final class DaemonCluster: ClusterAdministration {
+  let member: ClusterMember
+  private let loop: EpollLoop
+  private let record: ClusterRecorder
+  private let logger: Logger
+
+  /// How often what the admin listener shows is looked up.
+  private static let interval = Duration.milliseconds(250)
+
+  /// - Throws: `UsageError` for settings and files that can't be used; `IOError` when the system has no more threads.
+  init(_ settings: DaemonSettings, _ logger: Logger) throws {
+    let options = try settings.clusterOptions()
+    var engineOptions = JetStreamEngineOptions()
+    engineOptions.replicas = options.replicas
+    let (loop, record) = (try EpollLoop.start(name: "cluster"), ClusterRecorder(logger))
+    do {
+      member = try ClusterMember(
+        options, engineOptions: engineOptions, network: SocketNetwork(), on: loop,
+        storeReport: { record.note($0, $1) }, report: { record.note($0) })
+    } catch {
+      loop.stop()
+      loop.join()
+      throw UsageError("--cluster: \(error)")
+    }
+    self.loop = loop
+    self.record = record
+    self.logger = logger
+    if options.engineUnsafe {
+      logger.log(
+        .warning,
+        "the engine isn't asked whether it keeps what it acknowledges: records that were acknowledged as durable may be lost (--engine-unsafe)"
+      )
+    }
+    if let address = try? settings.advertisedAddress(), address.isOnThisMachine {
+      logger.log(
+        .warning, "other machines can't reach this node: it advertises an address of this machine",
+        ["address": .text(address.description)])
+    }
+  }
+
+  /// Joins the cluster. The broker has been started.
+  func start(_ broker: Broker) {
+    broker.administer(self)
+    member.start(broker)
+    look()
+  }
+
+  /// Hands all shards over, but calls `done` after `time` in any case. `done` is called once.
+  func leave(within time: Duration, _ done: @escaping @Sendable () -> Void) {
+    let token = OnceToken()
+    let start = ContinuousClock.now
+    let end: @Sendable (Bool) -> Void = { [logger] hasLeft in
+      guard token.take() else { return }
+      let ms = JSON.number((ContinuousClock.now - start).wholeMilliseconds)
+      if hasLeft {
+        logger.log(.info, "the node has left the cluster", ["ms": ms])
+      } else {
+        logger.log(
+          .warning,
+          "the node couldn't hand all shards over in time; other nodes take them when its lease is over",
+          ["ms": ms])
+      }
+      done()
+    }
+    loop.execute { [loop, member] in
+      _ = loop.schedule(after: time) { end(false) }
+      member.leave { end(true) }
+    }
+  }
+
+  /// Ends at once, and waits for that. Not on the cluster's thread.
+  func close() {
+    member.close()
+    // Behind the job by which the member closes.
+    loop.execute { [loop] in loop.stop() }
+    loop.join()
+  }
+
+  // MARK: What the admin listener shows
+
+  /// What the node knew at most a moment ago.
+  var snapshot: ClusterSnapshot { record.snapshot }
+
+  private func look() {
+    member.status { [weak self] status in
+      guard let self else { return }
+      record.take(status)
+      _ = loop.schedule(after: Self.interval) { [weak self] in self?.look() }
+    }
+  }
+
+  // MARK: Clients that administer the cluster
+
+  func clusterInfo(_ body: @escaping @Sendable (ClusterInfo) -> Void) {
+    member.status { [record] status in body(record.take(status).info) }
+  }
+
+  func drain(_ node: String, _ isWanted: Bool, _ done: @escaping @Sendable (String?) -> Void) {
+    member.drain(node, isWanted) { done($0?.description) }
+  }
+
+  func pin(_ shard: Int, to node: String?, _ done: @escaping @Sendable (String?) -> Void) {
+    member.pin(shard, to: node) { done($0?.description) }
+  }
+}
+
+/// Something that happens once.
+private final class OnceToken: Sendable {
+  private let isTaken = Atomic(false)
+
+  /// True the first time.
+  func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+}

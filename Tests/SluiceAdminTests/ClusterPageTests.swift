@@ -1,0 +1,102 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+import TestSupport
+import Testing
+
+@testable import SluiceAdmin
+
+@Suite("A node's cluster in the admin listener")
+struct ClusterPageTests {
+  private static func snapshot(unreadiness: String = "") -> ClusterSnapshot {
+    var cluster = ClusterSnapshot(
+      ClusterInfo(
+        name: "n1", unreadiness: unreadiness,
+        engine: ClusterInfo.Engine(isConnected: unreadiness.isEmpty, server: "e1", commitLatency: 1_500),
+        nodes: [
+          ClusterInfo.Node(
+            name: "n1", address: "h1:7420", version: "1", state: .live, shards: 1, silence: 20),
+          ClusterInfo.Node(
+            name: "n2", address: "h2:7420", version: "1", state: .ended, shards: 0, silence: 9_000),
+        ], shardCount: 2,
+        shards: [
+          ClusterInfo.Shard(number: 0, state: .held, owner: "n1", term: 5, target: "n1", pin: ""),
+          ClusterInfo.Shard(number: 1, state: .free, owner: "", term: 3, target: "n1", pin: "n2"),
+        ]), isLeaseValid: unreadiness.isEmpty)
+    cluster.causes = [.ownerDied: 2, .first: 1]
+    cluster.durations[3] = 2
+    cluster.durations[5] = 1
+    cluster.totalMilliseconds = 2_100
+    cluster.suspensions = 4
+    cluster.recent = [
+      ClusterSnapshot.TakeOver(shard: 1, term: 3, cause: .ownerDied, from: "n2", milliseconds: 1_800, time: 7)
+    ]
+    return cluster
+  }
+
+  private func answer(_ target: String, _ cluster: ClusterSnapshot?) throws -> RawHTTP.Answer {
+    let server = try AdminServer(
+      at: .host("127.0.0.1", port: 0), FixtureSource { $0.cluster = cluster }, AdminOptions())
+    defer { server.stop() }
+    return try RawHTTP.get(server.address.description, target)
+  }
+
+  @Test("a node that isn't ready says why, with 503")
+  func readiness() throws {
+    #expect(try answer("/readyz", nil).status == 200)
+    #expect(try answer("/readyz", Self.snapshot()).status == 200)
+    let response = try answer("/readyz", Self.snapshot(unreadiness: "the lease couldn't be renewed"))
+    #expect(response.status == 503)
+    #expect(response.text.contains("the lease couldn't be renewed"))
+  }
+
+  @Test("the API has nodes, shards and take-overs; a broker of one node has no such resource")
+  func api() throws {
+    #expect(try answer("/api/cluster", nil).status == 404)
+    let response = try answer("/api/cluster", Self.snapshot())
+    let text = response.text
+    #expect(response.status == 200)
+    for part in [
+      #""node":"n1","unreadiness":null,"leaseValid":true"#, #""commitLatencySeconds":0.001500"#,
+      #"{"name":"n2","address":"h2:7420","version":"1","state":"ended","shards":0,"silenceSeconds":9.000}"#,
+      #"{"number":1,"state":"free","owner":null,"term":3,"target":"n1","pin":"n2"}"#, #""takeOvers":3"#,
+      #"{"shard":1,"term":3,"cause":"owner-died","from":"n2","seconds":1.800,"time":7}"#,
+    ] {
+      #expect(text.contains(part), "\(part) isn't in \(text)")
+    }
+  }
+
+  @Test("metrics of the cluster")
+  func metrics() {
+    var text = MetricsText(.prometheus)
+    ClusterMetrics.write(Self.snapshot(), to: &text)
+    for line in [
+      "sluice_cluster_nodes{state=\"live\"} 1", "sluice_cluster_nodes{state=\"ended\"} 1",
+      "sluice_cluster_shards 2", "sluice_cluster_shards_owned 1", "sluice_cluster_shards_free 1",
+      "sluice_cluster_ready 1", "sluice_cluster_lease_valid 1", "sluice_cluster_engine_connected 1",
+      "sluice_cluster_engine_unsafe 0", "sluice_cluster_renewal_latency_seconds 0.0015",
+      "sluice_cluster_take_overs_total{cause=\"owner-died\"} 2",
+      "sluice_cluster_take_over_seconds_bucket{le=\"0.3\"} 2",
+      "sluice_cluster_take_over_seconds_bucket{le=\"2\"} 3", "sluice_cluster_take_over_seconds_count 3",
+      "sluice_cluster_suspensions_total 4",
+    ] {
+      #expect(text.text.contains(line + "\n"), "\(line) isn't in \(text.text)")
+    }
+  }
+
+  @Test("what is wrong is a problem with a link to the cluster")
+  func problems() {
+    var finder = ProblemFinder()
+    let info = Self.snapshot(unreadiness: "the engine can't be reached").info
+    let found = finder.problems(in: BrokerSnapshot(), info)
+    #expect(found.map(\.kind) == [.engineUnreachable, .shardsWithoutOwner])
+    #expect(found.allSatisfy { $0.place == .cluster })
+    #expect(ProblemJSON.object(found[0]).description.contains("#/cluster"))
+    var suspended = Self.snapshot().info
+    suspended.unreadiness = "the lease couldn't be renewed in time"
+    suspended.shards = []
+    #expect(finder.problems(in: BrokerSnapshot(), suspended).map(\.kind) == [.nodeNotReady])
+    #expect(finder.problems(in: BrokerSnapshot(), nil).isEmpty)
+  }
+}
