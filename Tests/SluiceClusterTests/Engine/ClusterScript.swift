@@ -35,7 +35,7 @@ final class ClusterScript {
       "/bin/bash", [Self.checkout + "/scripts/cluster.sh", command],
       environment: [
         "SLUICE_CLUSTER_DIR": directory.file("cluster"), "SLUICE_CLUSTER_HOST": host,
-        "SLUICE_CLUSTER_OWNER": "\(getpid())",
+        "SLUICE_CLUSTER_NODES": "0", "SLUICE_CLUSTER_OWNER": "\(getpid())",
       ])
     let exit = try child.waitForExit()
     let engines = child.standardOutput.lines.compactMap { line -> Engine? in

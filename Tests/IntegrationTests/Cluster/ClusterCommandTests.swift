@@ -1,0 +1,59 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// A cluster as operators see it: commands, the admin listener, an orderly stop.
+@Suite(
+  .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
+struct ClusterCommandTests {
+  @Test func aClusterIsShownDrainedAndStopped() throws {
+    let stage = try ClusterStage()
+    let status = try stage.sluice("cluster", "status")
+    #expect(status.exit == .code(0) && status.text.contains("b1, ready"), "\(status)\(stage.logs)")
+    #expect(status.text.contains("3 live"))
+    let nodes = try stage.sluice("cluster", "nodes", "--json", at: 1)
+    #expect(nodes.text.split(separator: "\n").count == 3)
+    let shards = try stage.sluice("cluster", "shards", "--json", at: 2)
+    #expect(shards.text.split(separator: "\n").count == 64)
+
+    for (index, node) in stage.nodes.enumerated() {
+      let ready = try RawHTTP.get(stage.admin(index), "/readyz")
+      #expect(ready.status == 200, "\(node.name)")
+    }
+    let metrics = try RawHTTP.get(stage.admin(), "/metrics").text
+    for line in [
+      "sluice_cluster_ready 1", "sluice_cluster_lease_valid 1", "sluice_cluster_engine_connected 1",
+      "sluice_cluster_engine_unsafe 0", "sluice_cluster_nodes{state=\"live\"} 3", "sluice_cluster_shards 64",
+    ] {
+      #expect(metrics.contains(line + "\n"), "\(line)")
+    }
+    let api = try RawHTTP.get(stage.admin(), "/api/cluster").text
+    #expect(api.contains(#""node":"b1""#) && api.contains(#""shardCount":64"#))
+
+    // A record is published through one node and read through another.
+    #expect(try stage.sluice("topic", "create", "orders", "--storage", "durable").exit == .code(0))
+    #expect(try stage.sluice("pub", "orders", "one", "two", "--ack", "durable", at: 1).exit == .code(0))
+    let read = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
+    #expect(read.text == "one\ntwo\n")
+
+    let unknown = try stage.sluice("cluster", "drain", "b9")
+    #expect(unknown.exit == .code(1))
+    #expect(try stage.sluice("cluster", "drain", "b2", "--wait").exit == .code(0))
+    let owned = try stage.sluice("cluster", "shards", "--node", "b2")
+    #expect(owned.text.isEmpty && owned.exit == .code(0))
+    #expect(try stage.sluice("cluster", "nodes").text.contains("drained"))
+    #expect(try stage.sluice("cluster", "drain", "b2", "--undo").exit == .code(0))
+    #expect(try stage.sluice("cluster", "move", "7", "b2").exit == .code(0))
+    try eventually("shard 7 is on b2") {
+      try stage.sluice("cluster", "shards", "--node", "b2", "--json").text.contains("\"shard\":7,")
+    }
+    #expect(try stage.sluice("cluster", "move", "64", "b2").exit == .code(1))
+
+    // An orderly stop hands everything over, and ends with 0.
+    stage.nodes[0].signal(SIGTERM)
+    try eventually("b1 has left") { stage.log(of: "b1").contains { $0.contains("stopped") } }
+    #expect(stage.log(of: "b1").contains { $0.contains("the node has left the cluster") }, "\(stage.logs)")
+    let again = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
+    #expect(again.text == "one\ntwo\n")
+  }
+}

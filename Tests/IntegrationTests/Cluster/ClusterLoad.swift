@@ -1,0 +1,112 @@
+import SluiceClient
+import SluiceWire
+import TestSupport
+
+/// Producers that publish exactly once, durable cursors and groups with explicit acknowledgement on topics of a cluster; and the oracle, which knows what
+/// was acknowledged.
+final class ClusterLoad {
+  /// Records that were acknowledged and aren't there, that are there twice, that are behind a later one of their producer; and those that a group never got.
+  struct Findings: CustomStringConvertible {
+    var records = 0
+    var lost = 0
+    var doubled = 0
+    var disordered = 0
+    var withheld = 0
+
+    var description: String {
+      "\(records) records, \(lost) acknowledged lost, \(doubled) doubled, \(disordered) out of order, \(withheld) withheld from groups"
+    }
+  }
+
+  private let stage: ClusterStage
+  private let topics: [CrashTopic]
+  private(set) var clients: [Client] = []
+
+  init(_ stage: ClusterStage, topics count: Int, random: inout SeededRandom) async throws {
+    self.stage = stage
+    var topics: [CrashTopic] = []
+    for index in 1...count {
+      topics.append(CrashTopic("kills.\(index)", .always, index: UInt64(index), random: &random))
+    }
+    self.topics = topics
+    for (index, topic) in topics.enumerated() {
+      let client = try await stage.connect(first: index)
+      clients.append(client)
+      _ = try await client.createTopic(topic.name, settings: topic.settings)
+      for producer in topic.producers { producer.start(on: client, from: 0) }
+      let other = try await stage.connect(first: index + 1)
+      clients.append(other)
+      topic.reader.start(on: other)
+      topic.group.start(on: other)
+    }
+  }
+
+  private var producers: [CrashProducer] { topics.flatMap(\.producers) }
+
+  private func requireHealth() throws {
+    do {
+      for topic in topics { try topic.requireHealth() }
+    } catch {
+      throw TestFailure("\(error)\(stage.logs)")
+    }
+  }
+
+  /// Lets producers work until so many records more are acknowledged.
+  func work(_ count: UInt64) throws {
+    let before = producers.reduce(0) { $0 + $1.acknowledged }
+    for producer in producers { producer.allow(count) }
+    try eventually("\(count) acknowledgements\(stage.logs)", within: 120, every: 0.002) {
+      try requireHealth()
+      return producers.reduce(0) { $0 + $1.acknowledged } >= before + count
+    }
+  }
+
+  /// Waits until each producer has an acknowledgement of a record that it publishes from now on.
+  func awaitProgress() throws {
+    let sent = producers.map(\.sent)
+    for producer in producers { producer.allow(4) }
+    try eventually("all topics go on\(stage.logs)", within: 120, every: 0.002) {
+      try requireHealth()
+      return zip(producers, sent).allSatisfy { $0.acknowledged > $1 }
+    }
+  }
+
+  /// Lets everything get through, and compares what is there with what was acknowledged.
+  func finish() async throws -> Findings {
+    var findings = Findings()
+    for topic in topics {
+      try eventually("everything is acknowledged on \(topic.name)\(stage.logs)", within: 120) {
+        try requireHealth()
+        return topic.producers.allSatisfy(\.isIdle) && topic.reader.marker.isIdle
+      }
+      let head = try await clients[0].topic(show: topic.name).summary.nextOffset
+      try eventually(
+        "the reader of \(topic.name) has \(head) records, and not \(topic.reader.count)", within: 120
+      ) {
+        try requireHealth()
+        return topic.reader.count >= Int(head)
+      }
+      let records = topic.reader.records
+      try eventually("the group of \(topic.name) has all records", within: 120) {
+        try requireHealth()
+        return topic.group.missed(of: records).isEmpty
+      }
+      findings.records += records.count
+      findings.withheld += topic.group.missed(of: records).count
+      for producer in topic.producers + [topic.reader.marker] {
+        let sequences = records.filter { $0.producer == producer.id }.map(\.sequence)
+        let found = Set(sequences)
+        findings.doubled += sequences.count - found.count
+        findings.disordered += zip(sequences, sequences.dropFirst()).count { $0 > $1 }
+        findings.lost += (0..<producer.acknowledged).count { !found.contains($0) }
+        // An acknowledgement names the offset at which the record is for good.
+        if let receipt = producer.receipt {
+          let record = CrashRecord(producer: producer.id, sequence: receipt.sequence)
+          let index = Int(receipt.offset)
+          if !records.indices.contains(index) || records[index] != record { findings.lost += 1 }
+        }
+      }
+    }
+    return findings
+  }
+}
