@@ -68,13 +68,6 @@ let package = Package(
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
-    // Other protocols' clients as streams of the native protocol.
-    .target(
-      name: "SluiceDoors",
-      dependencies: [
-        "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire", "SluiceTLS", "SluiceIO",
-      ],
-      swiftSettings: strictSettings),
     // The client of NATS and JetStream, the engine that stores what several nodes share.
     .target(
       name: "SluiceNATS", dependencies: ["SluiceIO", "SluiceTLS"], swiftSettings: strictSettings),
@@ -111,6 +104,14 @@ let package = Package(
 
     // The programs, and what their command lines have in common.
     .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: strictSettings),
+    // Other protocols' clients as streams of the native protocol.
+    .target(
+      name: "SluiceDoors",
+      dependencies: [
+        "SluiceCommand", "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire", "SluiceTLS",
+        "SluiceIO",
+      ],
+      swiftSettings: strictSettings),
     // The broker's metrics, its API and its page, over HTTP.
     .target(
       name: "SluiceAdmin",

@@ -18,9 +18,11 @@ public final class DoorNetwork: Network {
   private let upgrade: WebSocketUpgrade
   private let sessions = MQTTHub()
   private let rules = MQTTSessionRules()
+  private let options: DoorOptions
 
   public init(over network: any Network, _ options: DoorOptions = DoorOptions()) {
     beneath = network
+    self.options = options
     upgrade = WebSocketUpgrade(
       WebSocketUpgrade.Rules(
         subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
@@ -43,6 +45,7 @@ public final class DoorNetwork: Network {
         case .webSocket:
           let socket = WebSocketStream(stream, peer: peer, upgrade, on: loop)
           accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
+        case .http: accepted(HTTPConnection(stream, peer: peer, options, on: loop).link, loop)
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
         }
       }
@@ -64,17 +67,6 @@ public final class DoorNetwork: Network {
   ) -> any ConnectionAttempt {
     beneath.connect(to: address, on: loop, completion: completion)
   }
-}
-
-/// What holds for all doors.
-public struct DoorOptions: Hashable, Sendable {
-  /// Origins whose pages may connect, such as `https://example.org`. Without one only programs may: a browser names the origin of the page
-  /// with each connection, a program doesn't.
-  public var origins: Set<String> = []
-  /// Whether pages of every origin may connect.
-  public var allowsAnyOrigin = false
-
-  public init() {}
 }
 
 /// A listener that names its door.

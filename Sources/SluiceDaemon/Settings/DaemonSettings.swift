@@ -133,7 +133,7 @@ struct DaemonSettings {
     let listen = CommandOption(
       "listen", value: "ADDR",
       help:
-        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, ws:// or wss:// (WebSockets), mqtt:// or mqtts://, or unix:PATH; port 0 takes a free one.",
+        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, http://, https://, ws:// or wss:// (WebSockets), mqtt:// or mqtts://, or unix:PATH; port 0 takes a free one.",
       isRepeatable: true, standard: standard)
     let loops = CommandOption(
       "loops", value: "N", help: "Event loops, each a thread; auto: one per core.", standard: "auto",
@@ -160,7 +160,7 @@ struct DaemonSettings {
     let origins = CommandOption(
       "origins", value: "ORIGIN",
       help:
-        "Web pages of that origin, such as https://example.org, may connect over WebSocket, or pages of any. Programs other than browsers always may.",
+        "Web pages of that origin, such as https://example.org, may connect over WebSocket and HTTP, or pages of any. Programs other than browsers always may.",
       isRepeatable: true)
     return [
       Setting(origins, write: { Self.write($0.doors) }) { arguments, settings throws(UsageError) in

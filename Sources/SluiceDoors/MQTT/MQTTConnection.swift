@@ -370,6 +370,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// The broker has accepted the client: its session follows.
   func welcomed(_ welcome: Welcome) {
     guard let connect = requested.take() else { return }
+    // The client has left meanwhile.
+    guard phase == .open else { return finish() }
     self.welcome = welcome
     will = connect.will
     isLasting = connect.sessionExpiry > 0
@@ -384,7 +386,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   }
 
   private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
-    guard phase == .open else { return }
+    guard phase == .open else {
+      if let key { hub.leave(key, self, kept: kept, mourns: false, at: loop.now) }
+      return
+    }
     producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
     if let kept {
       producer = kept.producer

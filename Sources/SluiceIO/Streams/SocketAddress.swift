@@ -4,6 +4,8 @@ import Glibc
 public enum Door: String, Hashable, Sendable, CaseIterable {
   /// WebSockets: the native protocol in binary messages.
   case webSocket = "ws"
+  /// HTTP/1.1.
+  case http
   /// MQTT 5 and 3.1.1.
   case mqtt
 

@@ -21,7 +21,7 @@ final class ApplicationProtocol: Hashable, Sendable {
     case .tls: sluice
     case .door(let door, _, _, isSecure: true):
       switch door {
-      case .webSocket: http
+      case .webSocket, .http: http
       case .mqtt: mqtt
       }
     case .host, .unix, .door: nil

@@ -6,7 +6,7 @@ package struct WebSocketUpgrade: Sendable {
     /// Paths at which it does; empty for any.
     package var paths: Set<String>
     /// Origins whose pages may connect, such as `https://example.org`; nil for any. A request without an Origin doesn't come from a page, and is
-    /// taken.
+    /// taken; so is one whose Origin is the server's own numeric address.
     package var origins: Set<String>?
 
     package init(subprotocols: [String], paths: Set<String> = [], origins: Set<String>? = nil) {
@@ -112,10 +112,24 @@ package struct WebSocketUpgrade: Sendable {
   private func checkOrigin(_ request: HTTPRequestHead) throws(Refusal) {
     let origins = request.values("origin")
     guard let allowed = rules.origins, !origins.isEmpty else { return }
-    guard origins.count == 1, allowed.contains(origins[0].lowercased()) else {
+    let host = request.values("host").first ?? ""
+    guard origins.count == 1,
+      allowed.contains(origins[0].lowercased()) || Self.isAddress(origins[0], of: host)
+    else {
       throw Refusal(
         403, "Forbidden", "pages of the origin \(origins.joined(separator: ", ")) may not connect here")
     }
+  }
+
+  /// Whether an origin is the address that the client has connected to, in numbers or `localhost`, as some programs name it. A page can't have this
+  /// origin, since nothing else answers there; one under a name could, by a name server of its own.
+  package static func isAddress(_ origin: String, of host: String) -> Bool {
+    guard let mark = origin.firstRange(of: "://"),
+      origin[mark.upperBound...].lowercased() == host.lowercased()
+    else { return false }
+    let name = host.hasPrefix("[") ? host[...] : host.prefix { $0 != ":" }
+    return name.lowercased() == "localhost" || name.hasPrefix("[")
+      || !name.isEmpty && name.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
   }
 
   private func chooseSubprotocol(_ request: HTTPRequestHead) throws(Refusal) -> String {

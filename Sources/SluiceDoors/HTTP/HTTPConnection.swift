@@ -1,0 +1,422 @@
+import Glibc
+import SluiceCommand
+import SluiceIO
+import SluiceSession
+import SluiceWebSocket
+import SluiceWire
+
+/// A connection of a client of HTTP/1.1: one request after the other on one side, a client of the native protocol on the other.
+///
+/// | request | |
+/// |---|---|
+/// | `POST /topics/NAME` | publishes the body: see ``HTTPPublishing`` |
+/// | `GET /topics/NAME` | streams records: see ``HTTPReading`` |
+///
+/// The connection belongs to the identity of its first request. What the client doesn't read isn't taken from the broker.
+///
+/// On its loop only.
+final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
+  private enum Phase {
+    /// Between requests, or in the head of one.
+    case head
+    case body
+    /// A request is being served.
+    case serving
+    /// The answer is on its way, then the connection closes.
+    case closing
+    case closed
+  }
+
+  /// Bytes of output that may wait for the client to read before no more records are taken.
+  static let maximumOutput = 256 << 10
+  /// The longest body of a request, in bytes.
+  static let maximumBody = 16 << 20
+  /// How long a request, and a connection between two requests, may take.
+  private static let patience = Duration.seconds(60)
+
+  let loop: any EventLoop
+  let options: DoorOptions
+  private let transport: any ByteStream
+  private(set) var link: DoorLink!
+  var native = ClientSession()
+  private(set) var welcome: Welcome?
+  private var phase = Phase.head
+
+  private var reader = HTTPHeadReader()
+  private var body: HTTPBodyReader?
+  private var request: HTTPRequest?
+  /// No request follows the present one.
+  private var isLast = false
+  private var credentials: Credentials?
+  /// What serves the present request.
+  private var exchange: (any HTTPExchange)?
+  private var unread: [UInt8] = []
+  var output: [UInt8] = []
+  private var transportIsOpen = true
+  private var timer: TimerToken?
+
+  init(_ transport: any ByteStream, peer: SocketAddress, _ options: DoorOptions, on loop: any EventLoop) {
+    self.transport = transport
+    self.options = options
+    self.loop = loop
+    link = DoorLink(self, transport: transport, peer: peer, on: loop)
+  }
+
+  // MARK: Bytes of the client
+
+  func linkStarted() {
+    transport.start(self)
+    rearm()
+  }
+
+  func streamReadable() {
+    unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
+      switch unsafe transport.read(into: buffer) {
+      case .wouldBlock: break
+      case .end, .failed:
+        transportIsOpen = false
+        transport.close()
+        leave()
+      case .bytes(let count): unsafe unread.append(contentsOf: buffer[..<count])
+      }
+    }
+    take()
+    endTurn()
+    link.handOut()
+  }
+
+  /// Takes what has come, up to the end of a request.
+  private func take() {
+    var rest = unread[...]
+    do {
+      while !rest.isEmpty {
+        switch phase {
+        case .head:
+          let found = try Self.takeHead(&reader, rest)
+          guard let (head, taken) = found else {
+            rest = []
+            break
+          }
+          rest = rest.dropFirst(taken)
+          try begin(head)
+        case .body:
+          guard let taken = try body?.take(rest) else { return }
+          rest = rest.dropFirst(taken)
+          if body?.isDone == true { serve() }
+        case .serving, .closing, .closed:
+          unread = Array(rest)
+          return
+        }
+      }
+    } catch {
+      rest = []
+      refuse(error)
+    }
+    unread = Array(rest)
+  }
+
+  private static func takeHead(
+    _ reader: inout HTTPHeadReader, _ bytes: ArraySlice<UInt8>
+  ) throws(HTTPProblem) -> (head: HTTPRequestHead, taken: Int)? {
+    let result = unsafe bytes.withUnsafeBytes { bytes in
+      Result { () throws(HTTPRequestHead.Fault) in try unsafe reader.take(bytes) }
+    }
+    switch result {
+    case .success(let found): return found
+    case .failure(.malformed(let why)): throw HTTPProblem(400, why)
+    case .failure(.tooLarge(let why)): throw HTTPProblem(431, why)
+    }
+  }
+
+  private func begin(_ head: HTTPRequestHead) throws(HTTPProblem) {
+    guard head.version == "1.1" else { throw HTTPProblem(505, "only HTTP/1.1 is understood") }
+    guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
+    let request = try HTTPRequest(head)
+    self.request = request
+    try checkOrigin(head)
+    let length = try request.bodyLength()
+    guard length ?? 0 <= Self.maximumBody else {
+      throw HTTPProblem(
+        413, "the body has more than \(Self.maximumBody) bytes; publish it in several requests")
+    }
+    let body = HTTPBodyReader(length: length, limit: Self.maximumBody)
+    phase = .body
+    self.body = body
+    rearm()
+    if body.isDone { return serve() }
+    if head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
+      output += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+    }
+  }
+
+  private func checkOrigin(_ head: HTTPRequestHead) throws(HTTPProblem) {
+    guard let origin = head.values("origin").last, !isAllowed(origin),
+      !WebSocketUpgrade.isAddress(origin, of: head.values("host").first ?? "")
+    else { return }
+    throw HTTPProblem(403, "pages of the origin \(origin) may not connect here")
+  }
+
+  private func isAllowed(_ origin: String) -> Bool {
+    options.allowsAnyOrigin || options.origins.contains(origin.lowercased())
+  }
+
+  // MARK: Serving
+
+  /// The request has come.
+  private func serve() {
+    phase = .serving
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    request?.body = body?.body ?? []
+    body = nil
+    do throws(HTTPProblem) {
+      guard let request else { return }
+      if request.head.method == "OPTIONS" { return answer(204, "", fields: Self.preflight) }
+      let credentials = try request.credentials()
+      guard let known = self.credentials else {
+        self.credentials = credentials
+        link.adoptSecurity()
+        link.send(
+          Hello(
+            maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: request.field("user-agent") ?? "",
+            credentials: credentials), stream: 0)
+        return
+      }
+      guard known == credentials else {
+        throw HTTPProblem(
+          401, "this connection is another identity's; open a connection for these credentials")
+      }
+      if welcome != nil { try start(request) }
+    } catch {
+      refuse(error)
+    }
+  }
+
+  private static let preflight = [
+    ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
+    (
+      "Access-Control-Allow-Headers",
+      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Sluice-Key"
+    ), ("Access-Control-Max-Age", "600"),
+  ]
+
+  private func start(_ request: HTTPRequest) throws(HTTPProblem) {
+    guard request.path.count == 2, request.path[0] == "topics", !request.path[1].isEmpty else {
+      throw HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
+    }
+    switch request.head.method {
+    case "POST": exchange = try HTTPPublishing(request, by: self)
+    case "GET": exchange = try HTTPReading(request, by: self)
+    default: throw HTTPProblem(405, "\(request.head.method) isn't understood here; there are GET and POST")
+    }
+  }
+
+  /// Answers the request as a whole.
+  func answer(
+    _ status: Int, _ body: String, type: String = "application/json", fields: [(String, String)] = []
+  ) {
+    let stays = !isLast && request?.keepsAlive ?? false
+    var all = fields + crossOrigin
+    if !body.isEmpty { all.append(("Content-Type", type)) }
+    if status != 204 { all.append(("Content-Length", "\(body.utf8.count)")) }
+    if !stays { all.append(("Connection", "close")) }
+    append(head: status, all)
+    output += Array(body.utf8)
+    finish(stays: stays)
+  }
+
+  /// Begins an answer whose length isn't known, in chunks.
+  func beginAnswer(type: String) {
+    append(
+      head: 200,
+      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")] + crossOrigin)
+  }
+
+  /// Appends a chunk to such an answer.
+  func append(chunk: [UInt8]) {
+    guard !chunk.isEmpty else { return }
+    output += Array("\(String(chunk.count, radix: 16))\r\n".utf8)
+    output += chunk
+    output += [0x0D, 0x0A]
+  }
+
+  /// Ends such an answer; without its last chunk where it isn't whole.
+  func endAnswer(isWhole: Bool) {
+    if isWhole { output += Array("0\r\n\r\n".utf8) }
+    finish(stays: isWhole && !isLast && request?.keepsAlive ?? false)
+  }
+
+  private var crossOrigin: [(String, String)] {
+    guard let origin = request?.field("origin"), isAllowed(origin) else { return [] }
+    return [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
+  }
+
+  private func append(head status: Int, _ fields: [(String, String)]) {
+    let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
+    output += Array("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
+  }
+
+  /// Answers with a problem. The connection closes unless the request has been read.
+  func refuse(_ problem: HTTPProblem) {
+    if phase != .serving { isLast = true }
+    let code = problem.code.map { ",\"code\":\($0.rawValue),\"error\":\(JSONText.quoted("\($0)"))" } ?? ""
+    let fields =
+      problem.status == 401 ? [("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\"")] : []
+    answer(
+      problem.status, "{\"message\":\(JSONText.quoted(problem.message))\(code)}\n", fields: fields)
+  }
+
+  private func finish(stays: Bool) {
+    exchange = nil
+    request = nil
+    guard phase != .closing, phase != .closed else { return }
+    phase = stays ? .head : .closing
+    reader = HTTPHeadReader()
+    guard stays else { return }
+    rearm()
+    // The next request may have come already.
+    if !unread.isEmpty { comeRound() }
+  }
+
+  private func comeRound() {
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      guard let self, case .head = phase else { return }
+      take()
+      endTurn()
+    }
+  }
+
+  // MARK: Frames of the broker
+
+  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
+    do {
+      switch try unsafe native.receive(header, body, at: loop.now.nanoseconds) {
+      case .opened(let welcome):
+        self.welcome = welcome
+        if let request {
+          do throws(HTTPProblem) { try start(request) } catch { refuse(error) }
+        }
+      case .failed(let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
+      case .answerPing(let token): link.send(Pong(token: token), stream: 0)
+      case let action: exchange?.received(action)
+      }
+    } catch {
+      failed(HTTPProblem(error))
+    }
+    return output.count <= Self.maximumOutput && !(exchange?.isHeld ?? false)
+  }
+
+  /// The broker ends the connection, and has said why.
+  private func failed(_ problem: HTTPProblem) {
+    if let exchange {
+      exchange.failed(problem)
+    } else if request != nil {
+      refuse(problem)
+    }
+    if case .head = phase { phase = .closing }
+  }
+
+  func linkWritten() { endTurn() }
+
+  func linkDrained() { endTurn() }
+
+  func linkClosed() {
+    if case .closed = phase { return }
+    failed(HTTPProblem(503, "the broker ends the connection"))
+    phase = .closed
+    closeTransport()
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    exchange = nil
+  }
+
+  // MARK: The end of a turn
+
+  private func endTurn() {
+    if case .closed = phase { return }
+    exchange?.turnEnds()
+    sendOutput()
+    if case .closing = phase, output.isEmpty { return leave() }
+    if transportIsOpen {
+      let pauses = unread.count > 65_536 || output.count > Self.maximumOutput || link.isFull
+      if transport.readsPaused != pauses { transport.readsPaused = pauses }
+    }
+    link.wake()
+    guard output.count <= Self.maximumOutput else { return }
+    guard exchange?.isHeld ?? false else { return link.resume() }
+    // The client's stream has taken everything, so it reports no room later.
+    guard output.isEmpty else { return }
+    _ = loop.schedule(at: loop.now) { [weak self] in self?.endTurn() }
+  }
+
+  func streamWritable() { endTurn() }
+
+  func streamFailed(_ error: IOError) {
+    transportIsOpen = false
+    leave()
+  }
+
+  private func sendOutput() {
+    guard transportIsOpen, !output.isEmpty else { return }
+    switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
+    case .wrote(let count):
+      if count == output.count {
+        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+      } else {
+        output.removeFirst(count)
+      }
+    case .failed:
+      transportIsOpen = false
+      leave()
+    }
+  }
+
+  private func closeTransport() {
+    guard transportIsOpen else { return }
+    sendOutput()
+    guard transportIsOpen else { return }
+    transportIsOpen = false
+    transport.close()
+  }
+
+  /// Ends both sides.
+  private func leave() {
+    if case .closed = phase { return }
+    phase = .closed
+    output = transportIsOpen ? output : []
+    closeTransport()
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    exchange = nil
+    link.end()
+  }
+
+  private func rearm() {
+    if let timer { loop.cancel(timer) }
+    timer = loop.schedule(after: Self.patience) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      switch phase {
+      case .head where request == nil: phase = .closing
+      case .head, .body: refuse(HTTPProblem(408, "the request wasn't complete within \(Self.patience)"))
+      case .serving, .closing, .closed: return
+      }
+      endTurn()
+    }
+  }
+}
+
+/// A request that is being served. Kept by its connection.
+protocol HTTPExchange: AnyObject {
+  /// What the broker has said, valid during the call only.
+  func received(_ action: ClientAction)
+
+  /// The connection ends.
+  func failed(_ problem: HTTPProblem)
+
+  /// Goes on as far as grants and room allow.
+  func turnEnds()
+
+  /// Whether records wait for the client to read.
+  var isHeld: Bool { get }
+}

@@ -1,0 +1,175 @@
+import SluiceCommand
+import SluiceSession
+import SluiceWire
+
+/// `GET /topics/NAME`: streams records, until the client closes the connection, `count` records have come, the topic ends, or, with `until=live`, replay is over.
+///
+/// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`, whose ids are offsets; or
+/// the payloads alone where it takes `application/octet-stream`. Demand follows the connection: what the client doesn't read isn't asked for.
+final class HTTPReading: HTTPExchange {
+  private struct Held {
+    var topic: Topic
+    var offset: UInt64
+    var bytes: [UInt8]
+  }
+
+  private final class Topic {
+    let name: String
+    var time: Int64 = 0
+
+    init(_ name: String) {
+      self.name = name
+    }
+  }
+
+  private unowned let connection: HTTPConnection
+  private let stream: UInt32
+  private let format: HTTPRecordFormat
+  private let endsWhenLive: Bool
+  private let isPattern: Bool
+  /// Records that are still wanted; nil for all.
+  private var wanted: UInt64?
+  private var hasBegun = false
+  /// Set when nothing more comes: what is held is sent, then the answer ends.
+  private var isEnding = false
+  private var topics: [UInt32: Topic] = [:]
+  private var current: Topic?
+  private var held: [Held] = []
+
+  init(_ request: HTTPRequest, by connection: HTTPConnection) throws(HTTPProblem) {
+    self.connection = connection
+    format =
+      request.accepts("text/event-stream")
+      ? .events : request.accepts("application/octet-stream") ? .raw : .lines
+    let name = request.path[1]
+    isPattern = name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
+    switch request.parameter("until") {
+    case nil: endsWhenLive = false
+    case "live": endsWhenLive = true
+    default: throw HTTPProblem(400, "until can be live")
+    }
+    let start = try request.start()
+    wanted = try request.count()
+    var conditions: [RecordFilter.Condition] = []
+    if let key = request.parameter("key") { conditions = [.init(.key, .equals(Array(key.utf8)))] }
+    do throws(WireError) {
+      if isPattern { _ = try TopicPattern(name) } else { try TopicName.validate(name) }
+    } catch {
+      throw HTTPProblem(error)
+    }
+    let granted = wanted ?? Credit.unlimited
+    guard let stream = connection.native.openSubscription(granted: granted, isPattern: isPattern) else {
+      throw HTTPProblem(429, "the connection has too many streams")
+    }
+    self.stream = stream
+    if isPattern {
+      connection.link.send(
+        SubscribePattern(
+          pattern: name, start: start, grantedThrough: granted, filter: RecordFilter(conditions)),
+        stream: stream)
+    } else {
+      current = Topic(name)
+      connection.link.send(
+        Subscribe(
+          topic: name, start: start, ifMissing: .fail, grantedThrough: granted,
+          filter: RecordFilter(conditions)), stream: stream)
+    }
+  }
+
+  var isHeld: Bool { !held.isEmpty }
+
+  func received(_ action: ClientAction) {
+    guard !isEnding else { return }
+    switch action {
+    case .subscribed:
+      hasBegun = true
+      connection.beginAnswer(type: format.contentType)
+    case .deliver(_, let header, let batch):
+      guard let current else { return }
+      if held.isEmpty {
+        unsafe deliver(batch, of: current, from: header.firstOffset)
+      } else {
+        held.append(Held(topic: current, offset: header.firstOffset, bytes: unsafe Array(batch)))
+      }
+    case .matched(_, let matched): topics[matched.number] = Topic(matched.topic)
+    case .unmatched(_, let number): topics[number] = nil
+    case .selectedTopic(_, let number): current = topics[number]
+    case .live where endsWhenLive && (!isPattern || current == nil): isEnding = true
+    case .lagged(_, let lag): event("missed", "\(lag.missed)")
+    case .topicEnded(_, let ending): ended(ending)
+    case .ended(_, let ending):
+      ended(ending)
+      isEnding = true
+    case .refused(_, let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
+    default: break
+    }
+  }
+
+  private func ended(_ ending: Complete.Ending) {
+    guard let name = current?.name else { return }
+    switch ending {
+    case .finished: event("finished", "{\"topic\":\(JSONText.quoted(name))}")
+    case .failure(let code, let message):
+      event(
+        "failure",
+        "{\"topic\":\(JSONText.quoted(name)),\"code\":\(code.rawValue),\"message\":\(JSONText.quoted(message))}"
+      )
+    }
+  }
+
+  private func event(_ name: String, _ object: String) {
+    var chunk: [UInt8] = []
+    format.append(event: name, object, to: &chunk)
+    connection.append(chunk: chunk)
+  }
+
+  private func deliver(_ batch: UnsafeRawBufferPointer, of topic: Topic, from offset: UInt64) {
+    var iterator = unsafe BatchIterator(batch, time: topic.time)
+    var offset = offset
+    var chunk: [UInt8] = []
+    var rest = unsafe batch
+    while true {
+      if connection.output.count + chunk.count > HTTPConnection.maximumOutput {
+        if unsafe !rest.isEmpty { held.append(Held(topic: topic, offset: offset, bytes: unsafe Array(rest))) }
+        break
+      }
+      // The broker's batches are in order.
+      guard let record = try? iterator.next() else { break }
+      format.append(record, topic: topic.name, offset: offset, to: &chunk)
+      offset += 1
+      if let left = wanted { wanted = left - 1 }
+      if let end = unsafe record.body.baseAddress.map({ unsafe $0 + record.body.count }),
+        let base = batch.baseAddress
+      {
+        unsafe rest = UnsafeRawBufferPointer(rebasing: batch[(end - base)...])
+      }
+    }
+    topic.time = iterator.time
+    connection.append(chunk: chunk)
+    if wanted == 0 { isEnding = true }
+  }
+
+  func turnEnds() {
+    while let next = held.first, connection.output.count <= HTTPConnection.maximumOutput {
+      held.removeFirst()
+      let later = held
+      held = []
+      unsafe next.bytes.withUnsafeBytes { unsafe deliver($0, of: next.topic, from: next.offset) }
+      held += later
+    }
+    guard isEnding, held.isEmpty else { return }
+    finish(isWhole: true)
+  }
+
+  private func finish(isWhole: Bool) {
+    if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
+    connection.endAnswer(isWhole: isWhole)
+  }
+
+  func failed(_ problem: HTTPProblem) {
+    guard hasBegun else { return connection.refuse(problem) }
+    event(
+      "error", "{\"code\":\(problem.code?.rawValue ?? 0),\"message\":\(JSONText.quoted(problem.message))}")
+    finish(isWhole: false)
+  }
+}

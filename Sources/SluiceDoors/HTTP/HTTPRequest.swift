@@ -1,0 +1,261 @@
+import SluiceCommand
+import SluiceWebSocket
+import SluiceWire
+
+/// A request whose head and body have come.
+struct HTTPRequest {
+  var head: HTTPRequestHead
+  var body: [UInt8] = []
+  /// The target's path, cut at slashes and decoded.
+  let path: [String]
+  let query: [(name: String, value: String)]
+
+  /// - Throws: ``HTTPProblem`` for a target that can't be read.
+  init(_ head: HTTPRequestHead) throws(HTTPProblem) {
+    self.head = head
+    let parts = head.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts[0].hasPrefix("/") else { throw HTTPProblem(400, "the target must begin with /") }
+    var path: [String] = []
+    for part in parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+      path.append(try Self.decoded(part))
+    }
+    self.path = path
+    var query: [(String, String)] = []
+    for item in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
+      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      query.append((try Self.decoded(pair[0]), pair.count > 1 ? try Self.decoded(pair[1]) : ""))
+    }
+    self.query = query
+  }
+
+  /// Text with `%41` for a byte.
+  private static func decoded(_ text: Substring) throws(HTTPProblem) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let number = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      else {
+        throw HTTPProblem(400, "the target has a % without two hexadecimal digits")
+      }
+      rest = rest.dropFirst(2)
+      bytes.append(number)
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw HTTPProblem(400, "the target isn't UTF-8")
+    }
+    return text
+  }
+
+  func parameter(_ name: String) -> String? { query.last { $0.name == name }?.value }
+
+  func field(_ name: String) -> String? { head.values(name).last }
+
+  /// Whether the connection stays open behind the answer.
+  var keepsAlive: Bool { !head.elements("connection").contains { $0.lowercased() == "close" } }
+
+  /// Whether the type is among those that the client takes, and named.
+  func accepts(_ type: String) -> Bool {
+    head.elements("accept").contains { $0.prefix { $0 != ";" }.lowercased() == type }
+  }
+
+  /// The number of bytes of the body; nil for one in chunks.
+  func bodyLength() throws(HTTPProblem) -> Int? {
+    let codings = head.elements("transfer-encoding")
+    let lengths = head.values("content-length")
+    guard codings.isEmpty else {
+      guard lengths.isEmpty, codings.count == 1, codings[0].lowercased() == "chunked" else {
+        throw HTTPProblem(501, "only the transfer coding chunked is understood, and without Content-Length")
+      }
+      return nil
+    }
+    guard let first = lengths.first else { return 0 }
+    guard lengths.allSatisfy({ $0 == first }), !first.isEmpty,
+      first.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let length = Int(first)
+    else { throw HTTPProblem(400, "Content-Length isn't a number") }
+    return length
+  }
+
+  /// The credentials of `Authorization`: Basic or Bearer.
+  func credentials() throws(HTTPProblem) -> Credentials {
+    guard let field = field("authorization") else { return .none }
+    let parts = field.split(separator: " ", maxSplits: 1)
+    switch parts.first?.lowercased() {
+    case "bearer" where parts.count == 2: return .token(String(parts[1]))
+    case "basic" where parts.count == 2:
+      guard let bytes = Base64.decode(String(parts[1])), let text = String(validating: bytes, as: UTF8.self),
+        let colon = text.firstIndex(of: ":")
+      else { break }
+      return .password(String(text[text.index(after: colon)...]), user: String(text[..<colon]))
+    default: break
+    }
+    throw HTTPProblem(
+      401, "Authorization must be Basic with a user's name and password, or Bearer with a token")
+  }
+
+  /// Where records begin.
+  func start() throws(HTTPProblem) -> Subscribe.Start {
+    // A client of server-sent events goes on behind the last event that it has had.
+    if let last = field("last-event-id"), let offset = UInt64(last), offset < .max {
+      return .offset(offset + 1)
+    }
+    guard let text = parameter("from") else { return .replay }
+    switch text {
+    case "replay": return .replay
+    case "earliest": return .earliest
+    case "new": return .new
+    default: break
+    }
+    let parts = text.split(separator: ":", maxSplits: 1)
+    if parts.count == 2 {
+      switch parts[0] {
+      case "last": if let count = UInt64(parts[1]) { return .last(count) }
+      case "offset": if let offset = UInt64(parts[1]) { return .offset(offset) }
+      case "time":
+        if let time = Int64(parts[1]) { return .time(time) }
+        if let time = try? WallTime.parse(String(parts[1])) { return .time(time) }
+      default: break
+      }
+    }
+    throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
+  }
+
+  /// How many records are wanted; nil for all.
+  func count() throws(HTTPProblem) -> UInt64? {
+    guard let text = parameter("count") else { return nil }
+    guard let count = UInt64(text), count > 0, count < .max else {
+      throw HTTPProblem(400, "count must be a number from 1 on")
+    }
+    return count
+  }
+}
+
+/// Why a request isn't served: a status and a sentence that says what to do.
+struct HTTPProblem: Error, Hashable {
+  var status: Int
+  var message: String
+  /// The broker's code; nil for what HTTP itself finds.
+  var code: ErrorCode?
+
+  init(_ status: Int, _ message: String) {
+    self.status = status
+    self.message = message
+  }
+
+  /// The status that says most of what an error of the broker says.
+  init(_ error: WireError) {
+    message = error.message
+    code = error.code
+    status =
+      switch error.code {
+      case .authenticationRequired, .authenticationFailed, .credentialsExpired, .accessRevoked: 401
+      case .permissionDenied: 403
+      case .unknownTopic, .topicDeleted: 404
+      case .topicEnded, .topicExists, .epochChanged, .producerFenced: 409
+      case .lagged: 410
+      case .recordTooLarge: 413
+      case .invalidTopic, .invalidSetting, .keyRequired, .unsupported: 400
+      case .limitReached, .tooManyConnections, .tooManyAttempts: 429
+      case .storageFull: 507
+      case .shuttingDown, .storageFailed, .closedByOperator: 503
+      default: 500
+      }
+  }
+
+  static let phrases: [Int: String] = [
+    200: "OK", 204: "No Content", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone", 413: "Content Too Large",
+    429: "Too Many Requests", 431: "Request Header Fields Too Large", 500: "Internal Server Error",
+    501: "Not Implemented", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
+    507: "Insufficient Storage",
+  ]
+}
+
+/// Gathers a body, by its length or in chunks.
+struct HTTPBodyReader {
+  private enum State {
+    case counted(Int)
+    /// The line with a chunk's size.
+    case size([UInt8])
+    case chunk(Int)
+    /// The end of line behind a chunk, of which so many bytes have come.
+    case chunkEnd(Int)
+    /// Fields behind the last chunk, up to an empty line.
+    case trailer([UInt8])
+    case done
+  }
+
+  private var state: State
+  private let limit: Int
+  private(set) var body: [UInt8] = []
+
+  /// - Parameter length: nil for a body in chunks.
+  init(length: Int?, limit: Int) {
+    state = length.map { $0 == 0 ? .done : .counted($0) } ?? .size([])
+    self.limit = limit
+  }
+
+  var isDone: Bool { if case .done = state { true } else { false } }
+
+  /// Takes bytes. Returns how many.
+  mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> Int {
+    var rest = bytes
+    while let next = rest.first {
+      switch state {
+      case .done: return bytes.count - rest.count
+      case .counted(let left):
+        let part = rest.prefix(left)
+        try append(part)
+        rest = rest.dropFirst(part.count)
+        state = part.count == left ? .done : .counted(left - part.count)
+      case .chunk(let left):
+        let part = rest.prefix(left)
+        try append(part)
+        rest = rest.dropFirst(part.count)
+        state = part.count == left ? .chunkEnd(0) : .chunk(left - part.count)
+      case .chunkEnd(let count):
+        guard next == (count == 0 ? 0x0D : 0x0A) else {
+          throw HTTPProblem(400, "a chunk is longer than it says")
+        }
+        rest = rest.dropFirst()
+        state = count == 0 ? .chunkEnd(1) : .size([])
+      case .size(var line):
+        rest = rest.dropFirst()
+        line.append(next)
+        guard line.count <= 64 else { throw HTTPProblem(400, "a chunk's size can't be read") }
+        state = .size(line)
+        guard next == 0x0A else { continue }
+        let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x0D && $0 != 0x20 }
+        guard line.suffix(2) == [0x0D, 0x0A],
+          let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
+          size >= 0
+        else { throw HTTPProblem(400, "a chunk's size can't be read") }
+        guard size <= limit else { throw tooLarge }
+        state = size == 0 ? .trailer([]) : .chunk(size)
+      case .trailer(var line):
+        rest = rest.dropFirst()
+        if next == 0x0A {
+          state = line == [0x0D] ? .done : .trailer([])
+        } else {
+          line.append(next)
+          guard line.count <= 1024 else { throw HTTPProblem(400, "the trailer is too long") }
+          state = .trailer(line)
+        }
+      }
+    }
+    return bytes.count
+  }
+
+  private var tooLarge: HTTPProblem {
+    HTTPProblem(413, "the body has more than \(limit) bytes; publish it in several requests")
+  }
+
+  private mutating func append(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) {
+    guard body.count + bytes.count <= limit else { throw tooLarge }
+    body += bytes
+  }
+}

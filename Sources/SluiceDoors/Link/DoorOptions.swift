@@ -1,0 +1,10 @@
+/// What holds for all doors.
+public struct DoorOptions: Hashable, Sendable {
+  /// Origins whose pages may connect, such as `https://example.org`. Without one only programs may: a browser names the origin of the page
+  /// with each connection, a program doesn't.
+  public var origins: Set<String> = []
+  /// Whether pages of every origin may connect.
+  public var allowsAnyOrigin = false
+
+  public init() {}
+}

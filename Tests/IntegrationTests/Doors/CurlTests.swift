@@ -1,0 +1,83 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// curl against a broker.
+@Suite(.onItsOwnThread, .enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
+struct CurlTests {
+  private func broker(_ options: String...) throws -> (BrokerProcess, topics: String) {
+    let broker = try BrokerProcess(options: ["--listen", "http://127.0.0.1:0"] + options)
+    let address = try #require(broker.addresses.first { $0.hasPrefix("http://") })
+    return (broker, "\(address)/topics")
+  }
+
+  private func curl(_ arguments: String..., input: ChildProcess.Input = .nothing) throws -> (
+    text: String, exit: ChildProcess.Exit
+  ) {
+    let process = try ChildProcess("/usr/bin/curl", ["--silent", "--show-error"] + arguments, input: input)
+    let exit = try process.waitForExit()
+    return (process.standardOutput.text, exit)
+  }
+
+  @Test func recordsGoInAndOut() throws {
+    let (broker, topics) = try broker()
+    #expect(
+      try curl("--data", "hello", "\(topics)/t").text == "{\"topic\":\"t\",\"records\":1,\"lastOffset\":0}\n")
+    let lines = (0..<20_000).map { "line \($0)" }.joined(separator: "\n")
+    let published = try curl("--data-binary", "@-", "\(topics)/t?lines", input: .bytes(Array(lines.utf8)))
+    #expect(published.text == "{\"topic\":\"t\",\"records\":20000,\"lastOffset\":20000}\n")
+    let read = try curl("\(topics)/t?from=offset:1&until=live", "-H", "Accept: application/octet-stream")
+    #expect(read.exit == .code(0))
+    let same = read.text == lines.replacing("\n", with: "")
+    #expect(same)
+    let last = try curl("\(topics)/t?from=last:1&count=1").text
+    #expect(
+      last.hasPrefix("{\"offset\":20000,\"topic\":\"t\",\"time\":\"")
+        && last.hasSuffix(",\"payload\":\"line 19999\"}\n"))
+    // The same records by the native protocol.
+    let reader = try ChildProcess.sluice(["sub", "t", "--until-live"], server: broker.address)
+    #expect(try reader.waitForExit() == .code(0))
+    let alsoSame = reader.standardOutput.text == "hello\n" + lines + "\n"
+    #expect(alsoSame)
+  }
+
+  @Test func eventsFollowUntilTheTopicEnds() throws {
+    let (broker, topics) = try broker()
+    _ = try curl("--data", "one", "\(topics)/t")
+    let events = try ChildProcess("/usr/bin/curl", ["-sN", "-H", "Accept: text/event-stream", "\(topics)/t"])
+    try eventually("the first event") { events.standardOutput.text.contains("\"payload\":\"one\"") }
+    let publisher = try ChildProcess.sluice(["pub", "t", "two", "--complete"], server: broker.address)
+    #expect(try publisher.waitForExit() == .code(0))
+    #expect(try events.waitForExit() == .code(0))
+    #expect(events.standardOutput.text.hasSuffix("event: finished\ndata: {\"topic\":\"t\"}\n\n"))
+  }
+
+  @Test func usersProveTheirIdentityByBasicOverTLS() throws {
+    let directory = try TemporaryDirectory()
+    let certificates = try TestCertificates()
+    let (users, permissions) = (directory.file("users"), directory.file("permissions"))
+    let user = try ChildProcess(
+      BuiltProduct.path("sluice"), ["user", "add", "alice", "--file", users],
+      input: .bytes(Array("secret words\n".utf8)))
+    #expect(try user.waitForExit() == .code(0), "\(user.messages)")
+    try writeFile(permissions, Array("alice publish,subscribe,create mine.>\n".utf8))
+    let broker = try BrokerProcess(
+      "--listen", "https://127.0.0.1:0", "--tls-cert", certificates.server, "--tls-key",
+      certificates.serverKey,
+      "--users", users, "--permissions", permissions)
+    let address = try #require(broker.addresses.first { $0.hasPrefix("https://") })
+    func status(_ topic: String, _ proof: String...) throws -> String {
+      let process = try ChildProcess(
+        "/usr/bin/curl",
+        ["-s", "-k", "-o", "/dev/null", "-w", "%{http_code}", "--data", "x"] + proof + [
+          "\(address)/topics/\(topic)"
+        ])
+      _ = try process.waitForExit()
+      return process.standardOutput.text
+    }
+    #expect(try status("mine.a", "--user", "alice:secret words") == "200")
+    #expect(try status("other", "--user", "alice:secret words") == "403")
+    #expect(try status("mine.a", "--user", "alice:wrong") == "401")
+    #expect(try status("mine.a") == "401")
+  }
+}

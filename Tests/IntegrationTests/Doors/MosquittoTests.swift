@@ -1,0 +1,132 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Mosquitto's clients against a broker, as processes.
+@Suite(.onItsOwnThread, .enabled(if: Mosquitto.isInstalled, "mosquitto-clients isn't installed"))
+struct MosquittoTests {
+  /// A broker with an address for MQTT, and the options that lead a client there.
+  private func broker(_ options: String...) throws -> (BrokerProcess, client: [String]) {
+    let broker = try BrokerProcess(options: ["--listen", "mqtt://127.0.0.1:0"] + options)
+    let address = try #require(broker.addresses.first { $0.hasPrefix("mqtt://127.0.0.1:") })
+    return (
+      broker, ["-h", "127.0.0.1", "-p", String(address.split(separator: ":").last ?? ""), "-V", "mqttv5"]
+    )
+  }
+
+  private func publish(_ arguments: [String], input: ChildProcess.Input = .nothing) throws {
+    let process = try ChildProcess(Mosquitto.publisher, arguments, input: input)
+    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+  }
+
+  /// A subscriber that prints each line at once.
+  private func subscriber(_ arguments: [String]) throws -> ChildProcess {
+    try ChildProcess("/usr/bin/stdbuf", ["-oL", Mosquitto.subscriber] + arguments)
+  }
+
+  /// What a subscriber prints until it has so many messages.
+  private func read(_ arguments: [String], _ count: Int) throws -> [String] {
+    let process = try subscriber(arguments + ["-C", "\(count)"])
+    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+    return process.standardOutput.lines
+  }
+
+  @Test(arguments: ["0", "1", "2"]) func messagesAreReplayedAtEveryQoS(qos: String) throws {
+    let (broker, client) = try broker()
+    let lines = (0..<500).map { "line \($0)" }
+    try publish(
+      client + ["-t", "a/b", "-q", qos, "-l"],
+      input: .bytes(Array((lines.joined(separator: "\n") + "\n").utf8)))
+    let replay = ["-D", "subscribe", "user-property", "sluice-from", "earliest"]
+    #expect(try read(client + ["-t", "a/#", "-q", qos] + replay, 500) == lines)
+    #expect(
+      try read(
+        client + ["-t", "a/b", "-q", qos, "-D", "subscribe", "user-property", "sluice-from", "last:2"], 2)
+        == Array(lines.suffix(2)))
+    // The same records by the native protocol.
+    let reader = try ChildProcess.sluice(["sub", "a.b", "--until-live"], server: broker.address)
+    #expect(try reader.waitForExit() == .code(0))
+    #expect(reader.standardOutput.lines == lines)
+  }
+
+  @Test func retainedMessagesComeToLateSubscribersInBothVersions() throws {
+    let (broker, client) = try broker()
+    try publish(client + ["-t", "state/x", "-q", "1", "-r", "-m", "on"])
+    #expect(try read(client + ["-t", "state/#", "-F", "%t %p %r"], 1) == ["state/x on 1"])
+    let old = client.dropLast(2) + ["-V", "mqttv311"]
+    #expect(try read(old + ["-t", "state/x", "-F", "%t %p %r"], 1) == ["state/x on 1"])
+    withExtendedLifetime(broker) {}
+  }
+
+  @Test func aWillIsPublishedWhenItsClientIsKilled() throws {
+    let (broker, client) = try broker()
+    let watcher = try subscriber(
+      client + ["-t", "gone/#", "-q", "1", "-C", "1", "-v", "-d"])
+    try eventually("the watcher has subscribed") { watcher.standardOutput.text.contains("Subscribed") }
+    let victim = try subscriber(
+      client + [
+        "-t", "x", "-d", "--will-topic", "gone/victim", "--will-payload", "dead", "--will-qos", "1",
+      ])
+    try eventually("the victim has subscribed") { victim.standardOutput.text.contains("Subscribed") }
+    victim.signal(SIGKILL)
+    #expect(try watcher.waitForExit() == .code(0))
+    #expect(watcher.standardOutput.lines.contains("gone/victim dead"))
+    withExtendedLifetime(broker) {}
+  }
+
+  @Test func aSessionIsOwedWhatCameWhileItsClientWasAway() throws {
+    let (broker, client) = try broker()
+    let session = client + ["-i", "s", "-c", "-x", "600", "-t", "jobs/+", "-q", "1"]
+    let first = try subscriber(session + ["-d", "-E"])
+    #expect(try first.waitForExit() == .code(0))
+    try publish(client + ["-t", "jobs/a", "-q", "1", "-m", "one"])
+    try publish(client + ["-t", "jobs/b", "-q", "2", "-m", "two"])
+    #expect(Set(try read(session, 2)) == ["one", "two"])
+    withExtendedLifetime(broker) {}
+  }
+
+  @Test func clientsAuthenticateAndAreListedByTheirDoor() throws {
+    let directory = try TemporaryDirectory()
+    let (users, permissions) = (directory.file("users"), directory.file("permissions"))
+    let user = try ChildProcess(
+      BuiltProduct.path("sluice"), ["user", "add", "alice", "--file", users],
+      input: .bytes(Array("secret words\n".utf8)))
+    #expect(try user.waitForExit() == .code(0), "\(user.messages)")
+    try writeFile(permissions, Array("alice publish,subscribe,create mine.>\n".utf8))
+    let (broker, client) = try broker("--users", users, "--permissions", permissions)
+    let refused = try ChildProcess(
+      Mosquitto.publisher, client + ["-t", "mine/a", "-m", "x", "-u", "alice", "-P", "no"])
+    #expect(try refused.waitForExit() != .code(0))
+    let alice = client + ["-u", "alice", "-P", "secret words"]
+    try publish(alice + ["-t", "mine/a", "-q", "1", "-m", "x"])
+    let denied = try ChildProcess(
+      Mosquitto.publisher, alice + ["-t", "other", "-q", "1", "-m", "x", "-d"])
+    _ = try denied.waitForExit()
+    #expect(
+      denied.standardOutput.text.contains("RC:135") || denied.messages.contains("uthorized"),
+      "\(denied.messages)")
+    withExtendedLifetime(broker) {}
+  }
+
+  @Test func mqttGoesOverTLS() throws {
+    let certificates = try TestCertificates()
+    let broker = try BrokerProcess(
+      "--listen", "mqtts://127.0.0.1:0", "--tls-cert", certificates.server, "--tls-key",
+      certificates.serverKey)
+    let address = try #require(broker.addresses.first { $0.hasPrefix("mqtts://127.0.0.1:") })
+    let client = [
+      "-h", "127.0.0.1", "-p", String(address.split(separator: ":").last ?? ""), "--cafile",
+      certificates.authority, "--insecure",
+    ]
+    try publish(client + ["-t", "t", "-q", "1", "-r", "-m", "secret"])
+    #expect(try read(client + ["-t", "t"], 1) == ["secret"])
+    withExtendedLifetime(broker) {}
+  }
+}
+
+/// The command line clients of Mosquitto.
+enum Mosquitto {
+  static let publisher = "/usr/bin/mosquitto_pub"
+  static let subscriber = "/usr/bin/mosquitto_sub"
+  static var isInstalled: Bool { access(publisher, X_OK) == 0 && access(subscriber, X_OK) == 0 }
+}
