@@ -13,10 +13,10 @@ final class DoorWorld {
   let addresses: [SocketAddress]
 
   init(
-    seed: UInt64 = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
+    seed: UInt64 = 1, loops: Int = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
     conditions: SimulatedConditions = .calm, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
-    world = SimulatedWorld(seed: seed, loops: 1, conditions: conditions)
+    world = SimulatedWorld(seed: seed, loops: loops, conditions: conditions)
     var configuration = BrokerConfiguration()
     configuration.identity = 1
     configuration.listen =

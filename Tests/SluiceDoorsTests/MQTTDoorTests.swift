@@ -259,7 +259,8 @@ import Testing
     #expect(again.take() == ["connack 0"])
   }
 
-  @Test func aSessionIsTakenOver() throws {
+  @Test(arguments: [1, 3]) func aSessionIsTakenOver(loops: Int) throws {
+    let door = try DoorWorld(loops: loops, [.mqtt])
     let client = MQTTClient.connected(door, "c", clean: false, expiry: 60)
     client.subscribe("t", .atLeastOnce)
     _ = client.take()
@@ -412,10 +413,30 @@ import Testing
     #expect(client.take() == ["connack 0", "disconnect 139"])
   }
 
+  @Test func aBrokerThatDrainsTakesNothingNew() throws {
+    let door = try DoorWorld([.mqtt, .http]) { $0.drainTime = .seconds(60) }
+    let client = MQTTClient.connected(door, "c")
+    client.subscribe("t", .atLeastOnce)
+    let reader = door.connect(2)
+    reader.send("GET /topics/t?until=live HTTP/1.1\r\nHost: b\r\n\r\n")
+    door.settle()
+    _ = client.take()
+    client.acknowledges = false
+    door.broker.shutdown()
+    client.publish("new", "x", .atLeastOnce, 9)
+    client.subscribe("other", .atLeastOnce, 2)
+    reader.send("GET /topics/t HTTP/1.1\r\nHost: b\r\n\r\n")
+    client.settle(.seconds(5))
+    let answers = client.take()
+    #expect(!answers.contains("puback 9"))
+    #expect(!answers.contains("suback 2 [1]"))
+    #expect(answers.last == "disconnect 139" || client.bytes.hasEnded)
+  }
+
   /// Through a network that cuts bytes anywhere, with clients that come and go.
   @Test(arguments: 1...20 as ClosedRange<UInt64>) func nothingIsLostThroughARoughNetwork(seed: UInt64) throws
   {
-    let door = try DoorWorld(seed: seed, [.mqtt], conditions: SimulatedConditions())
+    let door = try DoorWorld(seed: seed, loops: 1 + Int(seed % 3), [.mqtt], conditions: SimulatedConditions())
     let publisher = MQTTClient.connected(door, "p", clean: false, expiry: 600)
     var subscriber = MQTTClient.connected(door, "s", clean: false, expiry: 600, receiveMaximum: 7)
     publisher.settle(.seconds(1))

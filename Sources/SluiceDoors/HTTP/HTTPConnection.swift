@@ -204,6 +204,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     guard request.path.count == 2, request.path[0] == "topics", !request.path[1].isEmpty else {
       throw HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
     }
+    guard native.phase == .open else {
+      throw HTTPProblem(503, "the broker is about to stop; try again later")
+    }
     switch request.head.method {
     case "POST": exchange = try HTTPPublishing(request, by: self)
     case "GET": exchange = try HTTPReading(request, by: self)
@@ -361,7 +364,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
     case .wrote(let count):
       if count == output.count {
-        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+        output.removeAllKeepingUseful()
       } else {
         output.removeFirst(count)
       }

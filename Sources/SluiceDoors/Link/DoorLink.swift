@@ -142,7 +142,7 @@ final class DoorLink: ByteStream {
     let count = min(inbox.count, buffer.count)
     unsafe buffer.copyBytes(from: inbox[..<count])
     if count == inbox.count {
-      inbox.removeAll(keepingCapacity: count <= 65_536)
+      inbox.removeAllKeepingUseful()
     } else {
       inbox.removeFirst(count)
     }
@@ -203,4 +203,12 @@ final class DoorLink: ByteStream {
   }
 
   func abort() { close() }
+}
+
+extension Array {
+  /// Removes all elements. Memory is kept where there is traffic, and returned where there is little: an idle client has no buffers.
+  mutating func removeAllKeepingUseful() {
+    let size = capacity * MemoryLayout<Element>.stride
+    removeAll(keepingCapacity: size > 1024 && size <= 131_072)
+  }
 }

@@ -15,6 +15,8 @@ struct MQTTSubscriptionFeeds {
 // Messages for the client: subscriptions to patterns, groups, retained messages, and records that are read again.
 extension MQTTConnection {
   private static let positionsPerFrame = 500
+  private static let noStream = MQTTError(
+    .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
   // MARK: Subscriptions
 
@@ -47,8 +49,8 @@ extension MQTTConnection {
     if let group = request.group { return join(request, group) }
     for pattern in request.patterns {
       let granted = request.isUnlimited ? Credit.unlimited : 0
-      guard let stream = native.openSubscription(granted: granted, isPattern: true) else {
-        return answer(request.number, MQTTError(.quotaExceeded, "the connection has too many streams"))
+      guard opensStreams, let stream = native.openSubscription(granted: granted, isPattern: true) else {
+        return answer(request.number, Self.noStream)
       }
       add(MQTTFeed(.pattern, number: request.number, stream: stream, granted: granted))
       let parsed = try? TopicPattern(pattern)
@@ -88,8 +90,8 @@ extension MQTTConnection {
           .implementationSpecific,
           "a shared subscription needs a filter without wildcards: a group belongs to one topic"))
     }
-    guard let stream = native.openSubscription(granted: 0, isShared: true) else {
-      return answer(request.number, MQTTError(.quotaExceeded, "the connection has too many streams"))
+    guard opensStreams, let stream = native.openSubscription(granted: 0, isShared: true) else {
+      return answer(request.number, Self.noStream)
     }
     let feed = MQTTFeed(.group, number: request.number, stream: stream, granted: 0)
     add(feed)
@@ -413,7 +415,7 @@ extension MQTTConnection {
       return
     }
     let granted = request.isUnlimited ? Credit.unlimited : 0
-    guard let stream = native.openSubscription(granted: granted) else { return }
+    guard opensStreams, let stream = native.openSubscription(granted: granted) else { return }
     feeds[stream] = MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted)
     // The keys are the broker's names: those that begin with the tokens before the first wildcard.
     var conditions: [RecordFilter.Condition] = []
@@ -430,7 +432,8 @@ extension MQTTConnection {
   }
 
   func fetch(_ packetID: UInt16, _ place: MQTTPlace) {
-    guard let known = topics[place.topic], let stream = native.openSubscription(granted: 1) else {
+    guard opensStreams, let known = topics[place.topic], let stream = native.openSubscription(granted: 1)
+    else {
       return fetched(packetID, nil)
     }
     feeds[stream] = MQTTFeed(.fetch(packetID, place), number: 0, stream: stream, granted: Credit.unlimited)

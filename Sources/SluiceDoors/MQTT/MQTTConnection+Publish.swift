@@ -80,7 +80,7 @@ extension MQTTConnection {
   }
 
   private func open(_ publication: MQTTPublication) {
-    guard let stream = native.openPublication() else {
+    guard opensStreams, let stream = native.openPublication() else {
       later.append(.publicationEnded(publication))
       return
     }

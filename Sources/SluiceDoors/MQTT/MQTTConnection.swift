@@ -107,6 +107,9 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     link = DoorLink(self, transport: transport, peer: peer, on: loop)
   }
 
+  /// Whether streams may be opened: not any more when the broker is about to stop.
+  var opensStreams: Bool { native.phase == .open }
+
   // MARK: The session
 
   /// Calls the session, and does what it asks for.
@@ -160,7 +163,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       case .end(let departure): depart(departure)
       }
     }
-    later.removeAll(keepingCapacity: true)
+    later.removeAllKeepingUseful()
   }
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
@@ -277,7 +280,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
     case .wrote(let count):
       if count == output.count {
-        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+        output.removeAllKeepingUseful()
       } else {
         output.removeFirst(count)
       }

@@ -98,8 +98,8 @@ final class MQTTPublication {
       done += count
     }
     if done == tokens.count {
-      pending.removeAll(keepingCapacity: pending.capacity <= 65_536)
-      tokens.removeAll(keepingCapacity: tokens.capacity <= 4096)
+      pending.removeAllKeepingUseful()
+      tokens.removeAllKeepingUseful()
     } else if done > 0 {
       pending.removeFirst(begin)
       tokens.removeFirst(done)
