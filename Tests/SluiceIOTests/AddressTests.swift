@@ -12,6 +12,12 @@ import Testing
     ("tls://[::1]:7420", .tls("::1", port: 7420)),
     ("unix:/run/sluice.socket", .unix("/run/sluice.socket")),
     ("unix:relative:with:colons", .unix("relative:with:colons")),
+    ("ws://localhost:80", .door(.webSocket, "localhost", port: 80, isSecure: false)),
+    ("wss://[::1]:443", .door(.webSocket, "::1", port: 443, isSecure: true)),
+    ("http://host:0", .door(.http, "host", port: 0, isSecure: false)),
+    ("https://host:1", .door(.http, "host", port: 1, isSecure: true)),
+    ("mqtt://host:1883", .door(.mqtt, "host", port: 1883, isSecure: false)),
+    ("mqtts://host:8883", .door(.mqtt, "host", port: 8883, isSecure: true)),
   ])
   func readsWhatItWrites(text: String, address: SocketAddress) throws {
     #expect(try SocketAddress(parsing: text) == address)
@@ -34,7 +40,7 @@ import Testing
     ("local host:1", "spaces"),
     ("tls://::1:1", "needs brackets"),
     ("tls://host", "there is no port"),
-    ("http://host:1", "needs brackets"),
+    ("ftp://host:1", "needs brackets"),
     ("host/path:1", "'/'"),
     ("unix:", "no path"),
     ("unix:" + String(repeating: "x", count: 108), "107 bytes at most, this one has 108"),
