@@ -31,6 +31,7 @@ extension Broker {
       } completion: {
         completion($0.isClosed)
       }
+    case .problems(let now, let completion): problemWatch.problems(of: self, now: now, completion)
     }
   }
 

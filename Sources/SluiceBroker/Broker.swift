@@ -42,6 +42,7 @@ public final class Broker: Sendable {
   let contexts: [LoopContext]
   private let network: any Network
   private let loops: BrokerLoops
+  let problemWatch: ProblemWatch
   private let state = Mutex(State())
 
   /// A broker on this machine's sockets, with event loops of its own.
@@ -139,6 +140,7 @@ public final class Broker: Sendable {
       }, metrics: metrics, now: now)
     self.network = network
     self.loops = loops
+    problemWatch = ProblemWatch(configuration.problems)
     let bufferBound = BufferBound(limit: configuration.limits.buffered, metrics: metrics)
     let mirrors = MirrorTable()
     contexts = loops.serving.loops.enumerated().map { [core] in

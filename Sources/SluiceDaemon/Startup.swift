@@ -52,11 +52,13 @@ enum Startup {
       return DoorNetwork(over: layer, settings.doors)
     }
     let policy = try policy(settings.access, logger)
+    var configuration = settings.broker
+    configuration.problems = settings.admin.problemLimits
     if let cluster {
-      return try Broker(settings.broker, routes: cluster.member.routes, access: policy, layer: secure)
+      return try Broker(configuration, routes: cluster.member.routes, access: policy, layer: secure)
     }
     guard let directory = settings.data else {
-      return try Broker(settings.broker, access: policy, layer: secure)
+      return try Broker(configuration, access: policy, layer: secure)
     }
     let log = StorageLog(logger, directory: directory)
     do {
@@ -64,7 +66,7 @@ enum Startup {
       options.limit = settings.storageLimit
       let store = try LMDBStore.open(at: directory, options)
       return try Broker(
-        settings.broker, storage: StoreConfiguration(store) { log.note($0) }, access: policy, layer: secure)
+        configuration, storage: StoreConfiguration(store) { log.note($0) }, access: policy, layer: secure)
     } catch let error as StoreError {
       throw UsageError("--data: \(error)")
     }
@@ -122,8 +124,7 @@ enum Startup {
     options.cursors = settings.admin.cursors
     options.history.length = settings.admin.history.clampedNanoseconds / 1_000_000
     options.history.topics = settings.admin.historyTopics
-    options.problems.lag = UInt64(settings.admin.problemLag.clampedNanoseconds / 1_000_000)
-    options.problems.hold = UInt64(settings.admin.problemHold.clampedNanoseconds / 1_000_000)
+    options.problems = settings.admin.problemLimits
     options.limits = settings.admin.limits
     options.actions = settings.admin.actions
     options.isLocal = !address.isReachedByOthers

@@ -231,10 +231,12 @@ let goldenFrames: [GoldenFrame] = [
     BrokerInfo(
       time: 1, uptime: 2, storage: StorageStatus(state: .full, since: 3, used: 4, limit: 5), stopped: 6,
       stoppedTopics: [BrokerInfo.StoppedTopic(topic: "t", reason: .storageFull, milliseconds: 7)],
-      numbers: [BrokerInfo.Number(name: "topics", value: 8)]),
+      numbers: [BrokerInfo.Number(name: "topics", value: 8)],
+      problems: [BrokerInfo.Problem(severity: .warning, since: 9, sentence: "s")]),
     """
     0100000000000000 0200000000000000 19000000 02 0300000000000000 0400000000000000 0500000000000000 06000000
     01000000 0c000000 0100 74 02 0700000000000000 01000000 10000000 0600 746f70696373 0800000000000000
+    01000000 0c000000 01 0900000000000000 0100 73
     """),
   GoldenFrame(
     "CLUSTER_SHOW", 0x60, ClusterShow(after: "n", nodes: 1, firstShard: 2, shards: 3),
@@ -363,7 +365,7 @@ let goldenFrames: [GoldenFrame] = [
       subscriptions: [
         TopicInfo.Subscription(
           connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10,
-          holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710)
+          holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710, consumer: "g")
       ],
       publications: [
         TopicInfo.Publication(
@@ -385,8 +387,8 @@ let goldenFrames: [GoldenFrame] = [
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
     01000000 0a000000 0200 0600000000000000
-    01000000 35000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
-    0b00000000000000 02 a203 c602
+    01000000 38000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
+    0b00000000000000 02 a203 c602 0100 67
     01000000 27000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02
     30000000
     1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000

@@ -14,7 +14,7 @@ struct GrowthTests {
     name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6)
   private static let subscription = TopicInfo.Subscription(
     connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
-    lastMinute: 1, lastFiveMinutes: 2)
+    lastMinute: 1, lastFiveMinutes: 2, consumer: "g")
   private static let hold = TopicInfo.Hold(
     reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
   private static let consumer = TopicInfo.Consumer(
@@ -47,7 +47,7 @@ struct GrowthTests {
       string("c") + [1] + number(1) + number(2) + number(3) + word(4) + number(5) + number(6)
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
-      + [2, 1, 0, 2, 0]
+      + [2, 1, 0, 2, 0] + string("g")
     let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
     let dropped = (0..<6).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)

@@ -55,7 +55,11 @@ struct RandomFrames {
           stopped: frames.integer(),
           stoppedTopics: frames.list {
             BrokerInfo.StoppedTopic(topic: $0.text(300), reason: .storageFull, milliseconds: $0.integer())
-          }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) })
+          }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) },
+          problems: frames.list {
+            BrokerInfo.Problem(
+              severity: .init(rawValue: $0.integer()), since: $0.integer(), sentence: $0.text(900))
+          })
       },
       {
         ClusterShow(
@@ -277,7 +281,7 @@ struct RandomFrames {
         TopicInfo.Subscription(
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(),
           state: .init(rawValue: $0.integer()), nextOffset: $0.integer(), granted: $0.integer(),
-          sent: $0.integer())
+          sent: $0.integer(), consumer: $0.text(64))
       },
       publications: list {
         TopicInfo.Publication(

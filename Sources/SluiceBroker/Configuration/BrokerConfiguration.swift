@@ -27,6 +27,9 @@ public struct BrokerConfiguration: Sendable {
 
   public var limits = BrokerLimits()
 
+  /// From when on something counts as a problem that clients with the right to administer the broker are told of.
+  public var problems = ProblemLimits()
+
   /// How long an orderly stop waits for subscribers with undelivered demand before it closes their connections. Default: 5 s.
   public var drainTime: Duration = .seconds(5)
 

@@ -207,7 +207,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
     var info = TopicInfo.Subscription(
       connection: streams.client.connection, client: streams.client.name, stream: stream, state: .live,
-      nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent)
+      nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent,
+      consumer: group.name)
     group.flow.show(in: &info, open: hold, at: streams.loop.now)
     return info
   }

@@ -153,10 +153,14 @@ final class RequestStream: ServerStream {
     let continuation = streams.continuation(of: stream)
     TopicRound.run(over: registry, on: streams.loop) {
       gathering.look(at: $0)
-    } completion: {
-      continuation.resume { (request: RequestStream) in
-        request.answer(gathering.info(wallClock: request.streams.loop.wallClock))
-      }
+    } completion: { [core = streams.core, now = streams.loop.now] in
+      let requests = core.connectionRequests.withLock { $0 }
+      requests?(
+        .problems(now: now) { problems in
+          continuation.resume { (request: RequestStream) in
+            request.answer(gathering.info(problems, wallClock: request.streams.loop.wallClock))
+          }
+        })
     }
   }
 

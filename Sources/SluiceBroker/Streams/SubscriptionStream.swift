@@ -208,7 +208,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     var info = TopicInfo.Subscription(
       connection: streams.client.connection, client: streams.client.name, stream: stream,
       state: isLive ? .live : .replaying, nextOffset: nextOffset, granted: demand.granted,
-      sent: demand.spent)
+      sent: demand.spent, consumer: durable?.name ?? "")
     account.show(in: &info, open: hold, at: streams.loop.now)
     return info
   }

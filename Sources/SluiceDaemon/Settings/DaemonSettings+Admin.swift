@@ -1,4 +1,5 @@
 import SluiceAdmin
+import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
@@ -21,6 +22,14 @@ struct AdminSettings {
   /// Whether visitors with the permission may change topics and close connections.
   var actions = false
   var limits = AdminLimits()
+
+  /// From when on something counts as a problem: on the admin listener, and for clients that ask the broker.
+  var problemLimits: ProblemLimits {
+    var limits = ProblemLimits()
+    limits.lag = UInt64(problemLag.clampedNanoseconds / 1_000_000)
+    limits.hold = UInt64(problemHold.clampedNanoseconds / 1_000_000)
+    return limits
+  }
 }
 
 extension DaemonSettings {

@@ -11,7 +11,8 @@ struct StatusCommand: Command {
     "sluice status", summary: "show the broker in one screen", options: [TopicCommand.json],
     details: """
       Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: the storage is full or fails, or memory is at its ceiling. A topic \
-      whose producers wait for its subscribers is listed, and isn't wrong.
+      whose producers wait for its subscribers is listed, and isn't wrong. Nor is what stands under attention: lag, lost records, rejected logins and whatever else the broker has \
+      found that an operator should look at.
       """,
     examples: [
       "Is everything in order?": "sluice status",
@@ -72,6 +73,11 @@ struct BrokerStatus {
     return problems
   }
 
+  /// What the broker has found beside these, in sentences.
+  private var attention: [String] {
+    info.problems.filter { $0.severity != .critical || problems.isEmpty }.map(\.sentence)
+  }
+
   var text: String {
     let grouped = { (name: String) in Magnitude.grouped(number(name)) }
     let bytes = { (name: String) in ByteSize.rounded(number(name)) }
@@ -101,6 +107,7 @@ struct BrokerStatus {
       ])
     }
     rows += stopped.map { ["stopped", $0] }
+    rows += attention.map { ["attention", $0] }
     rows += problems.map { ["problem", $0] }
     if problems.isEmpty { rows.append(["problems", "none"]) }
     return TextTable.render(rows, leftColumns: 2)
@@ -124,7 +131,15 @@ struct BrokerStatus {
   var object: JSON {
     [
       "server": .text("\(server)"), "software": .text(software), "uptime_ms": .number(info.uptime),
-      "problems": .array(problems.map { .text($0) }), "stopped": .number(info.stopped),
+      "problems": .array(problems.map { .text($0) }),
+      "attention": .array(
+        info.problems.map {
+          [
+            "severity": .text($0.severity == .critical ? "critical" : "warning"),
+            "since_ms": .number($0.since),
+            "sentence": .text($0.sentence),
+          ]
+        }), "stopped": .number(info.stopped),
       "stopped_topics": .array(
         info.stoppedTopics.map {
           [

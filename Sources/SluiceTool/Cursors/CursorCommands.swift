@@ -165,14 +165,24 @@ enum CursorTable {
   }
 
   /// One of them, in lines.
-  static func show(_ cursor: CursorInfo, of topic: String) -> String {
+  ///
+  /// - Parameter members: the members of a group that are known.
+  static func show(_ cursor: CursorInfo, of topic: String, members: [TopicInfo.Subscription] = []) -> String {
     let idle = cursor.idle == 0 ? "in use" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle)))
     return TextTable.render(
       [
         [kind(cursor), cursor.name], ["topic", topic], ["next offset", "\(cursor.nextOffset)"],
         ["behind", TopicText.records(behind(cursor))], ["members", "\(cursor.members)"],
         ["outstanding", TopicText.records(cursor.outstanding)], ["idle", idle],
-      ], leftColumns: 2)
+      ] + members.map { ["member", member($0)] }, leftColumns: 2)
+  }
+
+  private static func member(_ member: TopicInfo.Subscription) -> String {
+    let name = member.client.isEmpty ? "no name" : JSONText.escaped(member.client, quotes: false)
+    let demand =
+      member.granted == .max
+      ? "asks for all" : "asks for \(member.granted - min(member.granted, member.sent)) more"
+    return "\(name) on connection \(member.connection), got \(TopicText.records(member.sent)), \(demand)"
   }
 
   private static func row(_ cursor: CursorInfo) -> [String] {
@@ -183,8 +193,12 @@ enum CursorTable {
     ]
   }
 
-  /// - Parameter topic: nil to leave it out.
-  static func line(_ cursor: CursorInfo, of topic: String? = nil) -> String {
+  /// - Parameters:
+  ///   - topic: nil to leave it out.
+  ///   - members: the members of a group that are known; nil to leave them out.
+  static func line(
+    _ cursor: CursorInfo, of topic: String? = nil, members: [TopicInfo.Subscription]? = nil
+  ) -> String {
     let json: JSON = [
       "topic": topic.map { .text($0) },
       "cursor": .text(cursor.name), "kind": .text(kind(cursor)),
@@ -192,6 +206,17 @@ enum CursorTable {
       "epoch": .text(TopicTable.hexadecimal(cursor.epoch)), "next_offset": .number(cursor.nextOffset),
       "behind": .number(behind(cursor)), "members": .number(cursor.members),
       "outstanding": .number(cursor.outstanding), "idle_ms": .number(cursor.idle),
+      "member_list": members.map { members in
+        .array(
+          members.map { member in
+            [
+              "client": .text(member.client), "connection": .number(member.connection),
+              "stream": .number(member.stream),
+              "sent": .number(member.sent),
+              "granted": member.granted == .max ? .null : .number(member.granted),
+            ]
+          })
+      },
     ]
     return json.line
   }

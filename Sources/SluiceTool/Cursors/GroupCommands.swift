@@ -1,5 +1,6 @@
 import SluiceClient
 import SluiceCommand
+import SluiceWire
 
 struct GroupCommand: CommandGroup {
   static var members: [any Command.Type] { [GroupListCommand.self, GroupShowCommand.self] }
@@ -40,7 +41,10 @@ struct GroupShowCommand: Command {
 
   static let page = CommandPage(
     "sluice group show", summary: "show a group", operands: [Operand("TOPIC"), Operand("GROUP")],
-    options: [TopicCommand.json], examples: ["How far is it?": "sluice group show jobs workers"])
+    options: [TopicCommand.json],
+    details:
+      "Members are listed that are among the first hundred subscribers of the topic, and that the client may know of.",
+    examples: ["How far is it?": "sluice group show jobs workers"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -58,7 +62,15 @@ struct GroupShowCommand: Command {
             Spelling.nearest(to: name, in: groups.map(\.name)).map { "; did you mean \($0)?" } ?? ""
           return run.finish(.failure, "topic \(topic) has no group \(name)\(advice)")
         }
-        run.print(asJSON ? CursorTable.line(group, of: topic) : CursorTable.show(group, of: topic))
+        client.topic(show: topic) { result in
+          // One that can't be shown any more was deleted meanwhile.
+          let subscriptions = (try? result.get())?.subscriptions ?? []
+          let members = subscriptions.filter { $0.consumer == name }
+          run.print(
+            asJSON
+              ? CursorTable.line(group, of: topic, members: members)
+              : CursorTable.show(group, of: topic, members: members))
+        }
       }
     }
   }

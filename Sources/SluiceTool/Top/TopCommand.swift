@@ -29,7 +29,8 @@ struct TopCommand: Command {
       or group has yet to take.
 
       Fills the screen of a terminal, where topics that are held up come first, then those that lag: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
-      s changes the order (S backwards), / filters by name. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C.
+      s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
+      every topic. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C.
       """,
     examples: [
       "What is going on?": "sluice top",
@@ -65,6 +66,9 @@ final class Watching: @unchecked Sendable {
   private var rows: [TopRow] = []
   private var details: [String: TopicInfo] = [:]
   private var node: String?
+  private var problems: [BrokerInfo.Problem] = []
+  /// Whether the client may ask for problems, and there is a screen for them.
+  private var asksForProblems: Bool
   private let hasColours = Screen.hasColours
   /// Whether the screen was closed: an answer in the same turn isn't shown any more.
   private var isOver = false
@@ -74,6 +78,7 @@ final class Watching: @unchecked Sendable {
     self.run = run
     self.client = client
     screen = command.asJSON || command.count == 1 ? nil : Screen(STDOUT_FILENO)
+    asksForProblems = screen != nil
   }
 
   func begin() {
@@ -101,6 +106,16 @@ final class Watching: @unchecked Sendable {
   }
 
   private func takeSample() {
+    if asksForProblems {
+      client.brokerInfo { [self] result in
+        switch result {
+        case .success(let info): problems = info.problems
+        // Without the permission, and at a broker that doesn't know the request.
+        case .failure(let error):
+          asksForProblems = error.code != .permissionDenied && error.code != .unsupported
+        }
+      }
+    }
     client.topics { [self] result in
       switch result {
       case .success(let topics): ask(TopSample(time: run.loop.now, topics: topics))
@@ -158,7 +173,8 @@ final class Watching: @unchecked Sendable {
     if let screen {
       code = screen.show(
         TopScreen.lines(
-          state, rows, title: title, detail: state.opened.flatMap { details[$0] }, size: screen.size,
+          state, rows, problems, title: title, detail: state.opened.flatMap { details[$0] },
+          size: screen.size,
           hasColours: hasColours))
     } else if command.asJSON {
       code = Descriptor.write(rows.map(TopTable.line).joined(), to: STDOUT_FILENO)

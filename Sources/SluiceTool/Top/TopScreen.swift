@@ -162,14 +162,20 @@ enum TopScreen {
   /// Lines besides the rows: the title, the head, and the keys.
   static let frame = 3
 
+  /// Problems that are shown, and lines for each.
+  private static let (shownProblems, problemLines) = (3, 2)
+
   /// - Parameters:
+  ///   - problems: what the broker has found wrong; on a low screen fewer are shown.
   ///   - detail: the description of the opened topic; nil while it isn't known.
   ///   - hasColours: whether lines have escape sequences for colours. The bar is marked by `>` without.
   static func lines(
-    _ state: TopState, _ rows: [TopRow], title: String, detail: TopicInfo?, size: Size, hasColours: Bool
+    _ state: TopState, _ rows: [TopRow], _ problems: [BrokerInfo.Problem] = [], title: String,
+    detail: TopicInfo?, size: Size, hasColours: Bool
   ) -> [String] {
-    let room = max(size.height - frame, 1)
     var lines = [drawn(fitted(title, size.width), .bold, hasColours)]
+    lines += self.lines(of: problems, atMost: (size.height - frame) / 2, size.width, hasColours)
+    let room = max(size.height - frame + 1 - lines.count, 1)
     if let opened = state.opened {
       let text =
         detail.map { TopicTable.show($0) } ?? "topic  \(opened)\n\nIt isn't there, or isn't known yet.\n"
@@ -181,6 +187,50 @@ enum TopScreen {
     }
     lines += Array(repeating: "", count: max(size.height - 1 - lines.count, 0))
     return lines.prefix(max(size.height - 1, 1)) + [drawn(fitted(keys(state), size.width), .dim, hasColours)]
+  }
+
+  /// The problems, each in a line or two, and how many more there are.
+  private static func lines(
+    of problems: [BrokerInfo.Problem], atMost most: Int, _ width: Int, _ hasColours: Bool
+  ) -> [String] {
+    var lines: [String] = []
+    var shown = 0
+    for problem in problems.prefix(shownProblems) {
+      let isCritical = problem.severity == .critical
+      let text = wrapped(escaped(problem.sentence), "! ", width, lines: problemLines)
+      // The last line may be needed for the number of the others.
+      guard lines.count + text.count + (shown + 1 < problems.count ? 1 : 0) <= most else { break }
+      lines += text.map { drawn($0, isCritical ? .bad : .warning, hasColours) }
+      shown += 1
+    }
+    let rest = problems.count - shown
+    if rest > 0, lines.count < most {
+      lines.append(
+        drawn(
+          fitted(
+            "! \(rest) \(shown == 0 ? "" : "more ")problem\(rest == 1 ? "" : "s"): sluice status", width),
+          .warning, hasColours))
+    }
+    return lines
+  }
+
+  /// The text in lines that break between words; the last one is cut.
+  private static func wrapped(_ text: String, _ mark: String, _ width: Int, lines most: Int) -> [String] {
+    var lines: [String] = []
+    var rest = text[...]
+    let room = max(width - mark.count, 1)
+    while !rest.isEmpty {
+      let indent = lines.isEmpty ? mark : String(repeating: " ", count: mark.count)
+      guard rest.count > room, lines.count + 1 < most else {
+        lines.append(fitted(indent + rest, width))
+        break
+      }
+      let line = rest.prefix(room + 1)
+      let end = line.lastIndex(of: " ") ?? line.index(line.startIndex, offsetBy: room)
+      lines.append(indent + rest[..<end])
+      rest = rest[end...].drop { $0 == " " }
+    }
+    return lines
   }
 
   private static func keys(_ state: TopState) -> String {

@@ -9,6 +9,8 @@ package final class TopicInspection: Sendable {
   /// The most subscriptions, and the most publications, that are listed; the counts are of all. With the longest names, and with the consumers that are
   /// listed, they take 64 KB, which fits the smallest frame limit of a client.
   private static let listed = 100
+  /// The bytes that the listed subscriptions may take, and those of one without its names.
+  private static let (subscriptionBytes, subscriptionSize) = (31_500, 58)
   /// The most cursors, and the most groups, that are listed.
   private static let listedConsumers = 3
 
@@ -104,6 +106,16 @@ package final class TopicInspection: Sendable {
     return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
   }
 
+  /// The first of these subscriptions: fewer than usual where clients, cursors and groups have very long names.
+  package static func fitting(_ subscriptions: [TopicInfo.Subscription]) -> [TopicInfo.Subscription] {
+    var room = subscriptionBytes
+    return Array(
+      subscriptions.prefix(listed).prefix { subscription in
+        room -= subscriptionSize + subscription.client.utf8.count + subscription.consumer.utf8.count
+        return room >= 0
+      })
+  }
+
   /// The producers that wait for the store and may be shown.
   private func waiters() -> [TopicInfo.Publication] {
     guard let service = topic.storage?.service else { return [] }
@@ -123,7 +135,7 @@ package final class TopicInspection: Sendable {
     let subscriptions = findings.subscriptions
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
-      subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
+      subscriptions: Self.fitting(subscriptions.sorted(by: TopicInfo.Subscription.precedes)),
       publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
       storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
       isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now),

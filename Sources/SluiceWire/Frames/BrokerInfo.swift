@@ -90,7 +90,8 @@ public struct BrokerInfo: LaidOutFrame {
     }
 
     static let layout = FrameLayout(
-      Self.init, Field.number("problem severity", \Self.severity), Field.integer("problem since", \Self.since),
+      Self.init, Field.number("problem severity", \Self.severity),
+      Field.integer("problem since", \Self.since),
       Field.string("problem sentence", limit: 2048, \Self.sentence))
   }
 

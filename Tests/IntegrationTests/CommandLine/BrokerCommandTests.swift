@@ -6,7 +6,7 @@ import Testing
 @Suite(.onItsOwnThread) struct BrokerCommandTests {
   @Test func theBrokerIsShownInOneScreen() throws {
     let data = try TemporaryDirectory()
-    let broker = try BrokerProcess("--data", data.path)
+    let broker = try BrokerProcess("--data", data.path, "--admin-problem-hold", "100ms")
     try broker.run("topic", "create", "held", "--flow", "lossless", "--without-subscribers", "hold")
     let producer = try broker.client()
     try producer.openPublication("held", stream: 1)
@@ -22,6 +22,35 @@ import Testing
         as? [String: Any])
     #expect((object["problems"] as? [Any])?.isEmpty == true && object["stopped"] as? Int == 1)
     #expect((object["numbers"] as? [String: Int])?["topics"] == 1)
+    // What an operator should look at isn't wrong.
+    try eventually("the broker has found that") {
+      try broker.run("status").standardOutput.text.contains(
+        "The producers of held wait for demand")
+    }
+    #expect(try broker.run("status", "--json").standardOutput.text.contains(#""severity":"warning""#))
+  }
+
+  @Test func aGroupIsShownWithItsMembers() throws {
+    let broker = try BrokerProcess()
+    try broker.run("pub", "jobs", "--quiet", "1", "2", "3")
+    let members = try (0..<2).map { _ in
+      try broker.sluice("sub", "jobs", "--group", "workers", "--demand", "5")
+    }
+    let other = try broker.sluice("sub", "jobs")
+    try broker.waitForSubscriptions(3, on: "jobs")
+    let lines = try broker.run("group", "show", "jobs", "workers").standardOutput.lines
+    let shown = lines.filter { $0.hasPrefix("member ") }
+    #expect(shown.count == 2, "\(lines)")
+    for member in members {
+      #expect(
+        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("asks for") })
+    }
+    let object = try #require(
+      JSONSerialization.jsonObject(
+        with: Data(try broker.run("group", "show", "jobs", "workers", "--json").standardOutput.bytes))
+        as? [String: Any])
+    #expect((object["member_list"] as? [Any])?.count == 2)
+    for process in members + [other] { process.stop() }
   }
 
   @Test func aConnectionIsListedShownAndClosed() throws {

@@ -32,6 +32,41 @@ struct TopScreenTests {
       hasColours: hasColours)
   }
 
+  @Test("problems stand above the topics, in lines that fit, and leave room for the topics")
+  func problems() {
+    let sentence =
+      "orders-ui on connection 7 holds up the producers of orders: it has asked for nothing more; 93 % of the last minute, 71 % of the last five."
+    let problems = (0..<4).map {
+      BrokerInfo.Problem(
+        severity: $0 == 0 ? .critical : .warning, since: 0,
+        sentence: $0 == 0 ? "The store is full." : sentence)
+    }
+    func lines(_ width: Int, _ height: Int, _ count: Int = 4) -> [String] {
+      TopScreen.lines(
+        TopState(), rows, Array(problems.prefix(count)), title: "here", detail: nil,
+        size: .init(width: width, height: height),
+        hasColours: false)
+    }
+    let large = lines(80, 24)
+    #expect(large.count == 24 && large.allSatisfy { $0.count <= 80 })
+    #expect(
+      Array(large[1...6]) == [
+        "! The store is full.",
+        "! orders-ui on connection 7 holds up the producers of orders: it has asked for",
+        "  nothing more; 93 % of the last minute, 71 % of the last five.",
+        "! orders-ui on connection 7 holds up the producers of orders: it has asked for",
+        "  nothing more; 93 % of the last minute, 71 % of the last five.", "! 1 more problem: sluice status",
+      ])
+    #expect(large[7].contains("TOPIC") && large[8].contains("held"))
+    // Half of a low screen.
+    let low = lines(80, 9)
+    #expect(low.count == 9 && low[1] == "! The store is full." && low[2].hasPrefix("! 3 more problems"))
+    #expect(low[3].contains("TOPIC"))
+    #expect(lines(80, 4).count == 4)
+    #expect(lines(80, 24, 0)[1].contains("TOPIC"))
+    #expect(lines(10, 24).allSatisfy { $0.count <= 10 })
+  }
+
   private func pressed(_ text: String, from state: TopState = TopState()) -> TopState {
     var state = state
     for key in TopKey.keys(in: Array(text.utf8)) { state.press(key, rows, page: 2) }

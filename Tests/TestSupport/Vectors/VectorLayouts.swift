@@ -56,7 +56,8 @@ private let subscriptionLayout = VectorLayout(
   .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
   .named("state", \.state), .integer("next offset", \.nextOffset), .integer("granted", \.granted),
   .integer("sent", \.sent), .integer("holding", \.holding), .named("limit", \.limit),
-  .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes))
+  .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes),
+  .text("consumer", \.consumer))
 
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
@@ -359,7 +360,7 @@ public struct AnyVectorLayout: Sendable {
         } set: {
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .integer("stopped", \.stopped), .list("stopped topics", \.stoppedTopics, stoppedLayout),
-        .list("numbers", \.numbers, numberLayout))),
+        .list("numbers", \.numbers, numberLayout), .list("problems", \.problems, problemLayout))),
     AnyVectorLayout(
       VectorLayout(
         ClusterShow(nodes: 0, shards: 0), .text("after", \.after), .integer("nodes", \.nodes),
@@ -420,6 +421,10 @@ public struct AnyVectorLayout: Sendable {
   private static let stoppedLayout = VectorLayout(
     BrokerInfo.StoppedTopic(topic: "", reason: .none, milliseconds: 0), .text("topic", \.topic),
     .named("reason", \.reason), .integer("milliseconds", \.milliseconds))
+
+  private static let problemLayout = VectorLayout(
+    BrokerInfo.Problem(severity: .warning, since: 0, sentence: ""), .named("severity", \.severity),
+    .integer("since", \.since), .text("sentence", \.sentence))
 
   private static let numberLayout = VectorLayout(
     BrokerInfo.Number(name: "", value: 0), .text("name", \.name), .integer("value", \.value))
