@@ -53,6 +53,23 @@ import Testing
     damage(StoredProducer(next: 5).encoded(), rounds: 300, &random, StoredProducer.init(decoding:))
   }
 
+  /// `sluice restore` reads them without this module.
+  @Test func positionsAreReadFromWhatIsStored() throws {
+    let cursor = StoredCursor(.init(place: .init(epoch: 3, nextOffset: 4), isMoved: true))
+    let position = try #require(
+      try StoredPosition(StoredState(.cursor, key: StoredValue.key("c"), value: cursor.encoded())))
+    #expect(position.name == "c" && !position.isGroup && position.epoch == 3 && position.nextOffset == 4)
+    let state = StoredState(.group, key: StoredValue.key("g"), value: group([], frontier: 5).encoded())
+    let place = try #require(try StoredPosition(state))
+    #expect(place.name == "g" && place.isGroup && place.epoch == 7 && place.nextOffset == 5)
+    let producer = StoredState(.producer, key: StoredValue.key(7), value: StoredProducer(next: 1).encoded())
+    #expect(try StoredPosition(producer) == nil)
+    for length in 0..<17 {
+      let cut = StoredState(.cursor, key: StoredValue.key("c"), value: Array(cursor.encoded().prefix(length)))
+      #expect(throws: StoreError.self) { try StoredPosition(cut) }
+    }
+  }
+
   @Test func aCursorComesBack() throws {
     var random = SeededRandom.printed()
     for isMoved in [false, true] {

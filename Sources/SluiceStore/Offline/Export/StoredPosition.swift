@@ -1,0 +1,51 @@
+import SluiceWire
+
+/// Where a durable cursor, or a group, of an exported topic stands.
+public struct StoredPosition: Hashable, Sendable {
+  public var name: String
+  public var isGroup: Bool
+  /// The topic's life in which the offset is meant.
+  public var epoch: UInt64
+  /// The offset of the first record that isn't committed, or done.
+  public var nextOffset: UInt64
+
+  /// Nil for a state of another kind.
+  ///
+  /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
+  public init?(_ state: StoredState) throws(StoreError) {
+    guard state.kind != .producer else { return nil }
+    guard let name = String(validating: state.key, as: UTF8.self) else {
+      throw StoreError(.damaged, "a name in the export isn't valid UTF-8")
+    }
+    self.name = name
+    isGroup = state.kind == .group
+    let result = unsafe state.value.withUnsafeBytes { [isGroup] bytes in
+      Result { () throws(WireError) in try unsafe Self.place(bytes, isGroup: isGroup) }
+    }
+    do throws(WireError) {
+      (epoch, nextOffset) = try result.get()
+    } catch {
+      throw StoreError(
+        error.code == .unsupported ? .newer : .damaged, "where \(name) stands can't be read: \(error.message)"
+      )
+    }
+  }
+
+  /// Both begin with `u8 version 1 · u64 epoch`. In a cursor's state the offset follows; in a group's it is behind `u64 seed · u32 length · settings`.
+  private static func place(
+    _ bytes: UnsafeRawBufferPointer, isGroup: Bool
+  ) throws(WireError) -> (epoch: UInt64, nextOffset: UInt64) {
+    var reader = unsafe ByteReader(bytes)
+    let version: UInt8 = try reader.integer("version")
+    guard version == 1 else {
+      throw WireError(.unsupported, "it has version \(version), and this software knows 1")
+    }
+    let epoch: UInt64 = try reader.integer("epoch")
+    if isGroup {
+      _ = try reader.integer("seed", as: UInt64.self)
+      let length: UInt32 = try reader.integer("settings")
+      _ = unsafe try reader.bytes("settings", count: Int(length))
+    }
+    return (epoch, try reader.integer("next offset"))
+  }
+}

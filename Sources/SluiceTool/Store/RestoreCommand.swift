@@ -1,0 +1,304 @@
+import ReactiveCore
+import SluiceClient
+import SluiceCommand
+import SluiceStore
+import SluiceWire
+
+struct RestoreCommand: Command {
+  /// Nil for standard input.
+  let file: String?
+  /// None for all.
+  let topics: [String]
+  let isResuming: Bool
+  /// The header that gets the time of each record; nil for none.
+  let timeHeader: String?
+  let isQuiet: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice restore", summary: "bring exported topics into a running broker",
+    operands: [Operand("FILE", .optional)],
+    options: [
+      CommandOption(
+        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
+      CommandOption(
+        "resume",
+        help:
+          "Go on with topics that a restore of the same file has begun. Otherwise topics with records are refused."
+      ),
+      CommandOption(
+        "time-header", value: "NAME",
+        help: "Give each record this header with the time that it had, in RFC 3339."),
+      StoreCommand.progress, StoreCommand.quiet,
+    ],
+    details: """
+      Reads what sluice store export has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
+      and headers in their order, how topics ended, and where durable cursors stand. Each record is published exactly once, also when the restore is interrupted and \
+      run again with --resume.
+
+      What the protocol can't carry: records get new times, and offsets from 0 on (cursors are put at the same records); groups begin anew, and it is said where they stood; \
+      producers with numbers of their own begin anew. sluice store import carries all of it into the directory of a broker that is stopped. Records that were trimmed are left out. \
+      Needs the rights to create, to publish to and to administer each topic.
+      """,
+    examples: [
+      "Everything, into a broker that runs.": "sluice restore topics.sluice",
+      "One topic of another broker.":
+        "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice restore --time-header original-time",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    file = arguments.operands.first { $0 != "-" }
+    topics = arguments.texts("topic")
+    isResuming = arguments.has("resume")
+    timeHeader = arguments.text("time-header")
+    if timeHeader == "" { throw UsageError("--time-header: a header has a name") }
+    isQuiet = arguments.has("quiet")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+        let input = try ImportFile(file, job)
+        if let size = input.size { job.expect(size) }
+        var restoring = Restoring(self, client, run)
+        var reader = unsafe ExportReader(input.read)
+        try reader.begin()
+        while let section = try reader.next() {
+          guard job.progressed(to: reader.bytes) else { return .failure("it was stopped; --resume goes on") }
+          try restoring.take(section)
+        }
+        return try restoring.finish()
+      }
+    }
+  }
+}
+
+/// One `sluice restore` at work. Used by one thread, which isn't the loop's.
+struct Restoring {
+  /// The topic that is being restored.
+  private struct Target {
+    var row: StoredTopic
+    /// Nil where the topic has ended: it has everything.
+    var subject: TopicSubject?
+    /// The offset of the first record that is published: it gets offset 0.
+    var first: UInt64?
+    var positions: [StoredPosition] = []
+  }
+
+  private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
+
+  private let command: RestoreCommand
+  private let client: Client
+  private let run: Run
+  private var target: Target?
+  private var isWhole = false
+  private var found: Set<String> = []
+  private var topics: UInt64 = 0
+  private var records: UInt64 = 0
+  private var cursors: UInt64 = 0
+
+  init(_ command: RestoreCommand, _ client: Client, _ run: Run) {
+    self.command = command
+    self.client = client
+    self.run = run
+  }
+
+  /// - Throws: ``StoreError`` with what the broker refuses.
+  mutating func take(_ section: ExportSection) throws(StoreError) {
+    do {
+      switch section {
+      case .topic(let row): try begin(row)
+      case .batch(let value):
+        try unsafe value.withUnsafeBytes { try unsafe publish($0) }
+      case .state(let state): try note(state)
+      case .topicEnd: try end()
+      case .end: isWhole = true
+      case .other: break
+      }
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.failed, "\(target.map { "topic \($0.row.name): " } ?? "")\(error)")
+    }
+  }
+
+  func finish() throws(StoreError) -> StoreJob.Outcome {
+    guard isWhole else {
+      throw StoreError(.damaged, "the export is cut off; what was before that is restored")
+    }
+    let missing = command.topics.filter { !found.contains($0) }
+    if !missing.isEmpty { return .failure("the export has no topic \(missing.joined(separator: ", "))") }
+    if !command.isQuiet {
+      let parts = [
+        StoreTable.counted(topics, "topic"), StoreTable.counted(records, "record"),
+        StoreTable.counted(cursors, "cursor"),
+      ]
+      run.loop.execute { [run] in run.note("restored \(parts.joined(separator: ", "))") }
+    }
+    return .success
+  }
+
+  // MARK: A topic
+
+  /// Settings under which everything can be published at once; the topic gets its own behind the last record.
+  private static func passing(_ settings: TopicSettings) -> TopicSettings {
+    var settings = settings
+    settings.flow = .free
+    settings.connect = .immediate
+    settings.autoDelete = false
+    settings.whenProducerLost = .wait
+    return settings
+  }
+
+  private mutating func begin(_ row: StoredTopic) throws {
+    guard command.topics.isEmpty || command.topics.contains(row.name) else { return }
+    found.insert(row.name)
+    let client = client
+    let passing = Self.passing(row.settings)
+    var isEnded = false
+    if let there = try topic(row.name) {
+      isEnded = there.summary.ending != nil
+      guard command.isResuming || there.summary.nextOffset == 0 else {
+        throw StoreError(
+          .failed,
+          "topic \(row.name) has records already: delete it first, leave it out with --topic, or go on with an interrupted restore of this file with --resume"
+        )
+      }
+      let changes = Self.changes(from: there.settings, to: passing)
+      if !isEnded, changes != TopicSettings() {
+        let _: TopicInfo = try Waiting.answer { client.setTopic(row.name, to: changes, completion: $0) }
+      }
+    } else {
+      let _: TopicInfo = try Waiting.answer {
+        client.createTopic(row.name, settings: passing, completion: $0)
+      }
+    }
+    // The life of the exported topic, so that another restore of it is the same producer.
+    let producer = TopicSubject.Producer(id: max(row.epoch, 1))
+    let isDurable = row.settings.storage == .durable
+    let subject =
+      isEnded
+      ? nil
+      : client.subject(
+        row.name, acknowledgement: isDurable ? .durable : .received, buffer: Self.buffer, producer: producer)
+    target = Target(row: row, subject: subject)
+  }
+
+  private func topic(_ name: String) throws(ClientError) -> TopicInfo? {
+    do throws(ClientError) {
+      return try Waiting.answer { client.topic(show: name, completion: $0) }
+    } catch {
+      guard error.code == .unknownTopic else { throw error }
+      return nil
+    }
+  }
+
+  private mutating func publish(_ value: UnsafeRawBufferPointer) throws {
+    guard let target, let header = unsafe BatchHeader(value), let base = value.baseAddress else { return }
+    var offset = header.firstOffset
+    var time = header.firstTime
+    var position = BatchHeader.size
+    while position + RecordLayout.wordSize <= value.count {
+      let word = unsafe RecordLayout.word(at: base + position)
+      let size = RecordLayout.itemSize(word)
+      guard position + size <= value.count else { break }
+      let kind = RecordLayout.kind(word)
+      if kind == .timeMark {
+        time = unsafe RecordLayout.time(ofMarkAt: base + position)
+      } else if RecordLayout.isRecord(word) {
+        if offset >= target.row.trimmedTo {
+          if self.target?.first == nil { self.target?.first = offset }
+          let body = unsafe UnsafeRawBufferPointer(
+            rebasing: value[(position + RecordLayout.wordSize)..<(position + size)])
+          if let subject = target.subject {
+            let message = try unsafe message(body, isAttributed: kind == .attributed, time)
+            try Waiting.answer { subject.enqueue(message, completion: $0) }
+          }
+          records += 1
+        }
+        offset += 1
+      }
+      position += size
+    }
+  }
+
+  private func message(_ body: UnsafeRawBufferPointer, isAttributed: Bool, _ time: Int64) throws -> Message {
+    var message: Message
+    if isAttributed {
+      let parts = try unsafe RecordAttributes(body)
+      var headers: [Message.Header] = []
+      unsafe parts.forEachHeader { name, value in
+        unsafe headers.append(Message.Header(String(decoding: name, as: UTF8.self), [UInt8](value)))
+      }
+      message = unsafe Message(
+        [UInt8](parts.payload), key: parts.key.map { unsafe [UInt8]($0) }, headers: headers)
+    } else {
+      message = unsafe Message([UInt8](body))
+    }
+    if let name = command.timeHeader { message.headers.append(Message.Header(name, WallTime.format(time))) }
+    return message
+  }
+
+  private mutating func note(_ state: StoredState) throws(StoreError) {
+    guard target != nil else { return }
+    if let position = try StoredPosition(state) { target?.positions.append(position) }
+  }
+
+  /// Everything of the topic was read: waits until the broker has it, and puts in place what isn't a record.
+  private mutating func end() throws {
+    guard let target else { return }
+    self.target = nil
+    let (client, row, subject) = (client, target.row, target.subject)
+    if let subject { try Waiting.answer { subject.flush(completion: $0) } }
+    for position in target.positions where !position.isGroup && position.epoch == row.epoch {
+      let first = target.first ?? position.nextOffset
+      let offset = position.nextOffset - min(first, position.nextOffset)
+      try Waiting.answer {
+        client.moveCursor(position.name, of: row.name, to: .offset(offset), completion: $0)
+      }
+      cursors += 1
+    }
+    let changes = Self.changes(from: Self.passing(row.settings), to: row.settings)
+    if changes != TopicSettings() {
+      let _: TopicInfo = try Waiting.answer { client.setTopic(row.name, to: changes, completion: $0) }
+    }
+    if let subject, let ending = row.ending {
+      try Waiting.answer { subject.complete(Self.completion(ending), completion: $0) }
+    }
+    topics += 1
+    report(target)
+  }
+
+  /// The settings that restoring has changed.
+  private static func changes(from passing: TopicSettings, to settings: TopicSettings) -> TopicSettings {
+    var changes = TopicSettings()
+    if settings.flow != passing.flow { changes.flow = settings.flow }
+    if settings.connect != passing.connect { changes.connect = settings.connect }
+    if settings.autoDelete != passing.autoDelete { changes.autoDelete = settings.autoDelete }
+    if settings.whenProducerLost != passing.whenProducerLost {
+      changes.whenProducerLost = settings.whenProducerLost
+    }
+    return changes
+  }
+
+  private static func completion(_ ending: Complete.Ending) -> Subscribers.Completion<ClientError> {
+    switch ending {
+    case .finished: .finished
+    case .failure(_, let message): .failure(.topicFailure(message))
+    }
+  }
+
+  /// Says what wasn't carried.
+  private func report(_ target: Target) {
+    guard !command.isQuiet else { return }
+    var lines: [String] = []
+    for position in target.positions where position.isGroup {
+      let offset = position.nextOffset - min(target.first ?? position.nextOffset, position.nextOffset)
+      lines.append(
+        "\(target.row.name): group \(position.name) isn't restored; when its first member has joined, sluice cursor move \(target.row.name) \(position.name) --to offset:\(offset)"
+      )
+    }
+    run.loop.execute { [run, lines] in for line in lines { run.note(line) } }
+  }
+}
