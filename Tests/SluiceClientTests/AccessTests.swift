@@ -133,6 +133,10 @@ import Testing
       Message($0.string + "!")
     }
     #expect(try await asker.request("questions", "why", timeout: .seconds(600)).string == "why!")
+    // The reply belongs to the request's trace.
+    var question = Message("why")
+    question.trace = TraceContext()
+    #expect(try await asker.request("questions", question, timeout: .seconds(600)).trace == question.trace)
     service.cancel()
   }
 

@@ -142,6 +142,8 @@ final class Responder: Subscriber, @unchecked Sendable {
     if let correlation = request.headers.first(where: { $0.name == RequestHeader.correlation }) {
       message.headers.append(correlation)
     }
+    // The reply belongs to the request's trace, unless the handler has said otherwise.
+    if let trace = request.trace, message.trace == nil { message.trace = trace }
     requester.reply(message, to: topic, with: client)
   }
 }

@@ -23,6 +23,11 @@ struct RecordTemplate {
     "topic", "offset", "time", "key", "headers", "header:NAME", "size", "deliveries", "payload",
   ]
 
+  /// `{headers}\t{payload}`
+  static let headersAndPayload = RecordTemplate(pieces: [.headers, .text([UInt8(ascii: "\t")]), .payload])
+
+  private init(pieces: [Piece]) { self.pieces = pieces }
+
   /// Reads a template. `\n`, `\t`, `\0` and `\\` mean what they mean in C; `{{` and `}}` are braces.
   init(parsing text: String) throws(ValueError) {
     var rest = text[...]

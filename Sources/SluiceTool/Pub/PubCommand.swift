@@ -22,6 +22,8 @@ struct PubCommand: Command {
   let notation: RecordNotation
   let key: String?
   let headers: [Message.Header]
+  /// The trace that begins with these records; nil for none.
+  let newTrace: TraceContext?
   /// Records a second; nil for as fast as the broker grants.
   let rate: Double?
   let acknowledgement: TopicSubject.Acknowledgement
@@ -61,6 +63,11 @@ struct PubCommand: Command {
       CommandOption("key", value: "KEY", help: "Publish every record with this key."),
       CommandOption(
         "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true),
+      CommandOption(
+        "trace",
+        help:
+          "Publish every record with the header traceparent: that of TRACEPARENT in the environment, with TRACESTATE, or else a new trace's, which is printed to standard error."
+      ),
       CommandOption("rate", value: "N", help: "At most N records a second."),
       CommandOption(
         "ack", value: "WHEN",
@@ -132,7 +139,9 @@ struct PubCommand: Command {
     }
     notation = arguments.has("json") ? .json : separator.map { .keyed(Array($0.utf8)) } ?? .plain
     key = arguments.text("key")
-    headers = try arguments.values("header", HeaderText.parse)
+    let trace = arguments.has("trace") ? try Self.trace() : nil
+    newTrace = trace?.isNew == true ? trace?.context : nil
+    headers = try arguments.values("header", HeaderText.parse) + (trace?.context.headers ?? [])
     rate = try arguments.value("rate", Values.count(in: 1...1_000_000_000)).map { Double($0) }
     acknowledgement =
       try arguments.value("ack", Values.choice(["none": .none, "received": .received, "durable": .durable]))
@@ -143,7 +152,22 @@ struct PubCommand: Command {
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
   }
 
+  /// The trace of the environment, as OpenTelemetry's tools hand it to programs, or a new one.
+  private static func trace() throws(UsageError) -> (context: TraceContext, isNew: Bool) {
+    guard let parent = Environment.value("TRACEPARENT"), !parent.isEmpty else {
+      return (TraceContext(), true)
+    }
+    guard let context = TraceContext(traceparent: parent, tracestate: Environment.value("TRACESTATE") ?? "")
+    else {
+      throw UsageError(
+        "TRACEPARENT is '\(parent)', which isn't like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      )
+    }
+    return (context, false)
+  }
+
   func start(_ run: Run) {
+    if let newTrace { run.note("trace \(newTrace.traceID)") }
     // Before anything is opened at the broker: a file that isn't there must leave no topic behind.
     let input: Input
     do throws(InputError) {
@@ -152,6 +176,15 @@ struct PubCommand: Command {
       return run.finish(.failure, error.description)
     }
     run.connect(persistence) { client in Publishing(self, input, run, client).start() }
+  }
+}
+
+extension TraceContext {
+  /// As headers of a record.
+  fileprivate var headers: [Message.Header] {
+    var message = Message("")
+    message.trace = self
+    return message.headers
   }
 }
 

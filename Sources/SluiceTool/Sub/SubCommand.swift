@@ -59,6 +59,11 @@ struct SubCommand: Command {
         "frames", help: "Print the length of each payload in front of it: 4 bytes, little-endian."),
       CommandOption("json", help: "Print an object a line: offset, topic, time, key, headers, payload."),
       CommandOption(
+        "headers",
+        help:
+          "Print the headers, NAME=VALUE, and a tab in front of each payload: --format '{headers}\\t{payload}'."
+      ),
+      CommandOption(
         "format", value: "TEXT",
         help:
           "Print a line made from TEXT, in which {offset} {payload} {key} {topic} {time} {size} {headers} "
@@ -121,7 +126,7 @@ struct SubCommand: Command {
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     (topic, isPattern) = try TopicOperand.readPattern(arguments.operands[0])
-    try arguments.allowOne(of: "raw", "frames", "json", "format", "exec")
+    try arguments.allowOne(of: "raw", "frames", "json", "headers", "format", "exec")
     start = try arguments.value("from", Self.start) ?? .replay
     filter = try FilterOptions.filter(arguments)
     cursor = try CursorOptions.cursor(arguments)
@@ -150,6 +155,8 @@ struct SubCommand: Command {
       "format", { text throws(ValueError) in try RecordTemplate(parsing: text) })
     {
       printing = .standardOutput(.template(template))
+    } else if arguments.has("headers") {
+      printing = .standardOutput(.template(.headersAndPayload))
     } else {
       printing = .standardOutput(
         arguments.has("raw")

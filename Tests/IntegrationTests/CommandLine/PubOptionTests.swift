@@ -58,6 +58,28 @@ import Testing
     #expect(try broker.shown("t")["state"] as? String == "open")
   }
 
+  @Test func recordsCarryTheTraceOfTheEnvironmentOrANewOne() throws {
+    let broker = try BrokerProcess()
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    _ = try broker.run(
+      "pub", "t", "--trace", "--quiet", "a", environment: ["TRACEPARENT": parent, "TRACESTATE": "vendor=1"])
+    #expect(
+      try broker.run("sub", "t", "--until-live", "--headers").standardOutput.text
+        == "traceparent=\(parent) tracestate=vendor=1\ta\n")
+    let json = try broker.run("sub", "t", "--until-live", "--json").standardOutput.text
+    #expect(json.contains(#"{"name":"traceparent","value":"\#(parent)"}"#))
+    let run = try broker.run("pub", "u", "--trace", "--quiet", "b")
+    let trace = try #require(run.standardError.lines.first?.split(separator: " ").last)
+    #expect(
+      try broker.run("sub", "u", "--until-live", "--headers").standardOutput.text.hasPrefix(
+        "traceparent=00-\(trace)-"))
+    _ = try broker.run("pub", "t", "--trace", "c", code: 2, environment: ["TRACEPARENT": "nonsense"])
+    _ = try broker.run("pub", "t", "--quiet", "d", environment: ["TRACEPARENT": parent])
+    #expect(
+      try broker.run("sub", "t", "--from", "last:1", "--until-live", "--headers").standardOutput.text
+        == "\td\n")
+  }
+
   @Test func everyRecordHasTheKeyAndTheHeaders() throws {
     let fields = ["--format", "{key}|{headers}|{payload}"]
     try broker.run("pub", "t", "a", "b", "--key", "k", "--header", "n=v=w", "--header", "empty=")
