@@ -1,11 +1,15 @@
 import SluiceIO
+import SluiceStore
 import SluiceWire
 
-/// Makes the topics of a scenario, and then, if the plan says so, one that it deletes and makes again.
+/// Makes the topics of a scenario, and then, if the plan says so, one that it changes, trims, deletes and makes again.
 final class DurableAdmin: DurableUser {
   private enum Question {
     case create(String)
     case delete
+    /// Gives the scratch topic that limit of age.
+    case set(UInt64)
+    case trim
   }
 
   private let plan: DurablePlan
@@ -42,7 +46,13 @@ final class DurableAdmin: DurableUser {
         settings.storage = .durable
         ask(.create(Self.scratch), TopicCreate(topic: Self.scratch, settings: settings))
       } else {
-        ask(.delete, TopicDelete(topic: Self.scratch))
+        switch peer.random.next(in: 0...3) {
+        case 0:
+          let age = UInt64(peer.random.next(in: 1...1_000)) * 1_000_000
+          ask(.set(age), TopicSet(topic: Self.scratch, settings: TopicSettings(replayAge: age)))
+        case 1: ask(.trim, TopicTrim(topic: Self.scratch, .newest(0)))
+        default: ask(.delete, TopicDelete(topic: Self.scratch))
+        }
       }
     }
   }
@@ -66,6 +76,16 @@ final class DurableAdmin: DurableUser {
     case (.delete, .done):
       rounds += 1
       oracle.check(oracle.truth(Self.scratch) == nil, "a topic is said to be deleted, and is on disk")
+    case (.set(let age), .topicInfo):
+      let stored = oracle.truth(Self.scratch)?.row.settings.replayAge
+      oracle.check(
+        stored == age, "a setting is said to be changed to \(age), and \(stored as Any) is on disk")
+      let told = try TopicInfo(body: body).settings.replayAge
+      oracle.check(told == age, "a setting was changed to \(age), and \(told as Any) is told")
+      rounds += 1
+    case (.trim, .topicInfo):
+      oracle.check(oracle.truth(Self.scratch) != nil, "a topic is said to be trimmed, and isn't on disk")
+      rounds += 1
     case (_, .error): try refused(Fault(body: body), question)
     default: oracle.fail("\(header.type) answers \(question)")
     }
@@ -75,7 +95,9 @@ final class DurableAdmin: DurableUser {
 
   private func refused(_ fault: Fault, _ question: Question) {
     switch (question, fault.code) {
-    case (.create, .topicExists), (.delete, .unknownTopic), (_, .shuttingDown): break
+    case (.create, .topicExists), (.delete, .unknownTopic), (.set, .unknownTopic), (.trim, .unknownTopic),
+      (_, .shuttingDown):
+      break
     case (_, .storageFull), (_, .storageFailed): break
     default: oracle.fail("\(question) is answered with \(fault.code): \(fault.message)")
     }

@@ -154,6 +154,9 @@ final class DurableOracle {
         epoch: topic.epoch.number, head: topic.epoch.log.head, ending: topic.epoch.ending, inOrder: inOrder,
         isHealthy: isHealthy)
       check(topic.settings.sync == truth.row.settings.sync, "\(truth.name) has other settings than before")
+      check(
+        topic.settings.replayAge == truth.row.settings.replayAge,
+        "\(truth.name) has another limit of age than before")
     }
     for topic in broker.core.registry.all where topic.storage != nil {
       check(topics[topic.name] != nil, "\(topic.name) is back, though it was deleted")
