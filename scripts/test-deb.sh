@@ -133,11 +133,35 @@ if [ -n "$SYSTEMD" ]; then
   check "as a service" inside systemctl --quiet is-active sluiced
   check "which starts with the system" inside systemctl --quiet is-enabled sluiced
   check "and reloads" inside systemctl reload sluiced
+  # systemd's journal is the log's only place: nothing to rotate.
+  check "its log is in the journal" eval 'inside journalctl --quiet -u sluiced -t sluiced | grep -q listening'
+  check "with priorities" eval '[ -z "$(inside journalctl --quiet -u sluiced -p err)" ]'
+  check "and in no file" eval '[ -z "$(inside find /var/log -name "*sluice*")" ]'
+fi
+check "an example of a journal of its own is there" has -s /usr/share/doc/sluice/journald@sluice.conf
+# The daily copy: there, off until the operator wants it, and what it would do works as the broker's user.
+check "the timer of the copy is there" has -s /lib/systemd/system/sluice-backup.timer -a -s /lib/systemd/system/sluice-backup.service
+check "and its service names programs that are there" inside sh -c 'test -x "$(sed -n "s/^ExecStart=\([^ ]*\).*/\1/p" /lib/systemd/system/sluice-backup.service)"'
+if [ -n "$SYSTEMD" ]; then
+  check "the timer isn't enabled" eval '! inside systemctl --quiet is-enabled sluice-backup.timer'
+  check "and can be" inside systemctl --quiet enable --now sluice-backup.timer
+  check "it is due within a day" eval 'inside systemctl list-timers --no-legend sluice-backup.timer | grep -q sluice-backup'
 fi
 inside sluice topic create orders --storage durable --sync always </dev/null >/dev/null
 seq 20000 >"$work/records"
 inside sluice pub orders --ack durable --quiet <"$work/records"
 check "records are published" records
+copies() { inside find /var/lib/sluice-backup -name 'topics-*.sluice' -size +0; }
+if [ -n "$SYSTEMD" ]; then
+  check "a copy is made beside the running broker" inside systemctl start sluice-backup.service
+else
+  # The command of the service.
+  inside install -d -o sluice -g sluice -m 700 /var/lib/sluice-backup
+  # shellcheck disable=SC2016 # for the shell in there
+  inside setpriv --reuid=sluice --regid=sluice --clear-groups sh -c \
+    "$(inside sed -n 's/^ExecStart=//p' /lib/systemd/system/sluice-backup.service)" </dev/null
+fi
+check "it is there" [ -n "$(copies)" ]
 
 inside sh -c 'echo "# of the administrator" >>/etc/sluice/sluiced.toml'
 quit
@@ -163,6 +187,8 @@ quit
 inside apt-get purge -y -qq --auto-remove sluice </dev/null >/dev/null 2>&1
 check "when it is purged, so are the records" hasnt -e /var/lib/sluice
 check "and the user" eval '! knows_user'
+# Copies are the operator's.
+inside rm -rf /var/lib/sluice-backup
 files >"$work/after"
 check "nothing is left" diff "$work/before" "$work/after"
 say "all passed"

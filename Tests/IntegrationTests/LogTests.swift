@@ -83,6 +83,23 @@ import Testing
     #expect(messages.filter { $0 == "a connection was closed" }.count == 3)
   }
 
+  @Test func linesForTheJournalHaveTheirPriority() throws {
+    // systemd states the stream that is its journal's.
+    let script = #"JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$0" "$@""#
+    let options = ["--listen", "127.0.0.1:0", "--admin", "off", "--log-level", "debug"]
+    let broker = try ChildProcess("/bin/sh", ["-c", script, BuiltProduct.path("sluiced")] + options)
+    try eventually("it serves") { broker.standardOutput.text.contains("ready") }
+    broker.stop()
+    let lines = broker.standardError.lines
+    #expect(!lines.isEmpty && lines.allSatisfy { $0.hasPrefix("<6>2") || $0.hasPrefix("<7>2") }, "\(lines)")
+    // Elsewhere nothing stands in front of them.
+    let other = try ChildProcess(
+      "/bin/sh", ["-c", #"JOURNAL_STREAM=1:2 exec "$0" "$@""#, BuiltProduct.path("sluiced")] + options)
+    try eventually("it serves") { other.standardOutput.text.contains("ready") }
+    other.stop()
+    #expect(other.standardError.lines.allSatisfy { $0.hasPrefix("2") })
+  }
+
   @Test func auditLinesAreWrittenWhateverTheLevel() throws {
     let (objects, _) = try lines(try broker("--log-level", "error"))
     #expect(objects.count == 6)

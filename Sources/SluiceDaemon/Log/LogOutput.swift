@@ -32,9 +32,17 @@ final class LogOutput: Sendable {
   private let descriptor: Int32
   private let state = Mutex(State())
 
+  /// Whether systemd's journal reads the lines: then each has its priority in front.
+  let isJournal: Bool
+
   /// - Parameter descriptor: stays its owner's.
   init(_ descriptor: Int32) {
     self.descriptor = descriptor
+    // systemd names the device and the inode of the stream that it has made. One that was put elsewhere since then is another.
+    var status = stat()
+    isJournal =
+      unsafe fstat(descriptor, &status) == 0
+      && Environment.value("JOURNAL_STREAM") == "\(status.st_dev):\(status.st_ino)"
   }
 
   deinit {

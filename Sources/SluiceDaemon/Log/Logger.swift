@@ -32,7 +32,8 @@ final class Logger: Sendable {
     guard isAudit || level >= least else { return }
     let fields = isAudit ? [("audit", .flag(true))] + fields : fields
     let line = LogLine(time: WallTime.now, level: level, message: message, fields: fields)
-    output.write(line.rendered(as: format), as: format, isAudit: isAudit)
+    let priority = output.isJournal ? level.journalPriority : ""
+    output.write(priority + line.rendered(as: format), as: format, isAudit: isAudit)
   }
 
   /// Waits until what was logged is written, a second at most.
@@ -47,6 +48,9 @@ enum LogLevel: Int, Comparable {
   case debug, info, warning, error
 
   var name: String { ["debug", "info", "warning", "error"][rawValue] }
+
+  /// What stands in front of a line for systemd's journal: syslog's number of the severity.
+  var journalPriority: String { ["<7>", "<6>", "<4>", "<3>"][rawValue] }
 
   static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
