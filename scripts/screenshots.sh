@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Draws the picture of the README anew from the real programs: a terminal in which a slow subscriber holds up a producer, as SVG.
+# Draws the pictures of the documentation anew from the real programs, as SVG: a terminal in which a slow subscriber holds up a producer, and the dashboard meanwhile.
 #
 #   scripts/screenshots.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
 #
-# Needs tmux and python3. The picture is Sources/Documentation/Sluice.docc/Resources/demand.svg.
+# Needs tmux and python3, and Chromium for the dashboard. The pictures are demand.svg and dashboard.svg in Sources/Documentation/Sluice.docc/Resources. To look at every place of the page,
+# in both themes and at two widths: scripts/screenshots/dashboard.py ADDRESS png DIRECTORY.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ programs=.build/release
 case ${1:-} in
 '') ;;
 --programs) [ $# -eq 2 ] || exit 2; programs=$2 ;;
-*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 programs=$(cd "$programs" && pwd)
 for program in tmux python3 "$programs/sluiced" "$programs/sluice"; do
@@ -20,15 +21,15 @@ done
 
 work=$(mktemp -d)
 session=(tmux -S "$work/tmux")
-broker=
+processes=()
 finish() {
   "${session[@]}" kill-server 2>/dev/null || true
-  [ -z "$broker" ] || kill "$broker" 2>/dev/null || true
+  [ ${#processes[@]} -eq 0 ] || kill "${processes[@]}" 2>/dev/null || true
   rm -rf "$work"
 }
 trap finish EXIT
-"$programs/sluiced" --listen "unix:$work/broker" --admin off >"$work/ready" 2>"$work/log" &
-broker=$!
+"$programs/sluiced" --listen "unix:$work/broker" --admin 127.0.0.1:0 --data "$work/data" --admin-problem-hold 2s >"$work/ready" 2>"$work/log" &
+processes+=($!)
 for _ in $(seq 100); do
   ! grep -q ready "$work/ready" || break
   sleep 0.1
@@ -58,3 +59,24 @@ say 'sluice why jobs'
 "${session[@]}" capture-pane -p -J >"$work/screen"
 python3 scripts/screenshots/terminal_svg.py <"$work/screen" >"$work/picture"
 mv "$work/picture" Sources/Documentation/Sluice.docc/Resources/demand.svg
+
+# --- The dashboard, in the same trouble
+
+if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
+  echo "screenshots: no picture of the dashboard: Chromium is missing" >&2
+  exit 0
+fi
+export SLUICE_SERVER=unix:$work/broker PATH=$programs:$PATH
+sluice topic create orders.eu --storage durable >/dev/null
+sluice topic create prices --compact >/dev/null
+for topic in orders.eu prices; do
+  while sleep 0.02; do echo '{"total": 12}'; done | sluice pub "$topic" --key k --quiet &
+  processes+=($!)
+  sluice sub "$topic" >/dev/null &
+  processes+=($!)
+done
+sluice sub orders.eu --group workers --ack auto >/dev/null &
+processes+=($!)
+sleep 45
+python3 scripts/screenshots/dashboard.py "$(sed -n 's/^sluiced admin on //p' "$work/ready")" svg >"$work/picture"
+mv "$work/picture" Sources/Documentation/Sluice.docc/Resources/dashboard.svg

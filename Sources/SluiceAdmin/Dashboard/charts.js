@@ -45,7 +45,7 @@ class Charts {
   }
 }
 
-const [plotWidth, plotHeight, plotLeft, plotBottom, plotTop] = [520, 170, 58, 22, 8];
+const [plotWidth, plotHeight, plotLeft, plotBottom, plotTop] = [520, 170, 76, 22, 8];
 
 class Plot {
   constructor(title, write, series) {

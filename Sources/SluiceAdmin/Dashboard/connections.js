@@ -33,6 +33,7 @@ function showConnections() {
     if (isOpen) rows.push(...members.map(connectionRow));
   }
   if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "8", class: "quiet" }, connections.length ? "None has this in it." : "No connections.")));
+  stack($("connection-rows").closest("table").tHead, rows);
   // Rows stay while a button in them has the focus.
   if (!$("connection-rows").contains(document.activeElement)) $("connection-rows").replaceChildren(...rows);
   setText($("connections-shown"), connectionCount > connections.length ? `the first ${connections.length} of ${count(connectionCount)}` : count(connectionCount));

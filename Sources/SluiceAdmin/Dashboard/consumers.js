@@ -16,7 +16,8 @@ function consumersTable(list, chosen, total, topics) {
   const header = head(
     "Name", ...(topics ? ["Topic"] : []), "#Behind", "#Bytes", "#Behind for", "#Members", "#Unacknowledged", "#Again", "#Given up");
   const more = total > list.length ? make("tr", {}, make("td", { colspan: "9", class: "quiet" }, `These are ${list.length} of ${count(total)}.`)) : "";
-  return make("table", {}, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
+  stack(header, rows);
+  return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }
 
 // A page that is fetched every two seconds while it is shown.

@@ -32,6 +32,19 @@ function scaleOf(pairs) {
 
 const head = (...names) => make("thead", {}, make("tr", {}, ...names.map((name) =>
   make("th", { scope: "col", class: name.startsWith("#") ? "n" : "" }, name.replace("#", "")))));
+
+// Gives cells the names of their columns: on a narrow screen a row is a list of them. The roles stay when the layout isn't a table's.
+function stack(header, rows) {
+  const names = [...header.querySelectorAll("th")].map((each) => each.textContent);
+  for (const row of rows) {
+    row.setAttribute("role", "row");
+    [...row.children].forEach((each, index) => {
+      each.setAttribute("role", each.tagName === "TH" ? "rowheader" : "cell");
+      if (index > 0 && !each.hasAttribute("colspan")) each.dataset.name = names[index];
+    });
+  }
+}
+
 const cell = (text, kind) => make("td", { class: kind || "n" }, text);
 
 function subscribersTable(list, total) {
@@ -80,5 +93,6 @@ function producersTable(list, total) {
 function streamsTable(rows, header, caption, shown, total, none) {
   if (!rows.length) return make("p", { class: "facts" }, none);
   const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
-  return make("table", {}, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
+  stack(header, rows);
+  return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
 }

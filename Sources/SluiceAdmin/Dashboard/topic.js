@@ -14,10 +14,12 @@ function detailRow() {
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`);
   parts.button.addEventListener("click", () => showRecords(name));
   const cell = make(
-    "td", { colspan: "10", id: "detail" }, parts.facts, topicActions(name), parts.chart,
+    "td", { colspan: "10", id: "detail" }, parts.facts, topicActions(name),
     make("h3", {}, "Groups and cursors"), parts.consumers,
     make("h3", {}, "Subscribers"), legend("sent", "asked for"), parts.subscribers,
-    make("h3", {}, "Producers"), legend("received", "granted"), parts.producers, make("h3", {}, "Records"), parts.button, parts.note, parts.records);
+    make("h3", {}, "Producers"), legend("received", "granted"), parts.producers,
+    // What goes on now comes first: in trouble, the client that causes it.
+    make("h3", {}, "History"), parts.chart, make("h3", {}, "Records"), parts.button, parts.note, parts.records);
   detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
   detail.charts = new Charts(parts.chart, name, [
     ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
