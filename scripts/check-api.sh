@@ -49,9 +49,9 @@ seq 100 | sluice pub orders --key k --header a=b --quiet
 printf '\377\376' | sluice pub orders --raw --quiet 2>/dev/null || true
 sluice sub orders --cursor billing --count 10 --quiet >/dev/null
 sluice topic create jobs --flow lossless --buffer-records 0 >/dev/null
-sluice sub orders --group workers --from earliest --ack explicit --exec 'sleep 600' >/dev/null 2>&1 &
+sluice sub orders --group workers --from earliest --ack explicit --exec 'sleep 150' >/dev/null 2>&1 &
 processes+=($!)
-sluice sub jobs --exec 'sleep 600' >/dev/null 2>&1 &
+sluice sub jobs --exec 'sleep 150' >/dev/null 2>&1 &
 processes+=($!)
 seq 1000 | sluice pub jobs --quiet >/dev/null 2>&1 &
 processes+=($!)
