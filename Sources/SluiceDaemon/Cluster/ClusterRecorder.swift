@@ -185,8 +185,12 @@ final class ClusterRecorder: Sendable {
       log(
         .debug, "a durable topic drops its oldest records by a limit",
         [("topic", .text(topic)), ("limit", .text(limit.option))])
-    case .closed(let message):
-      log(message == nil ? .debug : .error, "a shard is closed", message.map { [("cause", .text($0))] } ?? [])
+    case .closed(nil): log(.debug, "a shard is closed")
+    case .closed(let message?):
+      log(
+        .warning,
+        "a shard wasn't closed in order, as happens to a former owner; its next owner reads what was stored",
+        [("cause", .text(message))])
     }
   }
 }

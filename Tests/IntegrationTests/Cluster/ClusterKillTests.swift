@@ -46,6 +46,8 @@ struct ClusterKillTests {
       print(
         "round \(round + 1): \(kind.rawValue) of number \(node + 1), all topics go on after \(Int(pause * 1000)) ms"
       )
+      // Shown while it goes on, also in a file.
+      fflush(nil)
       try stage.up()
       try load.work(60 + random.next() % 60)
     }
@@ -71,8 +73,14 @@ struct ClusterKillTests {
       stage.nodes[node].signal(SIGKILL)
       try load.awaitProgress()
     case .stopNode:
+      let name = stage.nodes[node].name
+      let stops = stage.stops(of: name)
       stage.nodes[node].signal(SIGTERM)
       try load.awaitProgress()
+      let taken = seconds(since: start)
+      // It may still disconnect its clients.
+      try eventually("\(name) has ended\(stage.logs)") { stage.stops(of: name) > stops }
+      return taken
     case .pauseNode:
       stage.nodes[node].signal(SIGSTOP)
       let result = Result { try load.awaitProgress() }

@@ -85,6 +85,9 @@ final class ClusterStage {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
   }
 
+  /// How often a node has ended in order.
+  func stops(of member: String) -> Int { log(of: member).count { $0.hasSuffix(" stopped") } }
+
   /// A client that looks for another node when its own has gone.
   ///
   /// - Parameter first: the node that it begins with.
