@@ -31,6 +31,23 @@ import Testing
     #expect(door.broker.metrics[.publications] == 0)
   }
 
+  @Test func whatAClientPublishedBeforeItLeftIsPublishedThoughItHasReadNothing() throws {
+    let door = try DoorWorld([.mqtt])
+    let client = MQTTClient.connected(door, "c")
+    client.subscribe("t", .atMostOnce)
+    client.bytes.isPaused = true
+    let native = try NativeClient(door)
+    let text = String(repeating: "x", count: 20_000)
+    for round in 0..<20 {
+      native.publish("t", [String](repeating: text, count: 20), from: UInt64(round * 20), stream: 1)
+    }
+    client.publish("last", "words")
+    client.bytes.close()
+    native.settle(.seconds(2))
+    #expect(native.show("last").summary.nextOffset == 1)
+    #expect(door.broker.metrics[.connections] == 1)
+  }
+
   @Test func subscriptionsBeyondTheLimitAreRefused() throws {
     let door = try DoorWorld([.mqtt])
     let client = MQTTClient.connected(door, "c")

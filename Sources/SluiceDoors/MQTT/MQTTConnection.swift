@@ -192,7 +192,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     updateReading()
     updateTimer()
     link.wake()
-    guard phase == .open, output.count <= Self.maximumOutput else { return }
+    guard phase == .open else { return link.resume() }
+    guard output.count <= Self.maximumOutput else { return }
     if !isHeldByOutput { return link.resume() }
     // The client's stream has taken everything, so it reports no room later.
     guard output.isEmpty, !isComingRound else { return }
@@ -424,7 +425,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
         session.close(.unspecified, error.message, output: &output, perform)
       }
     }
-    return output.count <= Self.maximumOutput && !isHeldByOutput
+    // Of a client that has left only its publications count.
+    return phase != .open || output.count <= Self.maximumOutput && !isHeldByOutput
   }
 
   private func take(_ action: ClientAction) {
