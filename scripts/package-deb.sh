@@ -8,20 +8,23 @@ scripts/package-deb.sh [options]     needs dpkg-dev; prints the package's path
   --output DIR      where to (default .build)
   --programs DIR    package sluiced and sluice from there instead of building them
   --version TEXT    Debian's version (default: that of the programs, and -1)
+  --maintainer TEXT the maintainer, 'NAME <ADDRESS>' (default: DEBFULLNAME and DEBEMAIL)
+  --homepage URL    the project's page (default: none is named)
   --help            this
-
-DEBFULLNAME and DEBEMAIL are the maintainer.
 END
 }
 
-OUTPUT='' PROGRAMS='' VERSION=''
+OUTPUT='' PROGRAMS='' VERSION='' MAINTAINER='' HOMEPAGE=''
 say() { echo "package-deb: $*" >&2; }
 fail() { say "$*"; exit 1; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --output | --programs | --version)
+    --output | --programs | --version | --maintainer | --homepage)
       [ -n "${2:-}" ] || { say "$1 needs a value"; exit 2; }
-      case $1 in --output) OUTPUT=$2 ;; --programs) PROGRAMS=$2 ;; --version) VERSION=$2 ;; esac
+      case $1 in
+        --output) OUTPUT=$2 ;; --programs) PROGRAMS=$2 ;; --version) VERSION=$2 ;;
+        --maintainer) MAINTAINER=$2 ;; --homepage) HOMEPAGE=$2 ;;
+      esac
       shift
       ;;
     --help | -h) usage; exit 0 ;;
@@ -29,6 +32,12 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+case $MAINTAINER in
+  '') MAINTAINER="${DEBFULLNAME:-Sluice} <${DEBEMAIL:-sluice@localhost}>" ;;
+  *?' <'?*@?*'>') ;;
+  *) say "--maintainer: '$MAINTAINER' isn't like 'Ada Lovelace <ada@example.org>'"; exit 2 ;;
+esac
+case $HOMEPAGE in '' | http://?* | https://?*) ;; *) say "--homepage: '$HOMEPAGE' isn't an address on the web"; exit 2 ;; esac
 for tool in dpkg-deb dpkg-shlibdeps; do
   command -v "$tool" >/dev/null || fail "$tool is needed: apt-get install dpkg-dev"
 done
@@ -44,7 +53,6 @@ fi
 
 version=$("$PROGRAMS/sluiced" --version </dev/null)
 VERSION=${VERSION:-${version#sluiced }-1}
-MAINTAINER="${DEBFULLNAME:-Sluice} <${DEBEMAIL:-sluice@localhost}>"
 architecture=$(dpkg --print-architecture)
 # The same source gives the same package.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s); fi
@@ -65,6 +73,7 @@ documents=$root/usr/share/doc/sluice
 mkdir -p "$documents"
 install -m 644 packaging/debian/copyright "$documents/copyright"
 install -m 644 README.md "$documents/README.md"
+install -m 644 packaging/systemd/journald@sluice.conf "$documents/journald@sluice.conf"
 gzip -9nc CHANGELOG.md >"$documents/changelog.gz"
 gzip -9nc >"$documents/changelog.Debian.gz" <<END
 sluice ($VERSION) unstable; urgency=medium
@@ -94,7 +103,8 @@ Maintainer: $MAINTAINER
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends, adduser, init-system-helpers (>= 1.52)
 Section: net
-Priority: optional
+Priority: optional${HOMEPAGE:+
+Homepage: $HOMEPAGE}
 Description: message broker whose topics are replaying publishers
  Topics are totally ordered logs that producers publish to and that subscribers
  in other processes read with a demand of their own: each gets as many records
@@ -108,5 +118,8 @@ END
 find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$OUTPUT"
 package=$OUTPUT/sluice_${VERSION}_$architecture.deb
-dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null
+# One thread: the number of blocks must not follow the number of cores.
+threads=()
+if dpkg-deb --help | grep -q -e --threads-max; then threads=(--threads-max=1); fi
+dpkg-deb --root-owner-group "${threads[@]}" -Zxz --build "$root" "$package" >/dev/null
 echo "$package"

@@ -1,26 +1,134 @@
 #!/usr/bin/env bash
-# Builds the programs for shipping: optimised, with Swift's runtime in them, without symbols.
+# Builds the programs for shipping: optimised, with Swift's runtime in them, without symbols. The same source gives the same bytes, wherever it is.
 #
-#   scripts/release.sh DIR      puts sluiced and sluice into DIR
+#   scripts/release.sh DIR                      puts sluiced and sluice into DIR
+#   scripts/release.sh --artifacts DIR [...]    puts all that users download into DIR: an archive of the programs, a Debian package,
+#                                               a list of what is linked (CycloneDX), an image where docker answers, SHA256SUMS
+#   scripts/release.sh --check                  makes the artifacts twice, in folders of different names, and compares them
 #
-# They need the C library of this system, or a newer one, and OpenSSL, LMDB and xxHash. SLUICE_JOBS is the number of compilers at a
-# time; default: all cores.
+#     --maintainer 'NAME <ADDRESS>'   of the package; default: DEBFULLNAME and DEBEMAIL
+#     --homepage URL                  of the package and of the list
+#     --no-image                      no image
+#
+# The programs need the C library of this system, or a newer one, and the libraries that --artifacts tells. SLUICE_JOBS is the number of
+# compilers at a time; default: all cores.
 set -euo pipefail
 
-case ${1:-} in
-  '' | -*) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
-esac
-mkdir -p "$1"
-directory=$(cd "$1" && pwd)
-cd "$(dirname "$0")/.."
+usage() { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+say() { echo "release: $*" >&2; }
+fail() { say "$*"; exit 1; }
 
-# A folder of its own: a plain build has other options, and would start over.
-options=(-c release -Xswiftc -static-stdlib --scratch-path .build/ship)
-for program in sluiced sluice; do
-  swift build "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} --product "$program" </dev/null >&2
+directory='' task=programs image=yes maintainer=() homepage=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --artifacts) task=artifacts ;;
+    --check) task=check ;;
+    --no-image) image='' ;;
+    --maintainer | --homepage)
+      [ -n "${2:-}" ] || { say "$1 needs a value"; usage; }
+      case $1 in --maintainer) maintainer=(--maintainer "$2") ;; --homepage) homepage=(--homepage "$2") ;; esac
+      shift
+      ;;
+    -*) usage ;;
+    *) [ -z "$directory" ] || usage; directory=$1 ;;
+  esac
+  shift
 done
-built=$(swift build "${options[@]}" --show-bin-path)
-for program in sluiced sluice; do
-  strip -o "$directory/$program" "$built/$program"
-  chmod 755 "$directory/$program"
-done
+if [ "$task" = check ]; then [ -z "$directory" ] || usage; else [ -n "$directory" ] || usage; fi
+if [ -n "$directory" ]; then directory=$(mkdir -p "$directory" && cd "$directory" && pwd); fi
+cd "$(dirname "$0")/.."
+# The time of everything in the artifacts: that of the commit.
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s); fi
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+umask 022
+
+# A folder of its own: a plain build has other options, and would start over. No path of this machine gets into the programs.
+source=$PWD
+options=(
+  -c release -debug-info-format none --scratch-path .build/ship -Xswiftc -static-stdlib
+  -Xswiftc -file-prefix-map -Xswiftc "$source=/sluice" -Xcc "-ffile-prefix-map=$source=/sluice" -Xcxx "-ffile-prefix-map=$source=/sluice"
+)
+
+build() { # DIRECTORY
+  local program built
+  for program in sluiced sluice; do
+    swift build "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} --product "$program" \
+      -Xlinker "-Map=$source/.build/$program.map" </dev/null >&2
+  done
+  built=$(swift build "${options[@]}" --show-bin-path)
+  for program in sluiced sluice; do
+    strip -o "$1/$program" "$built/$program"
+    chmod 755 "$1/$program"
+  done
+}
+
+# --- What users download
+
+artifacts() { # DIRECTORY
+  local work version architecture name
+  work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-release.XXXXXX")
+  # shellcheck disable=SC2064 # the folder as it is now
+  trap "rm -rf '$work'" EXIT
+  mkdir "$work/programs"
+  build "$work/programs"
+  version=$("$work/programs/sluiced" --version </dev/null)
+  version=${version#sluiced }
+  architecture=$(uname -m)
+  name=sluice-$version-linux-$architecture
+
+  # The files that install.sh installs, below usr/local and etc.
+  mkdir -p "$work/$name"
+  scripts/install.sh --destdir "$work/$name" --no-user --programs "$work/programs"
+  cp LICENSE README.md CHANGELOG.md "$work/$name/"
+  tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu --directory "$work" "$name" |
+    gzip -9n >"$1/$name.tar.gz"
+
+  if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
+    scripts/package-deb.sh --programs "$work/programs" --output "$1" "${maintainer[@]}" "${homepage[@]}" >/dev/null
+  else
+    say "no Debian package: dpkg-dev isn't installed"
+  fi
+  python3 scripts/release/linked.py "$work/programs" "$source/.build" "$version" "${homepage[1]:-}" >"$1/$name.cdx.json"
+  if [ -n "$image" ]; then makeImage "$work" "$1/$name.image.tar.gz" "$version"; fi
+  (cd "$1" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
+}
+
+makeImage() { # WORK FILE VERSION
+  if ! docker info >/dev/null 2>&1; then
+    say "no image: no docker answers"
+    return
+  fi
+  Docker/assemble.sh "$1/programs" "$1/image"
+  # The last part of Docker/Dockerfile, with files that its first part would make in a container of its own.
+  sed -n '/^FROM \${RUNTIME_IMAGE}/,$p' Docker/Dockerfile |
+    sed 's/^FROM .*/FROM scratch/; s|--from=build \(.*\)/image/|\1/|' >"$1/Dockerfile"
+  docker build --quiet --tag "sluice:$3" --file "$1/Dockerfile" "$1/image" >/dev/null
+  docker save "sluice:$3" | gzip -9n >"$2"
+}
+
+# --- Twice the same
+
+check() {
+  local work copy
+  work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-reproduce.XXXXXX")
+  # shellcheck disable=SC2064
+  trap "rm -rf '$work'" EXIT
+  for copy in one another/folder; do
+    mkdir -p "$work/$copy"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 tar --create --ignore-failed-read 2>/dev/null |
+      tar --extract --directory "$work/$copy"
+    say "building in $work/$copy"
+    # An image has the times at which docker made it.
+    "$work/$copy/scripts/release.sh" --artifacts "$work/made/$copy" --no-image "${maintainer[@]}" "${homepage[@]}"
+    rm -rf "${work:?}/$copy/.build"
+  done
+  if ! diff -r "$work/made/one" "$work/made/another/folder" >&2; then fail "the two builds differ"; fi
+  cat "$work/made/one/SHA256SUMS"
+  say "the two builds are the same"
+}
+
+case $task in
+  programs) build "$directory" ;;
+  artifacts) artifacts "$directory"; cat "$directory/SHA256SUMS" ;;
+  check) check ;;
+esac
