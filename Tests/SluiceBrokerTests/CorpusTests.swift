@@ -8,4 +8,15 @@ struct CorpusTests {
   func replay(_ target: BrokerProbe.Target) throws {
     #expect(try Corpus.replay(target, of: BrokerProbe.self) > 0)
   }
+
+  /// See ``RelayScene``.
+  @Test("what another node sends reaches no client out of order", arguments: UInt64(1)...12)
+  func randomLinks(seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    let bytes = (0..<600).map { _ -> UInt8 in
+      let isAny = Int.random(in: 0..<3, using: &random) == 0
+      return UInt8.random(in: 0...(isAny ? 255 : 5), using: &random)
+    }
+    try RelayScene.play(ProbeInput(bytes))
+  }
 }

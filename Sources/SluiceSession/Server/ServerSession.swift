@@ -488,7 +488,8 @@ extension ServerSession {
     case .opening(let frame): positions.remove(frame.positions)
     case .free, .ended, .request: break
     }
-    streams.end(stream, .free)
+    // What serves the stream is released before CANCELLED is sent.
+    if object(stream) == nil { streams.end(stream, .free) } else { streams[stream] = .free }
     return .confirmCancel(stream: stream)
   }
 

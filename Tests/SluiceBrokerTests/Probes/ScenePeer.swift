@@ -58,10 +58,7 @@ final class ScenePeer: ByteStreamHandler {
 
   func streamWritable() {
     guard !outbox.isEmpty, let stream else { return }
-    let result = outbox.withUnsafeMutableBytes { bytes in
-      var vector = iovec(iov_base: bytes.baseAddress!, iov_len: bytes.count)
-      return withUnsafePointer(to: &vector) { stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
-    }
+    let result = outbox.withUnsafeBytes { stream.write($0) }
     if case .wrote(let count) = result { outbox.removeFirst(count) }
   }
 
