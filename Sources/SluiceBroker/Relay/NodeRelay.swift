@@ -80,6 +80,10 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   // MARK: Streams
 
   func take(_ action: ServerAction, on streams: StreamMultiplexer) throws(WireError) -> Bool {
+    if case .subscribePattern = action { return try refusePattern(on: streams) }
+    if case .listTopics(let stream, let after, let limit) = action {
+      return try list(action, on: stream, after: after, limit: limit, on: streams)
+    }
     guard let target = action.routed else { return false }
     let route = routes.route(of: target.topic)
     if route == .local { return false }
@@ -95,42 +99,36 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
       wait(action, target, on: streams)
       return true
     }
-    pass(action, target, to: link, on: streams)
+    action.pass(target, over: link, on: streams, for: self)
     return true
   }
 
-  private func pass(
-    _ action: ServerAction, _ target: RoutedAction, to link: NodeLink, on streams: StreamMultiplexer
-  ) {
-    let (stream, topic) = (target.stream, target.topic)
-    func begin<Stream: ServerStream>(_ relayed: Stream, _ begin: (Stream) -> Void) {
-      streams.attach(relayed, to: stream)
-      begin(relayed)
+  /// A page of the topics of all nodes; another node is told only what is here.
+  private func list(
+    _ action: ServerAction, on stream: UInt32, after: String, limit: UInt32, on streams: StreamMultiplexer
+  ) throws(WireError) -> Bool {
+    let nodes = routes.nodes
+    if nodes.isEmpty || streams.client.isNode { return false }
+    var links: [NodeLink] = []
+    for node in nodes {
+      guard let link = try self.links(to: node, for: streams).link() else {
+        wait(action, RoutedAction(stream: stream, topic: "", verb: .topicList), on: streams)
+        return true
+      }
+      links.append(link)
     }
-    func request(_ frame: some Frame) {
-      begin(RelayedRequest(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
-    }
-    func subscription(_ granted: UInt64, _ frame: Subscribe?) -> RelayedSubscription {
-      RelayedSubscription(stream, topic: topic, granted: granted, frame, link: link, on: streams, for: self)
-    }
-    switch action {
-    case .subscribe(_, let frame): begin(subscription(frame.grantedThrough, frame)) { $0.begin(frame) }
-    case .join(_, let frame): begin(subscription(frame.grantedThrough, nil)) { $0.begin(frame) }
-    case .openPublication(_, let frame):
-      begin(RelayedPublication(stream, topic: topic, link: link, on: streams)) { $0.begin(frame) }
-    case .createTopic(_, let frame): request(frame)
-    case .showTopic: request(TopicShow(topic: topic))
-    case .deleteTopic: request(TopicDelete(topic: topic))
-    case .connectTopic(_, _, let isConnected):
-      if isConnected { request(TopicConnect(topic: topic)) } else { request(TopicDisconnect(topic: topic)) }
-    case .listCursors(_, _, let after, let limit):
-      request(CursorList(topic: topic, after: after, limit: limit))
-    case .moveCursor(_, let frame): request(frame)
-    case .deleteCursor(_, _, let name): request(CursorDelete(topic: topic, name: name))
-    case .setTopic(_, let frame): request(frame)
-    case .trimTopic(_, let frame): request(frame)
-    default: break
-    }
+    let list = RelayedList(stream, after: after, limit: limit, on: streams)
+    streams.attach(list, to: stream)
+    list.begin(over: links)
+    return true
+  }
+
+  /// A pattern would select topics of this node only.
+  private func refusePattern(on streams: StreamMultiplexer) throws(WireError) -> Bool {
+    if routes.nodes.isEmpty { return false }
+    throw WireError(
+      .unsupported,
+      "a cluster of several nodes takes no subscriptions to patterns yet; subscribe to topics by their names")
   }
 
   // MARK: Waiting
@@ -174,6 +172,10 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
 
   /// Why the node that serves a topic can't be reached; nil when no node serves it.
   private func problem(of topic: String) -> String? {
+    if topic.isEmpty {
+      return all.first { $0.problem != nil }.map { "node \($0.key.node.name): \($0.problem ?? "")" }
+        ?? "a node of the cluster: the connection isn't open yet"
+    }
     guard case .remote(let node) = routes.route(of: topic) else { return nil }
     let problem = all.first { $0.key.node == node && $0.problem != nil }?.problem
     return "node \(node.name), which serves it: \(problem ?? "the connection isn't open yet")"
@@ -197,11 +199,12 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     if isStopped { return }
     for links in all {
       links.end { [routes] topic in
+        if topic.isEmpty { return false }
         // While it moves, the owner ends the streams itself, behind what it still sends.
         switch routes.route(of: topic) {
-        case .moving: false
-        case .local: true
-        case .remote(let node): node != links.key.node
+        case .moving: return false
+        case .local: return true
+        case .remote(let node): return node != links.key.node
         }
       }
     }

@@ -60,7 +60,8 @@ final class WaitingStream: ServerStream {
   /// - Parameter problem: why the node that serves the topic can't be reached; nil when no node serves it.
   func giveUp(because problem: String?) {
     let reason = problem ?? "no node serves it at the moment"
-    fail(Fault(code: .topicMoved, message: "topic \(target.topic) can't be reached: \(reason); try again"))
+    let what = topic.isEmpty ? "all topics" : "topic \(topic)"
+    fail(Fault(code: .topicMoved, message: "\(what) can't be reached: \(reason); try again"))
   }
 
   var topic: String { target.topic }

@@ -22,7 +22,7 @@ extension StreamMultiplexer {
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions()
-        try PatternStream.open(stream, frame, on: self)
+        if try !isElsewhere(action) { try PatternStream.open(stream, frame, on: self) }
       }
     case .join(let stream, let frame):
       attempt(stream) { () throws(WireError) in

@@ -1,0 +1,117 @@
+import SluiceSession
+import SluiceWire
+
+/// A page of the topics of all nodes, in byte order of their names: each node is asked for its own. Belongs to its connection's loop.
+final class RelayedList: ServerStream {
+  /// The most topics of a page, each of which has 1,333 bytes at the most.
+  static let largestPage = 40
+
+  private let stream: UInt32
+  private let after: String
+  private let limit: Int
+  private unowned let streams: StreamMultiplexer
+  private var parts: [RelayedListPart] = []
+  private var pages: [Topics] = []
+  private var isOver = false
+
+  init(_ stream: UInt32, after: String, limit: UInt32, on streams: StreamMultiplexer) {
+    self.stream = stream
+    self.after = after
+    self.limit = min(Int(limit), Self.largestPage)
+    self.streams = streams
+  }
+
+  /// Asks the other nodes, and this one.
+  func begin(over links: [NodeLink]) {
+    let (page, more) = streams.client.listTopics(after: after, limit: limit)
+    pages = [Topics(topics: page, more: more)]
+    parts = links.map { RelayedListPart(of: self, over: $0) }
+    for part in parts { part.begin(TopicList(after: after, limit: UInt32(limit))) }
+    finish()
+  }
+
+  var kind: StreamKind { .request }
+  func reconsider() throws(WireError) {}
+  func isDrained(isPatient: Bool) -> Bool { true }
+
+  func release() {
+    isOver = true
+    for part in parts { part.leaveOwner() }
+    parts = []
+  }
+
+  func received(_ page: Topics) {
+    pages.append(page)
+    finish()
+  }
+
+  func failed(_ fault: Fault) {
+    if !isOver { streams.refuse(stream, fault) }
+  }
+
+  private func finish() {
+    guard !isOver, pages.count > parts.count else { return }
+    streams.answer(streams.session.request(on: stream), Self.merged(pages, after: after, limit: limit))
+  }
+
+  /// The first topics of several pages, each of which begins behind the same name. A topic that moves may be in two.
+  static func merged(_ pages: [Topics], after: String, limit: Int) -> Topics {
+    let all = pages.flatMap(\.topics).sorted { precedes($0.topic, $1.topic) }
+    // Behind the last name of a page that isn't the last one there may be others.
+    let bound = pages.filter(\.more).map { $0.topics.last?.topic ?? after }.min(by: precedes)
+    var page: [TopicSummary] = []
+    var isCut = bound != nil
+    for topic in all where page.last.map({ precedes($0.topic, topic.topic) }) ?? true {
+      if page.count == limit || bound.map({ precedes($0, topic.topic) }) ?? false {
+        isCut = true
+        break
+      }
+      page.append(topic)
+    }
+    return Topics(topics: page, more: isCut)
+  }
+
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}
+
+/// The part of one other node.
+final class RelayedListPart: LinkedStream {
+  /// It is about no topic.
+  let topic = ""
+  private weak var list: RelayedList?
+  private let link: NodeLink
+  private var number: UInt32?
+
+  init(of list: RelayedList, over link: NodeLink) {
+    self.list = list
+    self.link = link
+  }
+
+  func begin(_ frame: TopicList) {
+    number = link.open(self)
+    if let number { link.send(frame, stream: number) } else { list?.failed(.moved("")) }
+  }
+
+  func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
+    switch type {
+    case .topics:
+      let page = try unsafe Topics(body: body)
+      number = nil
+      list?.received(page)
+    case .error: lost(try unsafe Fault(relayed: body))
+    default: throw WireError(.unexpectedFrame, "\(type) doesn't answer TOPIC_LIST")
+    }
+    return true
+  }
+
+  func leaveOwner() {
+    if let number = number.take() { link.cancel(number) }
+  }
+
+  func lost(_ fault: Fault) {
+    number = nil
+    list?.failed(fault)
+  }
+}
