@@ -42,10 +42,12 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 umask 022
 
-# A folder of its own: a plain build has other options, and would start over. No path of this machine gets into the programs.
+# A folder of its own: a plain build has other options, and would start over. No path of this machine gets into the programs. Each module has a
+# hash of its code before optimisation for builds to come, paths included; without the reuse that it is for, it is the same everywhere.
 source=$PWD
 options=(
   -c release -debug-info-format none --scratch-path .build/ship -Xswiftc -static-stdlib
+  -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
   -Xswiftc -file-prefix-map -Xswiftc "$source=/sluice" -Xcc "-ffile-prefix-map=$source=/sluice" -Xcxx "-ffile-prefix-map=$source=/sluice"
 )
 

@@ -241,7 +241,7 @@ extension SocketAddress {
   /// Whether a client could connect to it: neither all addresses of a machine, nor any port, nor a file.
   fileprivate var isReachable: Bool {
     switch self {
-    case .unix: false
+    case .unix, .door: false
     case .host(let host, let port), .tls(let host, let port):
       port > 0 && !["", "0.0.0.0", "::", "*"].contains(host)
     }
