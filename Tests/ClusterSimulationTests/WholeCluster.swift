@@ -23,6 +23,11 @@ final class WholeCluster {
   init(seed: UInt64, conditions: SimulatedConditions = .calm) {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
     engine = EngineModel(in: world)
+    engine.committed = { [unowned world] stream, message in
+      world.trace?(
+        "\(world.now.nanoseconds) \(stream) stores \(message.sequence) \(message.subject), \(message.payload.count) bytes"
+      )
+    }
   }
 
   deinit {

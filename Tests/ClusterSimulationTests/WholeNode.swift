@@ -1,6 +1,8 @@
 import SluiceIO
 import SluiceNATS
 import SluiceSimulation
+import SluiceStore
+import SluiceTopics
 
 @testable import SluiceBroker
 @testable import SluiceCluster
@@ -24,6 +26,7 @@ final class WholeNode: @unchecked Sendable {
     member = try ClusterMember(
       options, engineOptions: engineOptions, network: world.network, on: loops[1],
       writer: world.random.next(below: 1 << 60) + 1,
+      storeReport: { events.node?.stored($0, $1, in: events.world) },
       report: { events.node?.happened($0, in: events.world) })
     var configuration = BrokerConfiguration()
     configuration.listen = [Self.address(of: options.name)]
@@ -37,6 +40,10 @@ final class WholeNode: @unchecked Sendable {
   }
 
   static func address(of name: String) -> SocketAddress { .host(name, port: 7420) }
+
+  fileprivate func stored(_ shard: ShardID, _ event: StoreEvent, in world: SimulatedWorld?) {
+    world?.trace?("\(world?.now.nanoseconds ?? 0) \(name): shard \(shard): \(event)")
+  }
 
   fileprivate func happened(_ event: ClusterEvent, in world: SimulatedWorld?) {
     world?.trace?("\(world?.now.nanoseconds ?? 0) \(name): \(event)")

@@ -24,6 +24,7 @@ import Testing
     "ClusterInfo.numbers.name",
     "ClusterInfo.shards.owner", "ClusterInfo.shards.pin", "ClusterInfo.shards.target",
     "ClusterShow.after",
+    "Redirect.address", "Redirect.node",
     "BrokerInfo.stoppedTopics.topic", "BrokerInfo.problems.sentence",
     "Connections.connections.client",
     "Connections.connections.identity",

@@ -175,6 +175,8 @@ struct EngineFront: Hashable, Sendable {
 /// The valid fences of a stream, by sequence: which messages count.
 struct FenceTable: Sendable {
   private(set) var fences: [(sequence: UInt64, fence: EngineFence)] = []
+  /// By fence, the sequence of the first message behind it that was sent under another one.
+  private var breaks: [UInt64: UInt64] = [:]
   /// What a test has broken: see ``EngineFlaw/noFence``.
   var countsEverything = false
 
@@ -182,13 +184,28 @@ struct FenceTable: Sendable {
 
   /// Takes the next fence message of the stream. One of a lower term than an earlier one doesn't count: its writer was overtaken.
   mutating func take(_ fence: EngineFence, at sequence: UInt64) {
-    if let last, last.sequence >= sequence || last.fence.term > fence.term { return }
+    if let last, last.sequence >= sequence { return }
+    // It stands among the owner's changes like one of a former owner's: see ``note(_:under:)``.
+    if let last, last.fence.term > fence.term { return note(sequence, under: 0) }
     fences.append((sequence, fence))
+  }
+
+  /// Takes note of a change, before ``counts(_:under:)`` is asked about it or a later one.
+  ///
+  /// A former owner predicts the sequences of what it sends, and may predict the fence of the present one: then a change of its own is stored behind that fence.
+  /// It doesn't count; but the present owner's next changes don't get the sequences that they expect either, and one that was sent ahead may get it by chance while those
+  /// before it are refused. So nothing behind such a message counts up to the next fence: the owner, whose change was refused, writes one.
+  mutating func note(_ sequence: UInt64, under fence: UInt64) {
+    guard let present = fences.last(where: { $0.sequence < sequence })?.sequence, present != fence else {
+      return
+    }
+    breaks[present] = min(breaks[present] ?? .max, sequence)
   }
 
   /// Whether a message at that sequence counts, which was sent under the fence at `fence`.
   func counts(_ sequence: UInt64, under fence: UInt64) -> Bool {
     if countsEverything { return true }
+    if let end = breaks[fence], sequence > end { return false }
     var (low, high) = (0, fences.count)
     while low < high {
       let middle = (low + high) / 2

@@ -207,9 +207,9 @@ final class EngineOpening: @unchecked Sendable {
   private func takeChange(_ message: StoredMessageView) throws(StoreError) {
     var reader = unsafe ByteReader(message.payload.memory)
     let envelope = try EngineEnvelope(&reader)
-    guard envelope.kind == .change, result.fences.counts(message.sequence, under: envelope.fence) else {
-      return
-    }
+    guard envelope.kind == .change else { return }
+    result.fences.note(message.sequence, under: envelope.fence)
+    guard result.fences.counts(message.sequence, under: envelope.fence) else { return }
     result.changedBytes += message.payload.count
     try unsafe parts.take(envelope, reader.remaining, at: message.sequence) {
       body, first throws(StoreError) in

@@ -64,6 +64,8 @@ final class BatchScan {
   private var isEnough = false
   private var fault: StoreError?
   private var stale = 0
+  /// The offset of the next batch; nil before the first one.
+  private var expected: UInt64?
 
   /// - Parameter sequence: where to begin.
   init(_ topic: TopicID, from sequence: UInt64, _ store: EngineStore) {
@@ -112,7 +114,10 @@ final class BatchScan {
       try unsafe parts.take(envelope, reader.remaining, at: message.sequence) {
         body, sequence throws(StoreError) in
         let change = try unsafe EngineChange(body)
+        // One that doesn't follow doesn't count: see ``FenceTable/note(_:under:)``.
+        if let first = change.batches.first?.header.firstOffset, let expected, first != expected { return }
         for batch in change.batches {
+          expected = batch.header.endOffset
           let bytes = unsafe UnsafeRawBufferPointer(rebasing: body[batch.place])
           guard unsafe each(batch.header, sequence, bytes) else { return isEnough = true }
         }

@@ -421,6 +421,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     mode = .open
     if isDelayed { events(.resumed) }
     isDelayed = false
+    // One may have been stored although another before it was refused: it doesn't count.
+    for pending in sent { pending.isStored = false }
     queue = sent + queue
     sent = []
     let cause = cause.take()
@@ -505,7 +507,9 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       if found.opener != opener, found.term >= lease.term { throw fencedError }
       fences.take(found, at: message.sequence)
       if found.opener == opener { fence = message.sequence }
-    case .change where fences.counts(message.sequence, under: envelope.fence):
+    case .change:
+      fences.note(message.sequence, under: envelope.fence)
+      guard fences.counts(message.sequence, under: envelope.fence) else { return }
       for pending in sent where pending.last == message.sequence && pending.number == envelope.commit {
         pending.isStored = true
       }

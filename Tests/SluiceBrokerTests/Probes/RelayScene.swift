@@ -49,9 +49,12 @@ final class RelayScene {
         uniqueKeysWithValues: (0..<Self.shards).map {
           (ShardID(rawValue: UInt32($0)), $0 == own ? .local : .remote(node))
         }))
+    // The node has its shard, and a lease for ever.
+    routes.lease.set(end: MonotonicTime(nanoseconds: .max))
     broker = try Broker(
       configuration, network: world.network,
       loops: BrokerLoops(serving: LoopGroup([world.makeLoop(), world.makeLoop()])), routes: routes)
+    _ = broker.core.registry.open(ShardID(rawValue: UInt32(own)))
     try broker.start()
     client = ScenePeer(world, Self.address)
     good = ScenePeer(world, Self.address)

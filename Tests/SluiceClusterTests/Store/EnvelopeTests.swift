@@ -38,16 +38,34 @@ struct EnvelopeTests {
     // The second of two commits under way, whose first one the new owner's fence has displaced.
     #expect(!table.counts(11, under: 1))
     #expect(table.counts(11, under: 10))
-    // The former owner opens it again, with its old lease.
+    // The former owner opens it again, with its old lease. What the owner had sent ahead, expecting that sequence, doesn't count.
     table.take(EngineFence(term: 1, opener: 5, .opened), at: 20)
     #expect(!table.counts(21, under: 20))
-    #expect(table.counts(21, under: 10))
+    #expect(table.counts(19, under: 10))
+    #expect(!table.counts(21, under: 10))
     table.take(EngineFence(term: 2, opener: 6, .barrier), at: 30)
     #expect(!table.counts(31, under: 10))
     #expect(table.counts(31, under: 30))
     table.drop(before: 12)
     #expect(table.fences.map(\.sequence) == [10, 30])
     #expect(table.counts(12, under: 10))
+  }
+
+  @Test("nothing counts behind a late change of a former owner, up to the owner's next fence")
+  func lateChange() {
+    var table = FenceTable()
+    table.take(EngineFence(term: 1, opener: 5, .opened), at: 1)
+    table.take(EngineFence(term: 2, opener: 6, .opened), at: 5)
+    table.note(6, under: 5)
+    table.note(7, under: 1)
+    table.note(8, under: 5)
+    #expect(table.counts(6, under: 5))
+    #expect(!table.counts(7, under: 1))
+    // The owner's change before that one was refused, and this one had its sequence by chance.
+    #expect(!table.counts(8, under: 5))
+    table.take(EngineFence(term: 2, opener: 6, .barrier), at: 9)
+    table.note(10, under: 9)
+    #expect(table.counts(10, under: 9))
   }
 
   private func read<Value>(_ bytes: [UInt8], _ body: (inout ByteReader) throws -> Value) rethrows -> Value {
