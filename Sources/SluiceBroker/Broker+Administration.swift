@@ -2,6 +2,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceTopics
 import SluiceWire
+import Synchronization
 
 /// An administrative request of a user that isn't a client of the protocol, such as a visitor of the admin listener.
 public enum AdministrationRequest: Hashable, Sendable {
@@ -29,7 +30,7 @@ extension Broker {
     let context = contexts[0]
     context.loop.execute { [self] in
       let client = ConnectedClient(visitor: identity, from: peer, named: name, core: core)
-      let administration = Administration(by: client, on: context.topics)
+      let administration = TopicAdministration(by: client, on: context.topics)
       do throws(WireError) {
         let topic: Topic
         switch request {
@@ -50,7 +51,7 @@ extension Broker {
   }
 
   private func close(
-    _ connection: UInt64, _ administration: Administration,
+    _ connection: UInt64, _ administration: TopicAdministration,
     _ completion: @escaping @Sendable (Result<Void, WireError>) -> Void
   ) throws(WireError) {
     try administration.client.requireBroker()
@@ -60,10 +61,17 @@ extension Broker {
         if isClosed { core.metrics.add(.closedByOperators) }
         let refusal = isClosed ? nil : WireError.unknownConnection(connection)
         loop.execute {
-          Administration(by: client, on: topics).report(
+          TopicAdministration(by: client, on: topics).report(
             .closeConnection(connection), of: "", refusal: refusal)
           completion(refusal.map { .failure($0) } ?? .success(()))
         }
       })
+  }
+}
+
+extension Broker {
+  /// Lets clients see and change a cluster, from now on until the broker has stopped. From any thread.
+  public func administer(_ cluster: any ClusterAdministration) {
+    core.cluster.withLock { $0 = cluster }
   }
 }

@@ -31,7 +31,8 @@ extension Broker {
       } completion: {
         completion($0.isClosed)
       }
-    case .problems(let now, let completion): problemWatch.problems(of: self, now: now, completion)
+    case .problems(let now, let completion):
+      problemWatch.problems(now: now, in: { snapshot($0, completion: $1) }, completion)
     }
   }
 

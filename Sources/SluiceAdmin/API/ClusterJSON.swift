@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceWire
 
 /// A node's cluster in the API.
 enum ClusterJSON {

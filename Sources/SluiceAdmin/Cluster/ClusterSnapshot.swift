@@ -1,4 +1,5 @@
 import SluiceBroker
+import SluiceWire
 
 /// What a node knows of its cluster, and what it has counted of it since its start.
 public struct ClusterSnapshot: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import SluiceBroker
+import SluiceWire
 
 /// The metrics of a node's cluster. A broker of one node has none of them.
 enum ClusterMetrics {

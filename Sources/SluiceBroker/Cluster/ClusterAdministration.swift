@@ -1,7 +1,4 @@
 import SluiceWire
-import Synchronization
-
-@_exported import struct SluiceWire.ClusterInfo
 
 /// The cluster that a broker is a node of, as clients with the right to administer everything see and change it.
 ///
@@ -25,11 +22,4 @@ public protocol ClusterAdministration: Sendable {
   ///   - node: the node's name, which needn't live at present; nil takes it back.
   ///   - done: gets nil when the engine has stored it, or why it hasn't, in a sentence.
   func pin(_ shard: Int, to node: String?, _ done: @escaping @Sendable (String?) -> Void)
-}
-
-extension Broker {
-  /// Lets clients see and change a cluster, from now on until the broker has stopped. From any thread.
-  public func administer(_ cluster: any ClusterAdministration) {
-    core.cluster.withLock { $0 = cluster }
-  }
 }

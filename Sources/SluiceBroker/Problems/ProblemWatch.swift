@@ -28,8 +28,13 @@ final class ProblemWatch: Sendable {
   }
 
   /// Calls `completion` once with the most urgent problems: at once, or on a loop of the broker.
-  func problems(of broker: Broker, now: MonotonicTime, _ completion: @escaping @Sendable ([Problem]) -> Void)
-  {
+  ///
+  /// - Parameter snapshot: gathers a snapshot of the broker.
+  func problems(
+    now: MonotonicTime,
+    in snapshot: (SnapshotRequest, @escaping @Sendable (GatheredSnapshot) -> Void) -> Void,
+    _ completion: @escaping @Sendable ([Problem]) -> Void
+  ) {
     enum Step {
       case known([Problem])
       case look
@@ -49,7 +54,7 @@ final class ProblemWatch: Sendable {
       let request = SnapshotRequest(
         topics: 5_000, subscriptionsPerTopic: 3, publicationsPerTopic: 0, connections: 0, consumersPerTopic: 2
       )
-      broker.snapshot(request) { [self] in take($0.assembled(), at: now) }
+      snapshot(request) { [self] in take($0.assembled(), at: now) }
     }
   }
 

@@ -33,7 +33,9 @@ final class SnapshotGathering: Sendable {
 
   let request: SnapshotRequest
   let startedAt: MonotonicTime
-  private let broker: Broker
+  private let core: BrokerCore
+  private let contexts: [LoopContext]
+  private let metrics: @Sendable () -> BrokerMetrics
   private let topicCount: Int
   private let subjects: [Subject]
   /// The loop states of the subjects by loop, each with the index of its subject.
@@ -42,18 +44,22 @@ final class SnapshotGathering: Sendable {
   private let completion: @Sendable (GatheredSnapshot) -> Void
 
   init(
-    _ request: SnapshotRequest, of broker: Broker, completion: @escaping @Sendable (GatheredSnapshot) -> Void
+    _ request: SnapshotRequest, of core: BrokerCore, on contexts: [LoopContext],
+    metrics: @escaping @Sendable () -> BrokerMetrics,
+    completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
     self.request = request
-    self.broker = broker
+    self.core = core
+    self.contexts = contexts
+    self.metrics = metrics
     self.completion = completion
-    startedAt = broker.core.startedAt
-    let registry = broker.core.registry
+    startedAt = core.startedAt
+    let registry = core.registry
     topicCount = registry.count
     var subjects: [Subject] = []
-    var loopStates: [[(subject: Int, loopState: TopicLoopState)]] = broker.contexts.map { _ in [] }
+    var loopStates: [[(subject: Int, loopState: TopicLoopState)]] = contexts.map { _ in [] }
     let places = Dictionary(
-      uniqueKeysWithValues: broker.contexts.enumerated().map { (ObjectIdentifier($1.topics), $0) })
+      uniqueKeysWithValues: contexts.enumerated().map { (ObjectIdentifier($1.topics), $0) })
     for topic in Self.topics(request, in: registry) {
       let summary = topic.summary
       let (traffic, present) = topic.state.withLock { ($0.traffic, $0.loopStates) }
@@ -68,8 +74,8 @@ final class SnapshotGathering: Sendable {
     self.subjects = subjects
     state = Mutex(
       State(
-        missing: broker.contexts.count, topics: subjects.map { TopicFindings(traffic: $0.traffic) },
-        loops: broker.contexts.map { _ in LoopSnapshot(connections: 0, turns: Histogram()) }))
+        missing: contexts.count, topics: subjects.map { TopicFindings(traffic: $0.traffic) },
+        loops: contexts.map { _ in LoopSnapshot(connections: 0, turns: Histogram()) }))
   }
 
   /// The topics to list, in order of name.
@@ -84,7 +90,7 @@ final class SnapshotGathering: Sendable {
   }
 
   func begin() {
-    for (index, context) in broker.contexts.enumerated() {
+    for (index, context) in contexts.enumerated() {
       LoopSnapshotter(for: self, at: context, number: index, loopStates: loopStates[index]).goOn()
     }
   }
@@ -104,7 +110,7 @@ final class SnapshotGathering: Sendable {
     snapshot.time = found.time
     snapshot.uptime = found.uptime
     snapshot.topicCount = topicCount
-    let stores = broker.core.stores
+    let stores = core.stores
     snapshot.storage = stores.snapshot
     let waiters = Dictionary(grouping: stores.waiters, by: \.topic)
     let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
@@ -136,7 +142,7 @@ final class SnapshotGathering: Sendable {
     snapshot.loops = found.loops
     snapshot.latency = found.latency
     snapshot.commits = stores.commitHistogram ?? Histogram()
-    let metrics = broker.metrics
+    let metrics = metrics()
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot
   }

@@ -247,11 +247,13 @@ final class RequestStream: ServerStream {
     topic.whenCommitted(of: name) { continuation.resume($0, body) }
   }
 
-  private var administration: Administration { Administration(by: streams.client, on: streams.topics) }
+  private var administration: TopicAdministration {
+    TopicAdministration(by: streams.client, on: streams.topics)
+  }
 
   /// Changes a topic, and calls `body` when the change is on disk.
   private func administer(
-    _ change: (Administration) throws(WireError) -> Topic,
+    _ change: (TopicAdministration) throws(WireError) -> Topic,
     _ body: @escaping @Sendable (RequestStream, Topic) -> Void
   ) {
     do {

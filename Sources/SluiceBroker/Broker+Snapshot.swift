@@ -13,7 +13,9 @@ extension Broker {
   public func snapshot(
     _ request: SnapshotRequest = SnapshotRequest(), completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
-    SnapshotGathering(request, of: self, completion: completion).begin()
+    SnapshotGathering(
+      request, of: core, on: contexts, metrics: { [self] in metrics }, completion: completion
+    ).begin()
   }
 
   /// A snapshot of the store; nil for a broker without durable topics. From any thread; returns at once.
@@ -43,32 +45,5 @@ extension Broker {
   ) {
     let log = core.registry.find(topic)?.epoch.log
     completion(log?.newestRecords(min(count, Self.shownRecords), bytes: bytes))
-  }
-}
-
-/// What a snapshot lists, and how much of it. Counts are always of all.
-public struct SnapshotRequest: Hashable, Sendable {
-  /// The only topic to list; nil for all.
-  public var topic: String?
-  /// The most topics to list: if the broker has more, those that had the most records. 0 for none.
-  public var topics: Int
-  /// The most subscriptions, and the most publications, to list for a topic.
-  public var subscriptionsPerTopic: Int
-  public var publicationsPerTopic: Int
-  /// The most connections to list.
-  public var connections: Int
-  /// The most durable cursors, and the most groups, to list for a topic; 0 doesn't look at them. Looking takes time by the number of them.
-  public var consumersPerTopic: Int
-
-  public init(
-    topic: String? = nil, topics: Int = 1_000, subscriptionsPerTopic: Int = 100,
-    publicationsPerTopic: Int = 100, connections: Int = 1_000, consumersPerTopic: Int = 0
-  ) {
-    self.topic = topic
-    self.topics = topics
-    self.subscriptionsPerTopic = subscriptionsPerTopic
-    self.publicationsPerTopic = publicationsPerTopic
-    self.connections = connections
-    self.consumersPerTopic = consumersPerTopic
   }
 }

@@ -6,7 +6,7 @@ import SluiceWire
 /// Administrative requests on topics: checks the client's permission, changes the topic, and reports the request for the audit log, however it ends.
 ///
 /// The change of a durable topic may not be on disk yet when a function returns; `Topic.whenCommitted` waits for that. Belongs to the loop of `topics`.
-struct Administration {
+struct TopicAdministration {
   let client: ConnectedClient
   let topics: TopicLoop
 
