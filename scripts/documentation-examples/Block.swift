@@ -73,6 +73,8 @@ struct Directive {
 /// Why a block, or a line of it, isn't run. There are no other reasons.
 enum Reason: String, CaseIterable {
   case containers = "needs a container daemon"
+  case cluster = "needs a cluster"
+  case doors = "needs a broker with doors"
   case installs = "installs packages"
   case test = "is the test command itself"
   case release = "builds with optimisation, which takes minutes"
