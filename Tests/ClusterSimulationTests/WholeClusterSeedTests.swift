@@ -13,7 +13,7 @@ import Testing
 /// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these.
 @Suite("A cluster with clients under faults")
 struct WholeClusterSeedTests {
-  private static let count: UInt64 = 40
+  private static let count: UInt64 = 120
   private static let onceFailed: [UInt64] = [795_452_716]
 
   private static let seeds: [UInt64] = {
