@@ -49,7 +49,7 @@ public final class DoorNetwork: Network {
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
         }
       }
-      return DoorListener(address, listener)
+      return LayeredListener(address, listener)
     } catch let error as IOError {
       throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
     }
@@ -67,19 +67,4 @@ public final class DoorNetwork: Network {
   ) -> any ConnectionAttempt {
     beneath.connect(to: address, on: loop, completion: completion)
   }
-}
-
-/// A listener that names its door.
-private final class DoorListener: Listener {
-  private let wanted: SocketAddress
-  private let beneath: any Listener
-
-  init(_ wanted: SocketAddress, _ beneath: any Listener) {
-    self.wanted = wanted
-    self.beneath = beneath
-  }
-
-  var address: SocketAddress { wanted.bound(to: beneath.address) }
-
-  func close() { beneath.close() }
 }

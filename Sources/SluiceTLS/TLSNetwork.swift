@@ -62,7 +62,7 @@ public final class TLSNetwork: Network {
     let verifies = server.options.clientCertificates != .off
     let refused = refused
     do {
-      return TLSListener(
+      return LayeredListener(
         address,
         try beneath.listen(at: plain, group: group) { [self] stream, loop in
           guard let context = server.context(for: name) else { return stream.abort() }
@@ -142,21 +142,6 @@ public final class TLSNetwork: Network {
       return shared
     }
   }
-}
-
-/// A listener that says of itself that it has TLS.
-private final class TLSListener: Listener {
-  private let wanted: SocketAddress
-  private let beneath: any Listener
-
-  init(_ wanted: SocketAddress, _ beneath: any Listener) {
-    self.wanted = wanted
-    self.beneath = beneath
-  }
-
-  var address: SocketAddress { wanted.bound(to: beneath.address) }
-
-  func close() { beneath.close() }
 }
 
 /// A connection that is being opened, and then secured. On its loop only.

@@ -3,16 +3,13 @@ import SluiceWire
 
 extension Fault {
   /// For a stream that goes on at the node which serves its topic by then.
-  static func moved(_ topic: String, from node: RemoteNode? = nil, because reason: String? = nil) -> Fault {
-    guard let node, let reason else {
-      return Fault(
-        code: .topicMoved, message: "another node serves topic \(topic) now; open the stream again")
-    }
+  ///
+  /// - Parameter topic: empty for a request about no topic.
+  static func lostNode(_ node: RemoteNode, serving topic: String, because reason: String) -> Fault {
+    let what = topic.isEmpty ? "" : ", which serves topic \(topic),"
     return Fault(
       code: .topicMoved,
-      message: """
-        the connection to node \(node.name), which serves topic \(topic), is lost: \(reason); open the stream again
-        """)
+      message: "the connection to node \(node.name)\(what) is lost: \(reason); open the stream again")
   }
 
   /// The error with which another node ends a stream, as the client is told. A stream on a node that is stopping goes on elsewhere.

@@ -149,7 +149,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
       let frame = try unsafe Subscribed(body: body)
       guard frame.epoch == epoch.number, frame.isShareable else {
         leaveOwner()
-        fail(.moved(topic))
+        fail(.topicMoved(topic))
         return false
       }
       // A LAG tells how many are missing.

@@ -247,14 +247,14 @@ final class NodeLink: ByteStreamHandler {
     session = LinkSession()
     (output, held) = ([], [])
     owner.closed(self, because: reason)
-    for (_, stream) in ended { stream.lost(.moved(stream.topic, from: node, because: reason)) }
+    for (_, stream) in ended { stream.lost(.lostNode(node, serving: stream.topic, because: reason)) }
   }
 
   /// Ends the streams for which `isGone` holds: another node serves their topics now.
   func end(where isGone: (String) -> Bool) {
     for (_, stream) in session.numbered where isGone(stream.topic) {
       stream.leaveOwner()
-      stream.lost(.moved(stream.topic))
+      stream.lost(.topicMoved(stream.topic))
     }
   }
 }

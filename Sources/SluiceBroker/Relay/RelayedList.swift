@@ -91,7 +91,11 @@ final class RelayedListPart: LinkedStream {
 
   func begin(_ frame: TopicList) {
     number = link.open(self)
-    if let number { link.send(frame, stream: number) } else { list?.failed(.moved("")) }
+    if let number {
+      link.send(frame, stream: number)
+    } else {
+      list?.failed(.lostNode(link.node, serving: "", because: "it takes no more streams"))
+    }
   }
 
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {

@@ -230,7 +230,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     }
     if epoch != frame.epoch {
       leaveOwner()
-      end(.moved(topic))
+      end(.topicMoved(topic))
     }
     return false
   }
@@ -317,7 +317,7 @@ extension RelayedSubscription {
     leaveMirror()
     (isAtHead, isOpen) = (false, false)
     guard var frame, let next = relay.link(to: link.node, of: topic, for: streams) else {
-      return end(.moved(topic))
+      return end(.topicMoved(topic))
     }
     link = next
     (frame.start, frame.epoch, frame.ifMissing) = (.offset(nextOffset), epoch, .fail)

@@ -40,7 +40,7 @@ final class WaitingStream: ServerStream {
   func reconsider() throws(WireError) { try streams.client.require(target) }
 
   /// Nothing was published yet: the producer may as well begin again.
-  func complete(_ ending: Complete.Ending) { fail(.moved(target.topic)) }
+  func complete(_ ending: Complete.Ending) { fail(.topicMoved(target.topic)) }
 
   /// Begins again what the client has asked for, with the demand that has come meanwhile.
   func tryAgain() {

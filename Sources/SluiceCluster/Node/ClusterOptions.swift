@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceNATS
+import SluiceWire
 
 /// How a node takes part in a cluster.
 public struct ClusterOptions: Sendable {
@@ -41,14 +42,7 @@ public struct ClusterOptions: Sendable {
 
   /// - Throws: ``ClusterError`` for a name, address or number that can't be.
   func check() throws(ClusterError) {
-    func isWord(_ text: String) -> Bool {
-      (1...64).contains(text.utf8.count)
-        && text.utf8.allSatisfy {
-          (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D
-            || $0 == 0x5F
-        }
-    }
-    guard isWord(name) else {
+    guard NodeName.isValid(name) else {
       throw ClusterError(
         "'\(name)' can't be the name of a node: use from 1 to 64 letters, digits, '-' and '_'")
     }

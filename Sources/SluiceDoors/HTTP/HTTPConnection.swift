@@ -361,17 +361,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   private func sendOutput() {
     guard transportIsOpen, !output.isEmpty else { return }
-    switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
-    case .wrote(let count):
-      if count == output.count {
-        output.removeAllKeepingUseful()
-      } else {
-        output.removeFirst(count)
-      }
-    case .failed:
-      transportIsOpen = false
-      leave()
-    }
+    if output.write(to: transport) { return }
+    transportIsOpen = false
+    leave()
   }
 
   private func closeTransport() {

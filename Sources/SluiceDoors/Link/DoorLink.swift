@@ -212,3 +212,14 @@ extension Array {
     removeAll(keepingCapacity: size > 1024 && size <= 131_072)
   }
 }
+
+extension [UInt8] {
+  /// Writes as much as the stream takes, and keeps the rest.
+  ///
+  /// - Returns: whether the stream goes on.
+  mutating func write(to stream: any ByteStream) -> Bool {
+    guard case .wrote(let count) = unsafe withUnsafeBytes({ unsafe stream.write($0) }) else { return false }
+    if count == self.count { removeAllKeepingUseful() } else { removeFirst(count) }
+    return true
+  }
+}

@@ -59,7 +59,7 @@ extension MQTTConnection {
       retaining = publication
       open(publication)
     }
-    // Nobody waits for it: the message itself is acknowledged.
+    // The client is told of the message itself, not of this copy.
     append(message, key: topic, MQTTToken(), to: publication)
   }
 

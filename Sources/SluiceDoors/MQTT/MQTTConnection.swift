@@ -278,18 +278,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   func sendOutput() {
     guard transportIsOpen, !output.isEmpty else { return }
-    switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
-    case .wrote(let count):
-      if count == output.count {
-        output.removeAllKeepingUseful()
-      } else {
-        output.removeFirst(count)
-      }
-    case .failed:
-      transportIsOpen = false
-      output = []
-      if phase == .open { transportEnded() }
-    }
+    if output.write(to: transport) { return }
+    transportIsOpen = false
+    output = []
+    if phase == .open { transportEnded() }
   }
 
   /// Reads no more while earlier messages wait for the broker's grants, or the broker for its own work.

@@ -31,6 +31,26 @@ struct ClusterCommand: CommandGroup {
       "no node '\(node)' is known\(Spelling.advice(for: node, in: names, otherwise: "the nodes are \(names.joined(separator: ", "))") { "\($0)" }); --force does it nevertheless"
   }
 
+  /// Connects, and goes on with what the broker's node knows of the cluster; fails if it knows no node of that name.
+  ///
+  /// - Parameter node: nil to check none.
+  static func withCluster(
+    knowing node: String?, _ run: Run, _ body: @escaping @Sendable (Client, ClusterInfo) -> Void
+  ) {
+    run.connect { client in
+      client.cluster { result in
+        switch result {
+        case .failure(let error): run.fail(error)
+        case .success(let info):
+          if let node, let complaint = complaint(about: node, in: info) {
+            return run.finish(.failure, complaint)
+          }
+          body(client, info)
+        }
+      }
+    }
+  }
+
   static let force = CommandOption("force", help: "Also for a node that isn't known at present.")
 
   static func node(_ text: String) throws(UsageError) -> String {
@@ -170,24 +190,14 @@ struct ClusterMoveCommand: Command {
   }
 
   func start(_ run: Run) {
-    run.connect { client in
-      client.cluster { result in
-        switch result {
-        case .failure(let error): run.fail(error)
-        case .success(let info):
-          if let node, !isForced, let complaint = ClusterCommand.complaint(about: node, in: info) {
-            return run.finish(.failure, complaint)
-          }
-          client.move(shard: shard, to: node) { result in
-            if case .failure(let error) = result { return run.fail(error) }
-            if !isQuiet {
-              run.note(
-                node.map { "shard \(shard) goes to \($0)" }
-                  ?? "shard \(shard) goes where it belongs by itself")
-            }
-            run.finish(.success)
-          }
+    ClusterCommand.withCluster(knowing: isForced ? nil : node, run) { client, _ in
+      client.move(shard: shard, to: node) { result in
+        if case .failure(let error) = result { return run.fail(error) }
+        if !isQuiet {
+          run.note(
+            node.map { "shard \(shard) goes to \($0)" } ?? "shard \(shard) goes where it belongs by itself")
         }
+        run.finish(.success)
       }
     }
   }
@@ -230,21 +240,12 @@ struct ClusterDrainCommand: Command {
   }
 
   func start(_ run: Run) {
-    run.connect { client in
-      client.cluster { result in
-        switch result {
-        case .failure(let error): run.fail(error)
-        case .success(let info):
-          if isWanted, !isForced, let complaint = ClusterCommand.complaint(about: node, in: info) {
-            return run.finish(.failure, complaint)
-          }
-          client.drain(node, isWanted) { result in
-            if case .failure(let error) = result { return run.fail(error) }
-            let shards = info.nodes.first { $0.name == node }?.shards ?? 0
-            note(isWanted ? "\(node) gives its \(shards) shards away" : "\(node) may own shards again", run)
-            if waits { waitForShards(client, run) } else { run.finish(.success) }
-          }
-        }
+    ClusterCommand.withCluster(knowing: isWanted && !isForced ? node : nil, run) { client, info in
+      client.drain(node, isWanted) { result in
+        if case .failure(let error) = result { return run.fail(error) }
+        let shards = info.nodes.first { $0.name == node }?.shards ?? 0
+        note(isWanted ? "\(node) gives its \(shards) shards away" : "\(node) may own shards again", run)
+        if waits { waitForShards(client, run) } else { run.finish(.success) }
       }
     }
   }
