@@ -8,6 +8,7 @@ struct ControlRequests {
   }
 
   private let retry: Duration
+  /// Those that are busy or wait: of 10,000 shards a few.
   private var queues: [String: SubjectQueue] = [:]
   /// The subjects that have to be read before anything is written there.
   private var unread: [String: ControlRecord] = [:]
@@ -48,7 +49,7 @@ struct ControlRequests {
       return nil
     }
     pending[number] = nil
-    queues[write.record.subject]?.finished(outcome, at: now, retry: retry)
+    settle(write.record.subject) { [retry] in $0.finished(outcome, at: now, retry: retry) }
     if outcome == .refused || outcome == .unknown { unread[write.record.subject] = write.record }
     return (write, sent)
   }
@@ -58,13 +59,20 @@ struct ControlRequests {
   /// - Returns: the record that was wanted there; nil for a read that isn't known.
   mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) -> ControlRecord? {
     guard case .read(let record)? = pending.removeValue(forKey: number)?.request else { return nil }
-    queues[record.subject]?.read(outcome, at: now, retry: retry)
+    settle(record.subject) { [retry] in $0.read(outcome, at: now, retry: retry) }
     if case .failed = outcome { unread[record.subject] = record }
     return record
   }
 
+  private mutating func settle(_ subject: String, _ change: (inout SubjectQueue) -> Void) {
+    guard var queue = queues[subject] else { return }
+    change(&queue)
+    queues[subject] = queue.isIdle ? nil : queue
+  }
+
   /// The reads that are due: what became of writes whose outcome isn't known, and what is there where one was refused.
   mutating func takeReads(at now: MonotonicTime) -> [(number: UInt64, record: ControlRecord)] {
+    if unread.isEmpty { return [] }
     var reads: [(UInt64, ControlRecord)] = []
     for subject in unread.keys.sorted() where queues[subject]?.wantsRead(at: now) == true {
       guard let record = unread.removeValue(forKey: subject) else { continue }
@@ -78,6 +86,9 @@ struct ControlRequests {
 
   /// Whether a message about the subject is under way, or it isn't known what became of one.
   func isBusy(_ subject: String) -> Bool { queues[subject]?.isBusy ?? false }
+
+  /// Nothing is under way about any subject, and nothing waits.
+  var areIdle: Bool { queues.isEmpty }
 
   /// When requests that wait may be made.
   var deadlines: [MonotonicTime] { queues.values.compactMap(\.deadline) }

@@ -43,6 +43,9 @@ struct SubjectQueue: Hashable, Sendable {
   /// A message is under way, or it isn't known what became of one.
   var isBusy: Bool { pending != nil || needsRead }
 
+  /// Nothing is under way, and nothing waits.
+  var isIdle: Bool { pending == nil && !needsRead && notBefore == nil }
+
   func wantsRead(at now: MonotonicTime) -> Bool {
     pending == nil && needsRead && notBefore.map { $0 <= now } ?? true
   }

@@ -20,7 +20,10 @@ struct ClusterControl {
   private(set) var session: NodeSession
   /// Of the shards that the node takes part in.
   private(set) var leases: [Int: ShardLeaseState] = [:]
-  private var ownShards = OwnShards()
+  /// Where shards belong; nil until it is found again after a node, a drain or a pin has changed.
+  private var placement: (current: Placement, own: Set<Int>)?
+  /// The turn of this node among those that may call another one silent, by that node's name.
+  private var ranks: [String: Int64] = [:]
   private(set) var commitLatency: Duration?
   private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
@@ -165,13 +168,15 @@ struct ClusterControl {
   private mutating func noteChanges(_ record: ControlRecord, _ former: Former) {
     switch record {
     case .shard(let shard, _): changed.insert(shard)
+    case .drain, .pin, .cluster: placement = nil
     case .node(let node, _):
       let entry = directory.nodes[node]
+      if former.node?.record.state != entry?.record.state { placement = nil }
+      if ranks[node] == nil { ranks[node] = Int64(ShardHash.hash("\(name) \(node)") % 8) }
       guard
         former.node?.record.session != entry?.record.session || former.node?.isLive != entry?.isLive
       else { return }
       for (shard, entry) in directory.shards where entry.record?.owner == node { changed.insert(shard) }
-    default: break
     }
   }
 
@@ -276,14 +281,14 @@ struct ClusterControl {
   private func silence(of entry: NodeEntry, _ node: String, at now: MonotonicTime) -> MonotonicTime? {
     guard let servedSince = servedSince(at: now) else { return nil }
     // The nodes take turns, so that one of many does it.
-    let rank = ShardHash.hash("\(name) \(node)") % 8
-    return max(entry.heard, servedSince) + times.lease + .milliseconds(Int64(rank) * 20)
+    return max(entry.heard, servedSince) + times.lease + .milliseconds((ranks[node] ?? 0) * 20)
   }
 
   private mutating func endSilentSessions(at now: MonotonicTime) {
-    for (node, entry) in directory.nodes.sorted(by: { $0.key < $1.key })
-    where node != name && entry.isLive {
-      guard let end = silence(of: entry, node, at: now), end <= now else { continue }
+    let silent = directory.nodes.filter { node, entry in
+      node != name && entry.isLive && silence(of: entry, node, at: now).map { $0 <= now } ?? false
+    }
+    for (node, entry) in silent.sorted(by: { $0.key < $1.key }) {
       var record = entry.record
       record.writer = writer
       record.count = requests.nextNumber
@@ -297,26 +302,26 @@ struct ClusterControl {
     guard let own = session.session, let count = directory.shardCount,
       session.isValid(at: now) || flaw == .noClock
     else { return }
-    let placement = Placement(directory)
+    let (placement, belonging) = place(count)
     // Those whose first message is under way count, too.
     var moves = leases.count { shard, lease in
-      lease.term != nil && (!lease.isHeld || requests.isBusy(ControlRecord.shard(shard, nil).subject))
+      guard lease.term != nil else { return false }
+      return !lease.isHeld || !requests.areIdle && requests.isBusy(ControlRecord.shard(shard, nil).subject)
     }
-    // The others have nothing to do with this node: the work of an event doesn't grow with the number of shards.
-    for shard in ownShards.belonging(to: name, placement, of: count).union(leases.keys).sorted() {
+    // The others have nothing to do with this node: the work of an event grows with the number of its own shards only.
+    for shard in belonging.union(leases.keys).sorted() {
       let lease = leases[shard] ?? ShardLeaseState()
       switch lease.phase {
       case .none:
-        guard !session.isLeaving, placement.target(of: shard) == name, directory.owner(of: shard) == nil,
+        guard !session.isLeaving, belonging.contains(shard), directory.owner(of: shard) == nil,
           refused[shard].map({ $0 <= now }) ?? true
         else { continue }
         refused[shard] = nil
         write(.shard(shard, record(.held, own, term: 0)), at: now)
       case .held(let term):
+        if belonging.contains(shard) { continue }
         let target = placement.target(of: shard)
-        guard target != name, target != nil || session.isLeaving, moves < options.maximumMoves else {
-          continue
-        }
+        guard target != nil || session.isLeaving, moves < options.maximumMoves else { continue }
         var record = record(.moving, own, term: term)
         record.successor = target
         moves += 1
@@ -325,6 +330,15 @@ struct ClusterControl {
       case .releasing(let term): write(.shard(shard, record(.free, own, term: term)), at: now)
       }
     }
+  }
+
+  /// Where shards belong, and those of this node.
+  private mutating func place(_ count: Int) -> (current: Placement, own: Set<Int>) {
+    if let placement { return placement }
+    let current = Placement(directory)
+    let own = Set((0..<count).lazy.filter { [name] in current.target(of: $0) == name })
+    placement = (current, own)
+    return (current, own)
   }
 
   private func record(_ state: ShardRecord.State, _ session: UInt64, term: UInt64) -> ShardRecord {

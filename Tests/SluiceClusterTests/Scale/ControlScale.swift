@@ -26,6 +26,9 @@ final class ControlScale {
 
   private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
   private(set) var controls: [Int: ClusterControl] = [:]
+  /// The nodes that run, in order, and to which each shard belongs among them.
+  private var nodes: [Int] = []
+  private var targets: [Int?] = []
   private var jobs: [UInt64: [Job]] = [:]
   private var times: [UInt64] = []
   private var sequence: UInt64 = 0
@@ -49,6 +52,7 @@ final class ControlScale {
     options.shards = shards
     options.version = "1.0"
     controls[node] = ClusterControl(options, writer: UInt64(node) + 1)
+    nodesChanged()
     controls[node]?.watchBegan()
     for (record, sequence) in last.values.sorted(by: { $0.sequence < $1.sequence }) {
       controls[node]?.watched(record, sequence, isLast: false, at: now)
@@ -60,6 +64,12 @@ final class ControlScale {
   func kill(_ node: Int) {
     controls[node] = nil
     timers[node] = nil
+    nodesChanged()
+  }
+
+  private func nodesChanged() {
+    nodes = controls.keys.sorted()
+    targets = []
   }
 
   func forgetCounts() {
@@ -70,12 +80,12 @@ final class ControlScale {
   }
 
   var isSettled: Bool {
-    let nodes = controls.keys.map { "node-\($0)" }
-    let placement = Placement(nodes: nodes)
+    if targets.isEmpty {
+      let placement = Placement(nodes: nodes.map { "node-\($0)" })
+      targets = (0..<shards).map { shard in placement.target(of: shard).flatMap { Int($0.dropFirst(5)) } }
+    }
     return (0..<shards).allSatisfy { shard in
-      guard let target = placement.target(of: shard), let node = Int(target.dropFirst(5)) else {
-        return false
-      }
+      guard let node = targets[shard] else { return false }
       if case .local = controls[node]?.route(of: shard) { return true }
       return false
     }
@@ -166,7 +176,7 @@ final class ControlScale {
     last[subject] = (record, sequence)
     stored[String(subject.split(separator: ".")[1]), default: 0] += 1
     post(.answer(node: node, write.number, .stored(sequence)), after: delays.watch)
-    for other in controls.keys.sorted() {
+    for other in nodes {
       post(.deliver(node: other, record, sequence), after: delays.watch)
     }
   }
