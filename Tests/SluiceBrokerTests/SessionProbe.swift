@@ -46,15 +46,28 @@ struct SessionProbe {
     case connectionError(ErrorCode)
   }
 
-  static let rules = ServerSessionRules(
-    handshake: ServerHandshake(
-      offer: Welcome(
-        maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
-        software: "test")),
-    maximumRecord: 1000, maximumStreams: 8, maximumPositions: 5)
+  /// A session can't be copied, but what is compared is.
+  private final class Box {
+    var session = ServerSession()
+    var rules = ServerSessionRules(
+      handshake: ServerHandshake(
+        offer: Welcome(
+          maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
+          software: "test")),
+      maximumRecord: 1000, maximumStreams: 8, maximumPositions: 5)
+  }
 
-  var session = ServerSession()
-  var rules = Self.rules
+  private let box = Box()
+
+  var session: ServerSession {
+    _read { yield box.session }
+    _modify { yield &box.session }
+  }
+
+  var rules: ServerSessionRules {
+    _read { yield box.rules }
+    _modify { yield &box.rules }
+  }
 
   /// A session after its handshake.
   static func open() -> SessionProbe {
@@ -88,7 +101,7 @@ struct SessionProbe {
       let header = FrameHeader(at: bytes.baseAddress!)
       let body = UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size...])
       do throws(WireError) {
-        return Outcome(try session.receive(header, body, rules))
+        return Outcome(try box.session.receive(header, body, box.rules))
       } catch {
         return .connectionError(error.code)
       }

@@ -32,6 +32,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
+  /// A node without a valid lease sends none of its records.
+  private let mayBeHeld: Bool
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
 
@@ -43,6 +45,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     credit = Credit(granted: granted)
     self.group = group
     self.loopState = loopState
+    mayBeHeld = streams.mayHold(loopState.topic)
     source = RecordSource(group.epoch, at: LogCursor(unplacedAt: 0))
     loader = StoreLoader(group.topic.name, group.epoch.storage, on: streams.loop)
     loader?.consumer = self
@@ -216,7 +219,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   // MARK: Producing
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
-    if streams.topics.holdsUnsaved, loopState.topic.isUnsaved { return .waiting }
+    if mayBeHeld, streams.topics.holdsUnsaved { return .waiting }
     var budget = bytes
     while true {
       guard budget > 0, writes.hasRoom else { return .more }

@@ -44,6 +44,8 @@ final class PublicationStream: DueStream, TopicPublisher {
   private(set) var waitsForRate = false
   /// Since when it has had no demand; nil while it has.
   private(set) var heldUpSince: MonotonicTime?
+  /// A node without a valid lease acknowledges none of its records.
+  private let mayBeHeld: Bool
 
   private init(
     stream: UInt32, loopState: TopicLoopState, streams: StreamMultiplexer, _ frame: PublishOpen,
@@ -54,6 +56,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     self.loopState = loopState
     epoch = attachment.epoch
     self.streams = streams
+    mayBeHeld = streams.mayHold(topic)
     role = frame.role
     producer = frame.producer
     ticket = attachment.ticket
@@ -190,7 +193,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   private func settle(on streams: StreamMultiplexer) {
     // It doesn't know yet that the stream is open.
     if isOpening { return }
-    if streams.topics.holdsUnsaved, topic.isUnsaved { return }
+    if mayBeHeld, streams.topics.holdsUnsaved { return }
     acknowledge(on: streams)
     grantMore(on: streams)?.encode(stream: stream, into: &streams.answers)
   }
@@ -198,7 +201,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
   func acknowledge(on streams: StreamMultiplexer) {
     if isOpening { return }
-    if streams.topics.holdsUnsaved, !acknowledgements.waitsForDisk { return }
+    if mayBeHeld, streams.topics.holdsUnsaved, !acknowledgements.waitsForDisk { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
     loopState.traffic.acknowledged(acknowledgements.acknowledged - former)

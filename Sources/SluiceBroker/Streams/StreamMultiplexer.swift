@@ -62,6 +62,9 @@ final class StreamMultiplexer: @unchecked Sendable {
     return made
   }
 
+  /// Whether records of a topic are neither sent nor acknowledged while the node's lease isn't valid.
+  func mayHold(_ topic: Topic) -> Bool { core.routes != nil && topic.isUnsaved }
+
   // MARK: The table
 
   /// Gives a stream that the client has opened its object.

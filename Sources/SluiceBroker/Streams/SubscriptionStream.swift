@@ -38,6 +38,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var isOpening = false
   /// Another node may read for several of its clients by it.
   var isShareable = false
+  private let isFiltered: Bool
+  /// A node without a valid lease sends none of its records.
+  private let mayBeHeld: Bool
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
@@ -62,6 +65,8 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     account = HoldAccount(since: streams.loop.now)
     self.liveOffset = liveOffset
     lagPolicy = lag
+    isFiltered = matcher != nil
+    mayBeHeld = streams.mayHold(loopState.topic)
     tellsProducers = wantsProducers
     // A subscriber that resumes may have records that were deleted since.
     let compacted = epoch.newest.map {
@@ -83,7 +88,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var nextOffset: UInt64 { source.nextOffset }
 
   /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
-  var sentThrough: UInt64 { source.matcher == nil ? nextOffset : filteredThrough }
+  var sentThrough: UInt64 { !isFiltered ? nextOffset : filteredThrough }
 
   /// Records up to that offset, and so many bytes of them, are about to be sent.
   private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
@@ -215,25 +220,24 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     if isOpening { return .loading }
-    if streams.topics.holdsUnsaved, topic.isUnsaved { return .waiting }
+    if mayBeHeld, streams.topics.holdsUnsaved { return .waiting }
     if tellsProducers { announceProducers(writes) }
     if topic.isPaced { loopState.readersMoved() }
     let largest = streams.largestBatch
-    let matcher = source.matcher
     var budget = bytes
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
       let isOver = epoch.condition != .open
       announceLive(writes)
       let demand = credit.available
-      guard budget > 0 && writes.hasRoom || demand == 0 && matcher == nil else { return .more }
+      guard budget > 0 && writes.hasRoom || demand == 0 && !isFiltered else { return .more }
       // The marker stands exactly between the two.
       let limit = isLive ? UInt64.max : liveOffset
       switch source.next(
         demand: demand, before: limit, bytes: budget, largest: largest, hint: loopState.hint)
       {
       case .run(let slice, let mark):
-        if let matcher {
+        if isFiltered, let matcher = source.matcher {
           if let outcome = send(slice, mark, wantedBy: matcher, writes, &budget) { return outcome }
           continue
         }

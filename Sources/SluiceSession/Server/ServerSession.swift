@@ -1,7 +1,7 @@
 import SluiceWire
 
 /// What every session of a broker has in common.
-package struct ServerSessionRules: Sendable {
+package struct ServerSessionRules: ~Copyable, Sendable {
   package var handshake: ServerHandshake
   package var maximumRecord: Int
   package var maximumStreams: UInt32
@@ -28,8 +28,8 @@ package struct ServerSessionRules: Sendable {
 ///
 /// A value without I/O and without a clock. It has the connection's only table of streams: what each one is, what was granted on it, and the object that
 /// serves it, which the session keeps and never calls. It doesn't know topics, sockets or memory. An error that it throws ends the connection; an error
-/// of a stream is an action.
-package struct ServerSession {
+/// of a stream is an action. It can't be copied, so that no access to it costs as much as its tables' references.
+package struct ServerSession: ~Copyable {
   package enum Phase: Hashable {
     /// Nothing but HELLO is taken.
     case handshake
@@ -57,7 +57,7 @@ package struct ServerSession {
   ///
   /// - Throws: an error of the connection, which must be told to the peer and closed.
   package mutating func receive(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     if phase == .handshake {
       let agreement = try unsafe rules.handshake.receive(header, body)
@@ -302,7 +302,7 @@ extension ServerSession {
   }
 
   private mutating func publish(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     let (header, batch) = unsafe try PublishHeader.decode(body)
     guard case .publication(var credit) = streams[stream] else { return try misplaced(stream, .publish) }
@@ -360,7 +360,7 @@ extension ServerSession {
 
   /// A subscription to a pattern begins with the last of the places where it goes on.
   private mutating func subscribePattern(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     let action = try unsafe open(header, body, rules)
     guard case .opening(let frame) = streams[header.stream] else { return action }
@@ -369,7 +369,7 @@ extension ServerSession {
   }
 
   private mutating func positions(
-    _ stream: UInt32, _ more: Positions, _ rules: ServerSessionRules
+    _ stream: UInt32, _ more: Positions, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     guard case .opening(var frame) = streams[stream] else { return try misplaced(stream, .positions) }
     do {
@@ -394,7 +394,7 @@ extension ServerSession {
   }
 
   private mutating func tooManyPositions(
-    _ stream: UInt32, _ frame: SubscribePattern, _ rules: ServerSessionRules
+    _ stream: UInt32, _ frame: SubscribePattern, _ rules: borrowing ServerSessionRules
   ) -> ServerAction {
     positions.remove(frame.positions)
     return fault(
@@ -429,7 +429,7 @@ extension ServerSession {
 
   /// Opens a stream for what the frame asks for.
   private mutating func open(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     let stream = header.stream
     if let refusal = try refusal(stream, rules) { return refusal }
@@ -448,7 +448,7 @@ extension ServerSession {
   }
 
   private mutating func renew(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     let action = try unsafe open(header, body, rules)
     guard case .renew = action else { return action }
@@ -503,7 +503,7 @@ extension ServerSession {
 extension ServerSession {
   /// Makes room for a stream that the client wants to open; says why it can't be.
   private mutating func refusal(
-    _ stream: UInt32, _ rules: ServerSessionRules
+    _ stream: UInt32, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction? {
     guard stream != 0, stream <= rules.maximumStreams else {
       throw WireError(

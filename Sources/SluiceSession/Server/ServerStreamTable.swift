@@ -120,7 +120,7 @@ struct PendingPositions {
     bytes -= Self.memory(of: positions)
   }
 
-  func exceed(_ rules: ServerSessionRules) -> Bool {
+  func exceed(_ rules: borrowing ServerSessionRules) -> Bool {
     count > rules.maximumPositions || bytes > rules.maximumPositionBytes
   }
 

@@ -6,7 +6,7 @@ import TestSupport
 @testable import SluiceTopics
 
 /// A session, and the plainest account of what its streams must be.
-struct SessionModel {
+struct SessionModel: ~Copyable {
   private enum Stream: Equatable {
     case free, ended
     case subscription(granted: UInt64)
