@@ -3,9 +3,9 @@ import Foundation
 /// `sluice-bench load`: one workload against one server.
 enum LoadCommand {
   static let usage = """
-    sluice-bench load --driver nats|redis-pubsub|redis-streams|rabbitmq-streams|mosquitto|copy|sluice
+    sluice-bench load --driver nats|jetstream|redis-pubsub|redis-streams|rabbitmq-streams|mosquitto|copy|sluice
                       --port N | --launch 'COMMAND with {port}'   ({self}: this program)
-        --workload fanout|latency|replay|idle-memory|slow-reader   (default fanout)
+        --workload fanout|latency|replay|idle-memory|slow-reader|publish   (default fanout; publish has no subscribers)
         --publishers P  --subscribers S  --size BYTES (16 and more)   (default 1, 1, 128)
         --records R | --seconds T   (default 2 seconds; replay: 512 MiB)   --warmup SECONDS (0.5)
         --window RECORDS  --batch RECORDS   (default by size, the same for all servers)
@@ -14,6 +14,10 @@ enum LoadCommand {
         --stalled K   (subscribers that never read, for slow-reader; default 1)
         --demand RECORDS   (that a Sluice subscriber asks for ahead; default unlimited)
         --no-acks   (a Sluice producer wants none, as those of NATS, Redis pub/sub and MQTT's QoS 0 get none)
+        --subscriber-ports N,M,…   (subscribers connect there in turns: nodes of a cluster)
+        --topics T   (publishers take turns among T topics; for publish)
+        --durable   (topics on disk, confirmed when stored)   --replicas R   (JetStream; default 1)
+        --login USER:PASSWORD   (NATS and JetStream)
         --topic NAME  --server-pid PID (for CPU and memory; --launch knows it)  --patience SECONDS (10)
         --json   (the report as one line of JSON)   --json-file FILE (the same, appended to a file)
     """
@@ -52,7 +56,8 @@ enum LoadCommand {
     let size = try arguments.integer("size", in: 16...1_000_000) ?? 128
     let publishers = try arguments.integer("publishers", in: 1...64) ?? 1
     let subscribers =
-      try arguments.integer("subscribers", in: 1...15_000) ?? (workload == .idleMemory ? 10_000 : 1)
+      try arguments.integer("subscribers", in: 1...15_000)
+      ?? (workload == .idleMemory ? 10_000 : workload == .publish ? 0 : 1)
     let stalled = try arguments.integer("stalled", in: 0...subscribers) ?? 1
     let port = try arguments.integer("port", in: 1...65_535) ?? 0
     let topic = try arguments.text("topic") ?? "bench"
@@ -60,12 +65,30 @@ enum LoadCommand {
     let window =
       try arguments.integer("window", in: 1...10_000_000) ?? min(max(2_097_152 / size, 256), 16_384)
     let buffer = try arguments.integer("receive-buffer", in: 0...1_073_741_824) ?? 0
-    let target = LoadTarget(
+    var target = LoadTarget(
       port: UInt16(port), topic: topic, size: size, batch: batch, subscribers: subscribers,
       retainedBytes: workload == .replay ? nil : 4 * window * size,
       receiveBuffer: buffer > 0 ? buffer : nil,
       demand: try arguments.integer("demand", in: 1...1_000_000_000),
       isAcknowledged: !arguments.flag("no-acks"))
+    target.subscriberPorts = try (arguments.text("subscriber-ports") ?? "").split(separator: ",").map {
+      guard let port = UInt16($0) else { throw UsageError("--subscriber-ports: '\($0)' isn't a port") }
+      return port
+    }
+    target.topics = try arguments.integer("topics", in: 1...10_000) ?? 1
+    target.isDurable = arguments.flag("durable")
+    target.replicas = try arguments.integer("replicas", in: 1...5) ?? 1
+    target.login = try arguments.text("login").map { text in
+      let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { throw UsageError("--login needs USER:PASSWORD") }
+      return (parts[0], parts[1])
+    }
+    guard target.topics == 1 || workload == .publish else {
+      throw UsageError("--topics is for --workload publish: a subscriber here reads one topic")
+    }
+    guard workload != .publish || subscribers == 0 else {
+      throw UsageError("--workload publish has no subscribers: leave --subscribers out")
+    }
     let pid = try arguments.integer("server-pid", in: 1...4_194_304)
     return LoadOptions(
       workload: workload, driver: driver, target: target, publishers: publishers, subscribers: subscribers,
@@ -80,6 +103,7 @@ enum LoadCommand {
   /// Picks the driver's type once: everything beneath is compiled for it.
   private static func report(_ options: LoadOptions) throws -> LoadReport {
     switch options.driver {
+    case "jetstream": try run(JetStreamDriver.self, options)
     case "nats": try run(NatsDriver.self, options)
     case "redis-pubsub": try run(RedisPubSubDriver.self, options)
     case "redis-streams": try run(RedisStreamsDriver.self, options)
@@ -95,7 +119,7 @@ enum LoadCommand {
     -> LoadReport
   {
     switch options.workload {
-    case .fanout, .slowReader: try FanoutLoad.run(driver, options)
+    case .fanout, .slowReader, .publish: try FanoutLoad.run(driver, options)
     case .latency: try LatencyLoad.run(driver, options)
     case .replay: try ReplayLoad.run(driver, options)
     case .idleMemory: try IdleMemoryLoad.run(driver, options)

@@ -1,4 +1,4 @@
-/// Publishers and subscribers on one topic, as fast as all the subscribers can follow; also with some that never read.
+/// Publishers and subscribers on one topic, as fast as all the subscribers can follow; also with some that never read, and without any, as fast as the server confirms.
 enum FanoutLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     let loop = try LoadLoop<Driver, CountingSink>(options)
@@ -33,11 +33,11 @@ enum FanoutLoad {
     _ watch: inout ProgressWatch, _ report: inout LoadReport
   ) throws {
     let limit = UInt64(max(records / options.publishers, 1))
-    let owed = limit * UInt64(options.publishers * (options.subscribers - options.stalled))
+    let owed = limit * UInt64(options.publishers * max(options.subscribers - options.stalled, 1))
     let start = Moment(delivered: 0, server: options.server)
     watch.restart()
     try loop.deliver(owed, &watch) { try loop.turn(window: options.windowPerPublisher, limit: limit) }
-    report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
+    report.measure(from: start, to: Moment(delivered: loop.progress, server: options.server))
   }
 
   /// A given time, after a warm-up; then what is under way is waited for, so that loss would be seen.
@@ -49,15 +49,15 @@ enum FanoutLoad {
       let end = monotonicNanoseconds() + UInt64(seconds * 1e9)
       while true {
         let now = monotonicNanoseconds()
-        guard now < end, watch.goesOn(loop.delivered, now: now) else { return }
+        guard now < end, watch.goesOn(loop.progress, now: now) else { return }
         try loop.turn(window: options.windowPerPublisher, limit: .max)
       }
     }
     watch.restart()
     try runFor(options.warmup)
-    let start = Moment(delivered: loop.delivered, server: options.server)
+    let start = Moment(delivered: loop.progress, server: options.server)
     try runFor(options.seconds)
-    report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
+    report.measure(from: start, to: Moment(delivered: loop.progress, server: options.server))
     try loop.drain(to: options.subscribers - options.stalled, &watch)
   }
 }

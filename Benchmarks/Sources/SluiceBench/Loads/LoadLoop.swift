@@ -43,7 +43,8 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
 
   func openSubscriber(reads: Bool = true) throws {
     let connection = SubscriberConnection<Driver.Subscriber, Sink>(
-      try driver.openSubscriber(), publishers: publisherCount, reads: reads)
+      try Driver(target: target.target(ofSubscriber: subscribers.count)).openSubscriber(),
+      publishers: publisherCount, reads: reads)
     if reads {
       poller.add(connection.socket.descriptor, interest: Poller.readable, number: UInt64(subscribers.count))
     }
@@ -67,6 +68,11 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
   /// Records that arrived at subscribers that read, in all.
   var delivered: UInt64 {
     subscribers.reduce(0) { $1.reads ? $0 + $1.sink.check.received : $0 }
+  }
+
+  /// How far the run is: records that have arrived, or that the server has confirmed where there are no subscribers.
+  var progress: UInt64 {
+    subscribers.isEmpty ? acknowledged ?? 0 : delivered
   }
 
   var published: UInt64 {
@@ -109,12 +115,12 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
 
   /// Takes turns until so many records have arrived, or the run stands still.
   func deliver(_ owed: UInt64, _ watch: inout ProgressWatch, _ turn: () throws -> Void) throws {
-    while delivered < owed, watch.goesOn(delivered, now: monotonicNanoseconds()) { try turn() }
+    while progress < owed, watch.goesOn(progress, now: monotonicNanoseconds()) { try turn() }
   }
 
-  /// Waits, without publishing more, until all that was published has arrived at so many subscribers, or the run stands still.
+  /// Waits, without publishing more, until all that was published has arrived at so many subscribers (none: until it is confirmed), or the run stands still.
   func drain(to subscribers: Int, _ watch: inout ProgressWatch) throws {
-    try deliver(published * UInt64(subscribers), &watch) { try turn(window: 0, limit: 0) }
+    try deliver(published * UInt64(max(subscribers, 1)), &watch) { try turn(window: 0, limit: 0) }
   }
 
   /// Publishes so many records and waits until the server has confirmed them.

@@ -6,6 +6,7 @@ struct LoadOptions {
     case replay
     case idleMemory = "idle-memory"
     case slowReader = "slow-reader"
+    case publish
   }
 
   var workload: Workload

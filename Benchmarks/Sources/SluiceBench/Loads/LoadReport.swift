@@ -49,6 +49,7 @@ struct LoadReport: Codable {
     let shape = "\(options.publishers)x\(options.subscribers) \(sizeText)"
     switch options.workload {
     case .fanout: return shape
+    case .publish: return "publish \(options.publishers) to \(options.target.topics), \(sizeText)"
     case .latency: return "latency \(sizeText)"
     case .replay: return options.subscribers == 1 ? "replay \(sizeText)" : "replay \(shape)"
     case .idleMemory: return "idle connections"

@@ -66,13 +66,13 @@ extension LoadReport {
     }
   }
 
-  /// Counts what every subscriber that reads has received; a fault where it is not all, once and in order.
+  /// Counts what every subscriber that reads has received, or what the server has confirmed where there are none; a fault where it is not all, once and in order.
   mutating func verify<Driver: LoadDriver, Sink: CheckingSink>(_ loop: LoadLoop<Driver, Sink>) {
     published = loop.published
     let readers = loop.subscribers.filter(\.reads)
-    delivered = loop.delivered
+    delivered = loop.progress
     outOfOrder = readers.reduce(0) { $0 + $1.sink.check.outOfOrder }
-    let owed = published * UInt64(readers.count)
+    let owed = published * UInt64(max(readers.count, 1))
     lost = owed > delivered ? owed - delivered : 0
     if outOfOrder > 0 {
       fault = "\(outOfOrder) records out of order"

@@ -2,7 +2,18 @@
 struct LoadTarget {
   /// Where the server listens, on 127.0.0.1.
   var port: UInt16
+  /// Where the subscribers connect, in turns; empty: where the publishers do.
+  var subscriberPorts: [UInt16] = []
+  /// The name of the only topic, or what the names of several begin with.
   var topic: String
+  /// Publishers take turns among so many topics. Subscribers need 1.
+  var topics = 1
+  /// Whether topics are on disk and records are confirmed when they are, where the server has the choice.
+  var isDurable = false
+  /// On how many servers a record is stored, where the publisher has the choice.
+  var replicas = 1
+  /// For servers that know users.
+  var login: (user: String, password: String)?
   /// Payload bytes of each record.
   var size: Int
   /// The most records that one `encode` is asked for.
@@ -17,6 +28,19 @@ struct LoadTarget {
   var demand: Int?
   /// Whether what is published is to be acknowledged, where the server can do without.
   var isAcknowledged = true
+
+  /// The name of a publisher's topic.
+  func name(of publisher: Int) -> String {
+    topics == 1 ? topic : "\(topic)-\(publisher % topics)"
+  }
+
+  /// The same, for the subscriber of a number.
+  func target(ofSubscriber number: Int) -> LoadTarget {
+    guard !subscriberPorts.isEmpty else { return self }
+    var target = self
+    target.port = subscriberPorts[number % subscriberPorts.count]
+    return target
+  }
 }
 
 /// How one kind of server is loaded: opening connections, and the codecs that speak on them afterwards.

@@ -13,16 +13,19 @@ struct NatsDriver: LoadDriver {
     return Opened(handshake, NatsSubscriber(target))
   }
 
-  private func greet() throws -> Handshake {
+  /// A connection that is logged in.
+  func greet() throws -> Handshake {
     var handshake = try Handshake(target)
     let info = try handshake.readLine()
     guard info.hasPrefix("INFO ") else { throw BenchError("not a NATS server: \(info.prefix(80))") }
-    try handshake.send("CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":false}\r\nPING\r\n")
+    let login = target.login.map { ",\"user\":\"\($0.user)\",\"pass\":\"\($0.password)\"" } ?? ""
+    try handshake.send(
+      "CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":false\(login)}\r\nPING\r\n")
     try Self.expectPong(&handshake)
     return handshake
   }
 
-  private static func expectPong(_ handshake: inout Handshake) throws {
+  static func expectPong(_ handshake: inout Handshake) throws {
     let line = try handshake.readLine()
     guard line == "PONG" else { throw BenchError("NATS said \(line)") }
   }
@@ -65,7 +68,7 @@ struct NatsSubscriber: SubscriberCodec {
 }
 
 /// What a NATS server says besides messages.
-private enum NatsControl {
+enum NatsControl {
   /// Takes whole control lines from `position` on until something else stands there; returns where.
   static func take(_ bytes: UnsafeRawBufferPointer, from start: Int, replies: inout Replies) throws -> Int {
     var position = start

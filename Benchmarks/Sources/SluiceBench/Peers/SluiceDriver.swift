@@ -8,22 +8,28 @@ struct SluiceDriver: LoadDriver {
   func prepare() throws {
     var connection = try SluiceHandshake(target)
     defer { connection.handshake.socket.close() }
-    try delete(&connection)
     var settings = TopicSettings(replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited)
     if let bytes = target.retainedBytes { settings.replayBytes = UInt64(max(2 * bytes, 64 << 20)) }
-    try connection.request(TopicCreate(topic: target.topic, settings: settings), answer: .topicInfo)
+    if target.isDurable { settings.storage = .durable }
+    for number in 0..<target.topics {
+      try delete(target.name(of: number), &connection)
+      try connection.request(
+        TopicCreate(topic: target.name(of: number), settings: settings), answer: .topicInfo)
+    }
   }
 
   func cleanUp() throws {
     var connection = try SluiceHandshake(target)
     defer { connection.handshake.socket.close() }
-    try delete(&connection)
+    for number in 0..<target.topics { try delete(target.name(of: number), &connection) }
   }
 
   func openPublisher(_ index: Int) throws -> Opened<SluicePublisher> {
     var connection = try SluiceHandshake(target)
     let body = try connection.request(
-      PublishOpen(topic: target.topic, acknowledgement: target.isAcknowledged ? .received : .none),
+      PublishOpen(
+        topic: target.name(of: index),
+        acknowledgement: target.isDurable ? .durable : target.isAcknowledged ? .received : .none),
       answer: .publishOpened)
     let opened = try body.withUnsafeBytes { try PublishOpened(body: $0) }
     let publisher = SluicePublisher(target, index, granted: opened.grantedThrough, bytes: opened.bytesThrough)
@@ -39,10 +45,10 @@ struct SluiceDriver: LoadDriver {
     return Opened(connection.handshake, subscriber)
   }
 
-  /// Deletes the topic if it exists.
-  private func delete(_ connection: inout SluiceHandshake) throws {
+  /// Deletes a topic if it exists.
+  private func delete(_ topic: String, _ connection: inout SluiceHandshake) throws {
     try connection.request(
-      TopicDelete(topic: target.topic), answer: .done, alsoAllowing: ErrorCode.unknownTopic)
+      TopicDelete(topic: topic), answer: .done, alsoAllowing: ErrorCode.unknownTopic)
   }
 }
 
