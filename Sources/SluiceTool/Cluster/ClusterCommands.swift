@@ -2,6 +2,7 @@ import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceIO
+import SluiceStore
 import SluiceWire
 
 struct ClusterCommand: CommandGroup {
@@ -123,27 +124,35 @@ struct ClusterNodesCommand: Command {
 struct ClusterShardsCommand: Command {
   let asJSON: Bool
   let node: String?
+  let topic: String?
 
   static let page = CommandPage(
     "sluice cluster shards", summary: "list the shards of the cluster and their owners",
     options: [
-      CommandOption("node", value: "NODE", help: "Only shards that this node owns."), TopicCommand.json,
+      CommandOption("node", value: "NODE", help: "Only shards that this node owns."),
+      CommandOption("topic", value: "TOPIC", help: "Only the shard of this topic, which needn't exist."),
+      TopicCommand.json,
     ],
     examples: [
       "All of them.": "sluice cluster shards",
+      "Which node serves this topic?": "sluice cluster shards --topic orders",
       "How many does each node own?": "sluice cluster shards --json | jq -r .owner | sort | uniq -c",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     asJSON = arguments.has("json")
     node = arguments.text("node")
+    topic = arguments.text("topic")
   }
 
   func start(_ run: Run) {
     run.connect { client in
       client.cluster { result in
         run.report(result) { info in
-          let shards = info.shards.filter { node == nil || $0.owner == node }
+          let only = topic.map { UInt32(ShardHash.shard(of: $0, of: Int(info.shardCount))) }
+          let shards = info.shards.filter {
+            (node == nil || $0.owner == node) && (only == nil || $0.number == only)
+          }
           return asJSON
             ? shards.map { ClusterTable.object($0).line }.joined() : ClusterTable.shards(shards)
         }

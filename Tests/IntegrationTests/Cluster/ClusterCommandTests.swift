@@ -35,6 +35,8 @@ struct ClusterCommandTests {
     #expect(try stage.sluice("pub", "orders", "one", "two", "--ack", "durable", at: 1).exit == .code(0))
     let read = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
     #expect(read.text == "one\ntwo\n")
+    let shard = try stage.sluice("cluster", "shards", "--topic", "orders", "--json", at: 2)
+    #expect(shard.text.hasPrefix("{\"shard\":17,") && shard.text.split(separator: "\n").count == 1)
 
     let unknown = try stage.sluice("cluster", "drain", "b9")
     #expect(unknown.exit == .code(1))

@@ -4,21 +4,24 @@ import Foundation
 struct JetStreamDriver: LoadDriver {
   let target: LoadTarget
 
-  private var stream: String { "BENCH-\(target.topic)" }
   private var inbox: String { "_INBOX.\(target.topic)" }
 
+  /// A stream for each topic, so that they have leaders of their own.
+  private func stream(_ topic: Int) -> String { "BENCH-\(target.name(of: topic))" }
+
   func prepare() throws {
-    let subjects = (0..<target.topics).map { "\"\(target.name(of: $0)).r\"" }.joined(separator: ",")
-    try request(
-      "STREAM.CREATE.\(stream)",
-      """
-      {"name":"\(stream)","subjects":[\(subjects)],"retention":"limits","storage":"file","num_replicas":\(target.replicas),\
-      "max_consumers":-1,"max_msgs":-1,"max_bytes":-1,"discard":"old"}
-      """)
+    for topic in 0..<target.topics {
+      try request(
+        "STREAM.CREATE.\(stream(topic))",
+        """
+        {"name":"\(stream(topic))","subjects":["\(target.name(of: topic)).r"],"retention":"limits","storage":"file",\
+        "num_replicas":\(target.replicas),"max_consumers":-1,"max_msgs":-1,"max_bytes":-1,"discard":"old"}
+        """)
+    }
   }
 
   func cleanUp() throws {
-    try request("STREAM.DELETE.\(stream)", "")
+    for topic in 0..<target.topics { try request("STREAM.DELETE.\(stream(topic))", "") }
   }
 
   func openPublisher(_ index: Int) throws -> Opened<JetStreamPublisher> {
