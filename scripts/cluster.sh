@@ -6,15 +6,26 @@
 #   scripts/cluster.sh down      stops all of it; what is stored stays
 #   scripts/cluster.sh erase     stops all of it and deletes what is stored
 #
+# To see what a cluster does when parts of it fail:
+#
+#   scripts/cluster.sh can-cut        fails, and says why, where this machine can't give each process a network of its own
+#   scripts/cluster.sh can-lose-power fails, and says why, where it can't give each server a disk of its own
+#   scripts/cluster.sh await-copies   waits until each server of the engine has all that the others have
+#   scripts/cluster.sh cut FROM TO    loses all packets from one process to another, such as b1 and n2, in this direction; needs SLUICE_CLUSTER_NETWORK
+#   scripts/cluster.sh heal           ends all cuts
+#   scripts/cluster.sh lose-power     all servers of the engine lose power and all brokers are killed; needs SLUICE_CLUSTER_DISK. 'up' starts them again
+#
 # The lines are 'engine NAME ADDRESS PID' and 'node NAME ADDRESS PID'. The engine's user is 'sluice' and its password is in FOLDER/password. All listens
 # on this machine only. 'up' builds sluiced if it isn't built, and ends when each node is in the cluster and each shard has an owner.
 #
 #   SLUICE_CLUSTER_DIR=FOLDER    where settings, data, logs and process ids are; default: .build/cluster in the checkout
-#   SLUICE_CLUSTER_PORT=N        the first of the six ports that the engine takes; default: 4222
+#   SLUICE_CLUSTER_PORT=N        the first of the nine ports that the engine takes; default: 4222
 #   SLUICE_CLUSTER_HOST=ADDRESS  another loopback address than 127.0.0.1
 #   SLUICE_CLUSTER_NODES=N       how many brokers, from 0 to 9; default: 3
 #   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, and each other broker is 10 further on; default: 7420
 #   SLUICE_BIN_DIR=FOLDER        where sluiced is, instead of building it
+#   SLUICE_CLUSTER_NETWORK=10.A.B  gives each process a network of its own, with addresses that begin so, between which 'cut' loses packets. Root only
+#   SLUICE_CLUSTER_DISK=MIB      gives each server of the engine a disk of its own, which 'lose-power' takes the power from. Root only
 #   SLUICE_CLUSTER_OWNER=PID     erases the cluster when this process has ended; for tests
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +34,11 @@ fail() {
   echo "cluster.sh: $*" >&2
   exit 1
 }
+
+# shellcheck source=scripts/cluster/network.sh
+. scripts/cluster/network.sh
+# shellcheck source=scripts/cluster/disks.sh
+. scripts/cluster/disks.sh
 
 usage() {
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
@@ -45,12 +61,21 @@ esac
 nodes=
 for number in $(seq "$node_count"); do nodes="$nodes b$number"; done
 first_node_port=${SLUICE_CLUSTER_NODE_PORT:-7420}
+network=${SLUICE_CLUSTER_NETWORK:-}
+[ -z "$network" ] || check_network
+disk=${SLUICE_CLUSTER_DISK:-}
+[ -z "$disk" ] || check_disks
 
-# Clients' ports come first, then those between the servers.
+# Where a process listens.
+host_of() { # NAME
+  if [ -n "$network" ]; then network_host "$1"; else echo "$host"; fi
+}
+# Clients' ports come first, then those between the servers, then those of their monitoring.
 client_port() { echo $((first_port + ${1#n} - 1)); }
 node_port() { echo $((first_node_port + (${1#b} - 1) * 10)); }
 admin_port() { echo $((first_node_port + (${1#b} - 1) * 10 + 1)); }
 route_port() { echo $((first_port + 3 + ${1#n} - 1)); }
+monitor_port() { echo $((first_port + 6 + ${1#n} - 1)); }
 
 # The process id of a program, if it runs and is the one that was started here: another may have got its number since.
 pid_of() { # NAME
@@ -62,10 +87,17 @@ pid_of() { # NAME
 }
 
 engine_settings() { # NAME
-  local routes="" other
-  for other in $engines; do routes="$routes\"nats://$host:$(route_port "$other")\", "; done
+  local routes="" other password open=""
+  # A password crosses a network only encrypted. A network that SLUICE_CLUSTER_NETWORK makes has no others on it.
+  if [ -n "$network" ]; then
+    open="no_auth_user: sluice" password=""
+  else
+    password=", password: \"$(cat "$folder/password")\""
+  fi
+  for other in $engines; do routes="$routes\"nats://$(host_of "$other"):$(route_port "$other")\", "; done
   cat <<SETTINGS
-listen: "$host:$(client_port "$1")"
+listen: "$(host_of "$1"):$(client_port "$1")"
+http: "$(host_of "$1"):$(monitor_port "$1")"
 server_name: $1
 pid_file: "$folder/$1.pid"
 log_file: "$folder/$1.log"
@@ -80,7 +112,7 @@ jetstream {
 }
 cluster {
   name: sluice
-  listen: "$host:$(route_port "$1")"
+  listen: "$(host_of "$1"):$(route_port "$1")"
   routes: [${routes%, }]
 }
 # The nodes' account may ask each server whether it syncs.
@@ -91,33 +123,39 @@ accounts {
   }
   SLUICE {
     jetstream: enabled
-    users: [{ user: sluice, password: "$(cat "$folder/password")" }]
+    users: [{ user: sluice$password }]
     imports: [{ service: { account: SYS, subject: "\$SYS.REQ.SERVER.PING.JSZ" } }]
   }
 }
 system_account: SYS
+$open
 SETTINGS
 }
 
 node_settings() { # NAME
   local engine addresses=""
-  for engine in $engines; do addresses="$addresses\"nats://$host:$(client_port "$engine")\", "; done
+  for engine in $engines; do addresses="$addresses\"nats://$(host_of "$engine"):$(client_port "$engine")\", "; done
   cat <<SETTINGS
-listen = ["$host:$(node_port "$1")"]
-admin = "$host:$(admin_port "$1")"
+listen = ["$(host_of "$1"):$(node_port "$1")"]
+admin = "$(host_of "$1"):$(admin_port "$1")"
 [cluster]
 engine = [${addresses%, }]
 node = "$1"
-user = "sluice"
-password-file = "password"
 SETTINGS
+  if [ -n "$network" ]; then
+    # Only this machine has a way into the network.
+    printf '[access]\nallow-unauthenticated = true\n'
+  else
+    printf 'user = "sluice"\npassword-file = "password"\n'
+  fi
 }
 
 start_node() { # NAME
   pid_of "$1" >/dev/null && return
   rm -f "$folder/$1.pid"
   node_settings "$1" >"$folder/$1.conf"
-  setsid "$programs/sluiced" --config "$folder/$1.conf" </dev/null >"$folder/$1.ready" 2>>"$folder/$1.log" &
+  [ -z "$network" ] || make_network "$1"
+  in_network "$1" setsid "$programs/sluiced" --config "$folder/$1.conf" </dev/null >"$folder/$1.ready" 2>>"$folder/$1.log" &
   echo $! >"$folder/$1.pid"
 }
 
@@ -132,19 +170,18 @@ find_programs() {
   [ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs"
 }
 
-metrics() { # NAME
-  local port
-  port=$(admin_port "$1")
+get() { # NAME PORT PATH
   {
-    exec 3<>"/dev/tcp/$host/$port" && printf 'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3 && cat <&3
+    exec 3<>"/dev/tcp/$(host_of "$1")/$2" && printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$3" >&3 && timeout 5 cat <&3
   } 2>/dev/null
 }
+metrics() { get "$1" "$(admin_port "$1")" /metrics; } # NAME
 
 # The node is in the cluster, and each shard has an owner.
 await_node() { # NAME
   local tries found
   for tries in $(seq 600); do
-    found=$( (metrics "$1") | tr -d '\r' | grep -E '^sluice_cluster_(ready 1|shards_free 0|shards_moving 0|shards [1-9][0-9]*)$' | wc -l) || true
+    found=$( (metrics "$1") | tr -d '\r' | grep -cE '^sluice_cluster_(ready 1|shards_free 0|shards_moving 0|shards [1-9][0-9]*)$') || true
     [ "$found" -lt 4 ] || return 0
     if ! pid_of "$1" >/dev/null; then
       tail -n 5 "$folder/$1.log" >&2
@@ -159,7 +196,9 @@ start_engine() { # NAME
   pid_of "$1" >/dev/null && return
   rm -f "$folder/$1.pid" "$folder/$1.log"
   (umask 077 && engine_settings "$1" >"$folder/$1.conf")
-  setsid "$program" -c "$folder/$1.conf" </dev/null >/dev/null 2>"$folder/$1.error" &
+  [ -z "$disk" ] || mount_disk "$1"
+  [ -z "$network" ] || make_network "$1"
+  in_network "$1" setsid "$program" -c "$folder/$1.conf" </dev/null >/dev/null 2>"$folder/$1.error" &
 }
 
 # Waits until a line is in the server's log.
@@ -189,18 +228,30 @@ await_leader() {
   fail "the engine has elected no leader within a minute; see $folder/n1.log"
 }
 
+# A server has all that its leaders have: the next one may stop then.
+await_copies() {
+  local name tries
+  for name in $engines; do
+    for tries in $(seq 600); do
+      if (get "$name" "$(monitor_port "$name")" /healthz) | grep -q '^HTTP/1.1 200'; then continue 2; fi
+      sleep 0.1
+    done
+    fail "the server $name hasn't caught up within a minute ($tries tries); see $folder/$name.log"
+  done
+}
+
 status() {
   local name pid result=0
   for name in $engines; do
     if pid=$(pid_of "$name"); then
-      echo "engine $name $host:$(client_port "$name") $pid"
+      echo "engine $name $(host_of "$name"):$(client_port "$name") $pid"
     else
       result=1
     fi
   done
   for name in $nodes; do
     if pid=$(pid_of "$name"); then
-      echo "node $name $host:$(node_port "$name") $pid"
+      echo "node $name $(host_of "$name"):$(node_port "$name") $pid"
     else
       result=1
     fi
@@ -224,6 +275,7 @@ up() {
   for name in $nodes; do await_node "$name"; done
   if [ -n "${SLUICE_CLUSTER_OWNER:-}" ] && [ ! -e "$folder/owned" ]; then
     touch "$folder/owned"
+    # shellcheck disable=SC2016 # the other program expands them
     setsid bash -c 'while [ -e "$2/owned" ] && kill -0 "$1" 2>/dev/null; do sleep 1; done; exec "$3" erase' \
       _ "$SLUICE_CLUSTER_OWNER" "$folder" "$PWD/scripts/cluster.sh" </dev/null >/dev/null 2>&1 &
   fi
@@ -252,12 +304,56 @@ down() {
   for name in $engines; do stop "$name"; done
 }
 
+signal() { # SIGNAL NAME...
+  local name pid signal=$1
+  shift
+  for name in "$@"; do
+    if pid=$(pid_of "$name"); then kill "-$signal" "$pid" 2>/dev/null || true; fi
+  done
+}
+
+power_failure() {
+  local name
+  [ -n "$disk" ] || fail "SLUICE_CLUSTER_DISK isn't set: the servers share this machine's disk, which keeps its power"
+  # shellcheck disable=SC2086 # a word each
+  lose_power $engines
+  # shellcheck disable=SC2086 # a word each
+  signal KILL $engines $nodes
+  for name in $engines; do unmount_disk "$name"; done
+}
+
 case ${1:-} in
 up) up ;;
 status) status ;;
 down) down ;;
+await-copies) await_copies ;;
+cut | heal)
+  [ -n "$network" ] || fail "SLUICE_CLUSTER_NETWORK isn't set: all processes are on the same network"
+  case $1 in
+  heal) heal ;;
+  cut)
+    [ $# -eq 3 ] || usage
+    for name in "$2" "$3"; do
+      [[ $name =~ ^(n[1-3]|b[1-9])$ ]] || fail "'$name' isn't a process of the cluster: there are $engines$nodes"
+    done
+    lose_packets "$2" "$3"
+    ;;
+  esac
+  ;;
+can-cut)
+  network=${network:-10.251.251}
+  try_network
+  ;;
+can-lose-power)
+  disk=8
+  try_disk
+  ;;
+lose-power) power_failure ;;
 erase)
   down
+  # shellcheck disable=SC2086 # a word each
+  for name in $engines; do [ -z "$disk" ] || unmount_disk "$name"; done
+  [ -z "$network" ] || remove_networks
   rm -rf "$folder"
   ;;
 *) usage ;;
