@@ -309,8 +309,8 @@ let package = Package(
       dependencies: [
         "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
         "SluiceTLS",
-        "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "Ticker", "WorkQueue", "Chat", "BackPressure",
-        "TestSupport",
+        "SluiceNATS", "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "Ticker", "WorkQueue", "Chat",
+        "BackPressure", "EngineTestSupport", "TestSupport",
       ],
       swiftSettings: settings),
   ],

@@ -11,7 +11,7 @@
 #   scripts/cluster.sh can-cut        fails, and says why, where this machine can't give each process a network of its own
 #   scripts/cluster.sh can-lose-power fails, and says why, where it can't give each server a disk of its own
 #   scripts/cluster.sh await-copies   waits until each server of the engine has all that the others have
-#   scripts/cluster.sh cut FROM TO    loses all packets from one process to another, such as b1 and n2, in this direction; needs SLUICE_CLUSTER_NETWORK
+#   scripts/cluster.sh cut FROM TO... loses all packets from one process to another, such as b1 n2 for this direction alone; needs SLUICE_CLUSTER_NETWORK
 #   scripts/cluster.sh heal           ends all cuts
 #   scripts/cluster.sh lose-power     all servers of the engine lose power and all brokers are killed; needs SLUICE_CLUSTER_DISK. 'up' starts them again
 #
@@ -332,11 +332,15 @@ cut | heal)
   case $1 in
   heal) heal ;;
   cut)
-    [ $# -eq 3 ] || usage
-    for name in "$2" "$3"; do
+    shift
+    if [ $# -eq 0 ] || [ $(($# % 2)) -eq 1 ]; then usage; fi
+    for name in "$@"; do
       [[ $name =~ ^(n[1-3]|b[1-9])$ ]] || fail "'$name' isn't a process of the cluster: there are $engines$nodes"
     done
-    lose_packets "$2" "$3"
+    while [ $# -gt 0 ]; do
+      lose_packets "$1" "$2"
+      shift 2
+    done
     ;;
   esac
   ;;

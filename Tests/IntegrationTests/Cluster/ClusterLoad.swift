@@ -12,9 +12,13 @@ final class ClusterLoad {
     var doubled = 0
     var disordered = 0
     var withheld = 0
+    /// Topics of which the node that was asked in the end has other records than the reader got.
+    var different = 0
+
+    var isClean: Bool { lost + doubled + disordered + withheld + different == 0 }
 
     var description: String {
-      "\(records) records, \(lost) acknowledged lost, \(doubled) doubled, \(disordered) out of order, \(withheld) withheld from groups"
+      "\(records) records, \(lost) acknowledged lost, \(doubled) doubled, \(disordered) out of order, \(withheld) withheld from groups, \(different) topics read differently"
     }
   }
 
@@ -61,20 +65,33 @@ final class ClusterLoad {
     }
   }
 
+  /// Lets each producer publish so many records, and waits for nothing.
+  func allow(_ count: UInt64) {
+    for producer in producers { producer.allow(count) }
+  }
+
   /// Waits until each producer has an acknowledgement of a record that it publishes from now on.
   func awaitProgress() throws {
+    try require(goesOn(within: 120), "all topics go on within 120 s\(stage.logs)")
+  }
+
+  /// Waits until each producer has an acknowledgement of a record that it publishes from now on; false if one doesn't in time.
+  func goesOn(within seconds: Double) throws -> Bool {
     let sent = producers.map(\.sent)
-    for producer in producers { producer.allow(4) }
-    try eventually("all topics go on\(stage.logs)", within: 120, every: 0.002) {
+    allow(4)
+    let deadline = Deadline(in: seconds)
+    while !zip(producers, sent).allSatisfy({ $0.acknowledged > $1 }) {
       try requireHealth()
-      return zip(producers, sent).allSatisfy { $0.acknowledged > $1 }
+      if deadline.isOver { return false }
+      pause(0.002)
     }
+    return true
   }
 
   /// Lets everything get through, and compares what is there with what was acknowledged.
   func finish() async throws -> Findings {
     var findings = Findings()
-    for topic in topics {
+    for (index, topic) in topics.enumerated() {
       try eventually("everything is acknowledged on \(topic.name)\(stage.logs)", within: 120) {
         try requireHealth()
         return topic.producers.allSatisfy(\.isIdle) && topic.reader.marker.isIdle
@@ -92,6 +109,7 @@ final class ClusterLoad {
         return topic.group.missed(of: records).isEmpty
       }
       findings.records += records.count
+      if try stored(in: topic.name, at: index % stage.nodes.count) != records { findings.different += 1 }
       findings.withheld += topic.group.missed(of: records).count
       for producer in topic.producers + [topic.reader.marker] {
         let sequences = records.filter { $0.producer == producer.id }.map(\.sequence)
@@ -108,5 +126,14 @@ final class ClusterLoad {
       }
     }
     return findings
+  }
+
+  /// What a new client reads from the beginning at a node.
+  private func stored(in topic: String, at node: Int) throws -> [CrashRecord] {
+    let client = try RawClient(stage.nodes[node].address)
+    try client.shakeHands(name: "checker", maximumFrame: 16 << 20)
+    let place = try client.subscribe(topic, stream: 1, from: .offset(0), lag: .fail)
+    try client.receiveRecords(place.liveOffset, stream: 1)
+    return client.subscriptions[1]!.payloads.compactMap { CrashRecord($0) }
   }
 }

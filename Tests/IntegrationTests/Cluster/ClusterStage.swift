@@ -1,8 +1,13 @@
 import Glibc
+import EngineTestSupport
 import SluiceClient
+import SluiceNATS
 import TestSupport
 
-/// Three servers of the engine and three brokers, as `scripts/cluster.sh` runs them, on an address and in a folder of their own.
+/// Three servers of the engine and three brokers, as `scripts/cluster.sh` runs them, on an address and in a folder of their own. Where this machine can do
+/// that, each has a network of its own, which can be cut, and each server a disk of its own, which can lose power.
+///
+/// `SLUICE_BIN_DIR` is where `sluiced` is; it is the tests' own unless told.
 final class ClusterStage {
   /// A server of the engine or a broker.
   struct Member: Hashable {
@@ -11,6 +16,7 @@ final class ClusterStage {
     var process: Int32
 
     func signal(_ signal: Int32) { kill(process, signal) }
+    var isRunning: Bool { kill(process, 0) == 0 }
   }
 
   /// Why the tests of this stage are skipped where they are.
@@ -21,6 +27,18 @@ final class ClusterStage {
     return access(checkout + "/.build/engine/nats-server-2.15.1", X_OK) == 0
   }()
 
+  /// Why this machine can't cut the network between processes; nil where it can.
+  static let cutObstacle = obstacle("can-cut")
+  /// Why this machine can't take the power from disks; nil where it can.
+  static let powerObstacle = obstacle("can-lose-power")
+
+  private static func obstacle(_ command: String) -> String? {
+    guard let child = try? ChildProcess("/bin/bash", [checkout + "/scripts/cluster.sh", command]),
+      let exit = try? child.waitForExit()
+    else { return "scripts/cluster.sh doesn't run" }
+    return exit == .code(0) ? nil : child.messages
+  }
+
   private static let checkout: String = {
     let path = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
     return path.joined(separator: "/")
@@ -30,9 +48,22 @@ final class ClusterStage {
   private let host = Loopback.freshHost()
   private(set) var engines: [Member] = []
   private(set) var nodes: [Member] = []
+  /// Where `sluiced` is, twice.
+  private let programs: [String]
+  private var program = 0
 
   init() throws {
     directory = try TemporaryDirectory()
+    var folder = getenv("SLUICE_BIN_DIR").map { String(cString: $0) } ?? ""
+    if folder.isEmpty {
+      folder = try BuiltProduct.path("sluiced").split(separator: "/", omittingEmptySubsequences: false)
+        .dropLast()
+        .joined(separator: "/")
+    }
+    programs = [folder, directory.file("programs")]
+    mkdir(programs[1], 0o755)
+    let copy = try ChildProcess("/bin/cp", [folder + "/sluiced", programs[1]])
+    try require(try copy.waitForExit() == .code(0), "\(copy.name): \(copy.messages)")
     try up()
   }
 
@@ -56,21 +87,47 @@ final class ClusterStage {
   }
 
   /// Stops all processes in order; what is stored stays.
-  func down() throws {
-    let child = try run("down")
-    try require(try child.waitForExit() == .code(0), "\(child.name): \(child.messages)")
+  func down() throws { try succeed("down") }
+
+  /// How many shards a node has, as the first other node knows it.
+  func shards(of node: String) throws -> Int {
+    let other = nodes.firstIndex { $0.name != node } ?? 0
+    return try sluice("cluster", "shards", "--node", node, at: other).text.split(separator: "\n").count
   }
 
-  private func run(_ command: String) throws -> ChildProcess {
-    let program = try BuiltProduct.path("sluiced")
+  /// From now on, nodes are started from another path.
+  func changePrograms() { program = 1 - program }
+
+  /// Loses packets from now on.
+  func cut(_ cuts: [ClusterLoss.Cut]) throws { try succeed("cut", cuts.flatMap { [$0.from, $0.to] }) }
+
+  /// Ends all cuts.
+  func heal() throws { try succeed("heal") }
+
+  /// Takes the power from the engine's disks, and ends all processes.
+  func losePower() throws { try succeed("lose-power") }
+
+  /// Waits until each server of the engine has all that the others have.
+  func awaitCopies() throws { try succeed("await-copies") }
+
+  private func succeed(_ command: String, _ arguments: [String] = []) throws {
+    let child = try run(command, arguments)
+    try require(try child.waitForExit() == .code(0), "\(child.name): \(child.messages)\(logs)")
+  }
+
+  private func run(_ command: String, _ arguments: [String] = []) throws -> ChildProcess {
+    var environment = [
+      "SLUICE_CLUSTER_DIR": directory.file("cluster"), "SLUICE_CLUSTER_HOST": host,
+      "SLUICE_CLUSTER_OWNER": "\(getpid())", "SLUICE_BIN_DIR": programs[program],
+    ]
+    if Self.cutObstacle == nil {
+      let process = Int(getpid())
+      environment["SLUICE_CLUSTER_NETWORK"] = "10.\(200 + process / 200 % 50).\(1 + process % 200)"
+    }
+    // In MiB.
+    if Self.powerObstacle == nil { environment["SLUICE_CLUSTER_DISK"] = "1024" }
     let child = try ChildProcess(
-      "/bin/bash", [Self.checkout + "/scripts/cluster.sh", command],
-      environment: [
-        "SLUICE_CLUSTER_DIR": directory.file("cluster"), "SLUICE_CLUSTER_HOST": host,
-        "SLUICE_CLUSTER_OWNER": "\(getpid())",
-        "SLUICE_BIN_DIR": program.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-          .joined(separator: "/"),
-      ])
+      "/bin/bash", [Self.checkout + "/scripts/cluster.sh", command] + arguments, environment: environment)
     try child.waitForExit()
     return child
   }
@@ -102,6 +159,17 @@ final class ClusterStage {
     options.reconnect = policy
     let addresses = nodes.indices.map { nodes[($0 + first) % nodes.count].address }
     return try await Client.connect(to: addresses, options: options)
+  }
+
+  /// A client of the engine, with the nodes' own rights.
+  func engineClient() throws -> RealClient {
+    let password = String(decoding: try readFile(directory.file("cluster/password")), as: UTF8.self)
+    return try RealClient([], addresses: engines.map { try NATSAddress(parsing: $0.address) }) { options in
+      // A network of the cluster's own has no password.
+      if Self.cutObstacle != nil {
+        options.credentials = .fixed(.password(user: "sluice", password: password))
+      }
+    }.open()
   }
 
   /// Runs `sluice` on a node.
