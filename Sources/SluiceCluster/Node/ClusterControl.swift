@@ -22,6 +22,8 @@ struct ClusterControl {
   private(set) var leases: [Int: ShardLeaseState] = [:]
   /// Where shards belong; nil until it is found again after a node, a drain or a pin has changed.
   private var placement: (current: Placement, own: Set<Int>)?
+  /// Whether a shard may have to be taken, moved or given back. False while the node holds exactly what belongs to it and nothing about that changes.
+  private var areShardsDue = true
   /// The turn of this node among those that may call another one silent, by that node's name.
   private var ranks: [String: Int64] = [:]
   private(set) var commitLatency: Duration?
@@ -126,6 +128,7 @@ struct ClusterControl {
   /// The broker has closed a shard, or couldn't open it.
   mutating func closed(_ shard: Int, term: UInt64, at now: MonotonicTime) {
     guard leases[shard]?.term == term else { return }
+    areShardsDue = true
     if leases[shard]?.isHeld == true { refused[shard] = now + .seconds(1) }
     leases[shard]?.closed(term)
   }
@@ -159,6 +162,7 @@ struct ClusterControl {
       var lease = leases[shard] ?? ShardLeaseState()
       let changes = lease.observed(record, writer: writer, session: session.session)
       leases[shard] = lease.term == nil ? nil : lease
+      if !changes.isEmpty { areShardsDue = true }
       apply(changes, to: shard, former, at: now)
     default: break
     }
@@ -181,6 +185,7 @@ struct ClusterControl {
   }
 
   private mutating func apply(_ changes: [NodeSession.Change], at now: MonotonicTime) {
+    if !changes.isEmpty { areShardsDue = true }
     for change in changes {
       switch change {
       case .joined(let session):
@@ -303,6 +308,9 @@ struct ClusterControl {
       session.isValid(at: now) || flaw == .noClock
     else { return }
     let (placement, belonging) = place(count)
+    guard areShardsDue else { return }
+    // Again at each event until everything is where it belongs: when a shard becomes free depends on more than its own messages.
+    areShardsDue = leases.count != belonging.count
     // Those whose first message is under way count, too.
     var moves = leases.count { shard, lease in
       guard lease.term != nil else { return false }
@@ -311,6 +319,7 @@ struct ClusterControl {
     // The others have nothing to do with this node: the work of an event grows with the number of its own shards only.
     for shard in belonging.union(leases.keys).sorted() {
       let lease = leases[shard] ?? ShardLeaseState()
+      if !lease.isHeld || !belonging.contains(shard) { areShardsDue = true }
       switch lease.phase {
       case .none:
         guard !session.isLeaving, belonging.contains(shard), directory.owner(of: shard) == nil,
@@ -338,6 +347,7 @@ struct ClusterControl {
     let current = Placement(directory)
     let own = Set((0..<count).lazy.filter { [name] in current.target(of: $0) == name })
     placement = (current, own)
+    areShardsDue = true
     return (current, own)
   }
 
