@@ -8,7 +8,9 @@
 # authority is kept and signs again: so certificates are renewed, and clients and servers that trust the authority need nothing new.
 #
 #   SLUICE_CERTS_CLIENT=NAME    the name in the client's certificate; default: client
-#   SLUICE_CERTS_DAYS=N         how many days the two are valid; default: 365
+#   SLUICE_CERTS_DAYS=N         how many days they are valid; default: 365
+#   SLUICE_CERTS_NODES='N...'   instead of the two, certificates for nodes of a cluster, N.pem and N.key: for servers and clients, under the name N, and
+#                               for localhost, 127.0.0.1, ::1 and each NAME. Use a DIR of their own: their authority signs nodes' certificates only
 set -eu
 umask 077
 
@@ -36,6 +38,16 @@ alternative() {
   *) echo "DNS:$1" ;;
   esac
 }
+
+nodes=${SLUICE_CERTS_NODES:-}
+for node in $nodes; do
+  case $node in
+  authority | *[!A-Za-z0-9._-]*)
+    echo "certs: '$node' is no node's name" >&2
+    exit 2
+    ;;
+  esac
+done
 
 names=DNS:localhost,IP:127.0.0.1,IP:::1
 for name in "$@"; do
@@ -93,6 +105,11 @@ END
   mv "$work/$1.key" "$work/$1.pem" "$directory/"
 }
 
+if [ -n "$nodes" ]; then
+  for node in $nodes; do certificate "$node" "$node" "DNS:$node,$names" serverAuth,clientAuth; done
+  echo "certs: authority.pem and, for nodes, $nodes, each .pem with its .key, are in $directory"
+  exit
+fi
 certificate server "${1:-localhost}" "$names" serverAuth
 case $client in
 *@*) certificate client "$client" "email:$client" clientAuth ;;

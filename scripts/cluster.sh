@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # A cluster on this machine, to try several nodes: three servers of the engine, nats-server, which replicate and sync each write, and three brokers.
 #
-#   scripts/cluster.sh up        starts what doesn't run, waits until all is ready, and prints a line for each process
-#   scripts/cluster.sh status    prints the lines of what runs; fails unless all does
-#   scripts/cluster.sh down      stops all of it; what is stored stays
-#   scripts/cluster.sh erase     stops all of it and deletes what is stored
+#   scripts/cluster.sh up             starts what doesn't run, waits until all is ready, and prints a line for each process
+#   scripts/cluster.sh up --secure    the same with TLS everywhere: clients, nodes and servers of the engine prove themselves
+#   scripts/cluster.sh status         prints the lines of what runs; fails unless all does
+#   scripts/cluster.sh down           stops all of it; what is stored stays
+#   scripts/cluster.sh erase          stops all of it and deletes what is stored
+#
+# With --secure there are three authorities, each in a folder with the certificates that it has signed: 'engine' for the servers, 'nodes' for the brokers, which
+# clients trust, and 'clients' for clients that prove themselves by a certificate. The user 'admin' may do everything; its password is in
+# FOLDER/admin-password. More users and their permissions go into FOLDER/users and FOLDER/permissions. A cluster that was started so stays so.
 #
 # To see what a cluster does when parts of it fail:
 #
@@ -39,6 +44,9 @@ fail() {
 . scripts/cluster/network.sh
 # shellcheck source=scripts/cluster/disks.sh
 . scripts/cluster/disks.sh
+
+# Whether what is in the folder has TLS and authentication.
+is_secure() { [ -e "$folder/secure" ]; }
 
 usage() {
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
@@ -87,14 +95,19 @@ pid_of() { # NAME
 }
 
 engine_settings() { # NAME
-  local routes="" other password open=""
+  local routes="" other password open="" tls="" route_tls=""
   # A password crosses a network only encrypted. A network that SLUICE_CLUSTER_NETWORK makes has no others on it.
-  if [ -n "$network" ]; then
+  if [ -n "$network" ] && ! is_secure; then
     open="no_auth_user: sluice" password=""
   else
     password=", password: \"$(cat "$folder/password")\""
   fi
   for other in $engines; do routes="$routes\"nats://$(host_of "$other"):$(route_port "$other")\", "; done
+  if is_secure; then
+    tls="cert_file: \"$folder/engine/$1.pem\", key_file: \"$folder/engine/$1.key\""
+    route_tls="tls { $tls, ca_file: \"$folder/engine/authority.pem\", verify: true }"
+    tls="tls { $tls }"
+  fi
   cat <<SETTINGS
 listen: "$(host_of "$1"):$(client_port "$1")"
 http: "$(host_of "$1"):$(monitor_port "$1")"
@@ -102,6 +115,7 @@ server_name: $1
 pid_file: "$folder/$1.pid"
 log_file: "$folder/$1.log"
 max_payload: 8MB
+$tls
 # A client that doesn't read is dropped after this time.
 write_deadline: 10s
 jetstream {
@@ -114,6 +128,7 @@ cluster {
   name: sluice
   listen: "$(host_of "$1"):$(route_port "$1")"
   routes: [${routes%, }]
+  $route_tls
 }
 # The nodes' account may ask each server whether it syncs.
 accounts {
@@ -133,22 +148,55 @@ SETTINGS
 }
 
 node_settings() { # NAME
-  local engine addresses=""
-  for engine in $engines; do addresses="$addresses\"nats://$(host_of "$engine"):$(client_port "$engine")\", "; done
+  local engine addresses="" scheme=nats tls=""
+  if is_secure; then
+    scheme=tls
+    tls=tls://
+  fi
+  for engine in $engines; do addresses="$addresses\"$scheme://$(host_of "$engine"):$(client_port "$engine")\", "; done
   cat <<SETTINGS
-listen = ["$(host_of "$1"):$(node_port "$1")"]
+listen = ["$tls$(host_of "$1"):$(node_port "$1")"]
 admin = "$(host_of "$1"):$(admin_port "$1")"
 [cluster]
 engine = [${addresses%, }]
 node = "$1"
 SETTINGS
-  if [ -n "$network" ]; then
+  if [ -n "$network" ] && ! is_secure; then
     # Only this machine has a way into the network.
     printf '[access]\nallow-unauthenticated = true\n'
   else
     printf 'user = "sluice"\npassword-file = "password"\n'
   fi
+  is_secure || return 0
+  cat <<SETTINGS
+tls-ca = "engine/authority.pem"
+peer-ca = "nodes/authority.pem"
+peers = ["b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9"]
+[tls]
+cert = "nodes/$1.pem"
+key = "nodes/$1.key"
+client-ca = "clients/authority.pem"
+client-certs = "optional"
+[access]
+users = "users"
+permissions = "permissions"
+SETTINGS
 }
+
+# Certificates of three authorities, and a user that may do everything.
+make_secure() {
+  local names="b1 b2 b3 b4 b5 b6 b7 b8 b9"
+  [ -e "$folder/engine/authority.pem" ] || SLUICE_CERTS_NODES=$engines scripts/certs.sh "$folder/engine" "$host" >&2
+  [ -e "$folder/nodes/authority.pem" ] || SLUICE_CERTS_NODES=$names scripts/certs.sh "$folder/nodes" "$host" >&2
+  [ -e "$folder/clients/authority.pem" ] || scripts/certs.sh "$folder/clients" >&2
+  [ -n "$nodes" ] || return 0
+  [ -s "$folder/admin-password" ] || (umask 077 && random_word >"$folder/admin-password")
+  grep -q '^admin:' "$folder/users" 2>/dev/null ||
+    "$programs/sluice" user add admin --file "$folder/users" --password-file "$folder/admin-password" 2>/dev/null
+  grep -q '^admin ' "$folder/permissions" 2>/dev/null || (umask 077 && echo 'admin all >' >>"$folder/permissions")
+}
+
+random_word() { head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
 start_node() { # NAME
   pid_of "$1" >/dev/null && return
@@ -165,14 +213,18 @@ find_programs() {
   if [ -z "$programs" ]; then
     echo "cluster.sh: building sluiced (the first time takes some minutes)" >&2
     swift build -c release --product sluiced </dev/null >&2
+    if is_secure; then swift build -c release --product sluice </dev/null >&2; fi
     programs=$(swift build -c release --show-bin-path)
   fi
   [ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs"
+  ! is_secure || [ -x "$programs/sluice" ] || fail "there is no sluice in $programs"
 }
 
 get() { # NAME PORT PATH
+  local proof=""
+  case $1 in b*) ! is_secure || proof="Authorization: Basic $(printf 'admin:%s' "$(cat "$folder/admin-password")" | base64 -w 0)" ;; esac
   {
-    exec 3<>"/dev/tcp/$(host_of "$1")/$2" && printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$3" >&3 && timeout 5 cat <&3
+    exec 3<>"/dev/tcp/$(host_of "$1")/$2" && printf 'GET %s HTTP/1.1\r\nHost: localhost\r\n%bConnection: close\r\n\r\n' "$3" "${proof:+$proof\\r\\n}" >&3 && timeout 5 cat <&3
   } 2>/dev/null
 }
 metrics() { get "$1" "$(admin_port "$1")" /metrics; } # NAME
@@ -241,7 +293,8 @@ await_copies() {
 }
 
 status() {
-  local name pid result=0
+  local name pid result=0 tls=""
+  ! is_secure || tls=tls://
   for name in $engines; do
     if pid=$(pid_of "$name"); then
       echo "engine $name $(host_of "$name"):$(client_port "$name") $pid"
@@ -251,7 +304,7 @@ status() {
   done
   for name in $nodes; do
     if pid=$(pid_of "$name"); then
-      echo "node $name $(host_of "$name"):$(node_port "$name") $pid"
+      echo "node $name $tls$(host_of "$name"):$(node_port "$name") $pid"
     else
       result=1
     fi
@@ -259,11 +312,16 @@ status() {
   return $result
 }
 
-up() {
+up() { # [--secure]
   mkdir -p "$folder"
-  [ -s "$folder/password" ] || (umask 077 && head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$folder/password")
+  if [ "${1:-}" = --secure ] && ! is_secure; then
+    [ ! -s "$folder/password" ] || fail "the cluster in $folder was started without --secure; erase it first, or choose another SLUICE_CLUSTER_DIR"
+    touch "$folder/secure"
+  fi
+  [ -s "$folder/password" ] || (umask 077 && random_word >"$folder/password")
   program=$(scripts/nats-server.sh)
   [ -z "$nodes" ] || find_programs
+  ! is_secure || make_secure
   local name fresh=no
   for name in $engines; do
     pid_of "$name" >/dev/null || fresh=yes
@@ -279,6 +337,7 @@ up() {
     setsid bash -c 'while [ -e "$2/owned" ] && kill -0 "$1" 2>/dev/null; do sleep 1; done; exec "$3" erase' \
       _ "$SLUICE_CLUSTER_OWNER" "$folder" "$PWD/scripts/cluster.sh" </dev/null >/dev/null 2>&1 &
   fi
+  ! is_secure || echo "cluster.sh: clients connect with --tls-ca $folder/nodes/authority.pem --user admin --password-file $folder/admin-password" >&2
   status
 }
 
@@ -323,7 +382,10 @@ power_failure() {
 }
 
 case ${1:-} in
-up) up ;;
+up)
+  case ${2:-} in '' | --secure) ;; *) usage ;; esac
+  up "${2:-}"
+  ;;
 status) status ;;
 down) down ;;
 await-copies) await_copies ;;

@@ -36,6 +36,19 @@ static inline void sluice_ssl_ctx_set_session_cache_mode(SSL_CTX *context, long 
   SSL_CTX_set_session_cache_mode(context, mode);
 }
 
+// No peer comes back by a session of before.
+static inline void sluice_ssl_ctx_no_tickets(SSL_CTX *context) {
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+}
+
+// The certificates behind the context's own, up to its authority. They belong to the context; NULL for none.
+static inline STACK_OF(X509) *sluice_ssl_ctx_chain(SSL_CTX *context) {
+  STACK_OF(X509) *chain = NULL;
+  SSL_CTX_get0_chain_certs(context, &chain);
+  return chain;
+}
+
 static inline int sluice_ssl_set_server_name(SSL *ssl, const char *name) {
   return (int)SSL_set_tlsext_host_name(ssl, name);
 }
@@ -51,6 +64,10 @@ static inline void sluice_bio_clear_retry(BIO *bio) {
 }
 
 // Names in certificates
+
+static inline STACK_OF(X509_NAME) *sluice_x509_names_new(void) {
+  return sk_X509_NAME_new_null();
+}
 
 static inline GENERAL_NAMES *sluice_x509_alternative_names(const X509 *certificate) {
   return (GENERAL_NAMES *)X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);

@@ -52,8 +52,9 @@ final class Daemon: Sendable {
       let tls = try Startup.tlsServer(settings, logger)
       admin = try Startup.adminServer(settings, view)
       cluster = settings.cluster.isOn ? try DaemonCluster(settings, logger) : nil
-      broker = try Startup.broker(settings, tls, cluster, logger)
-      reload = SettingsReload(stated, from: source, broker, tls, admin, logger, log)
+      let peers = try Startup.clusterPeers(settings, tls)
+      broker = try Startup.broker(settings, tls, cluster, peers, logger)
+      reload = SettingsReload(stated, from: source, broker, tls, peers, admin, logger, log)
       view.show(broker, cluster)
     } catch let error as UsageError {
       throw error

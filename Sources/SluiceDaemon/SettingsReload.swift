@@ -16,6 +16,8 @@ final class SettingsReload: Sendable {
   private let broker: Broker
   /// Nil where no address has TLS.
   private let tls: TLSServer?
+  /// Nil where nodes don't prove themselves to each other.
+  private let peers: ClusterPeers?
   /// The admin listener, if it has TLS.
   private let admin: AdminServer?
   private let logger: Logger
@@ -23,12 +25,13 @@ final class SettingsReload: Sendable {
 
   init(
     _ settings: DaemonSettings, from source: SettingsSource, _ broker: Broker, _ tls: TLSServer?,
-    _ admin: AdminServer?, _ logger: Logger, _ log: BrokerLog
+    _ peers: ClusterPeers?, _ admin: AdminServer?, _ logger: Logger, _ log: BrokerLog
   ) {
     self.source = source
     running = Mutex(settings)
     self.broker = broker
     self.tls = tls
+    self.peers = peers
     self.admin = admin.flatMap { $0.address.hasTLS ? $0 : nil }
     self.logger = logger
     self.log = log
@@ -42,7 +45,7 @@ final class SettingsReload: Sendable {
       guard access.authenticatesClients || tls != nil else {
         return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
       }
-      if tls != nil { rereadCertificates() }
+      if tls != nil, rereadCertificates() { rereadPeers(nil) }
       if access.authenticatesClients { rereadAccess(access.files) }
       return
     }
@@ -67,7 +70,19 @@ final class SettingsReload: Sendable {
       // None where the addresses with TLS are gone, which needs a restart.
       let options = try? new.tlsOptions()
       if options != nil { wanted.tls = new.tls }
-      if rereadCertificates(options), options != nil { next.tls = new.tls }
+      if rereadCertificates(options), options != nil {
+        next.tls = new.tls
+        if peers != nil, new.cluster.peerAuthorities != nil {
+          (wanted.cluster.peerAuthorities, wanted.cluster.peers) = (
+            new.cluster.peerAuthorities, new.cluster.peers
+          )
+          if rereadPeers(new) {
+            (next.cluster.peerAuthorities, next.cluster.peers) = (
+              new.cluster.peerAuthorities, new.cluster.peers
+            )
+          }
+        }
+      }
     }
     if old.access.authenticatesClients, new.access.authenticatesClients {
       wanted.access.files = new.access.files
@@ -143,6 +158,24 @@ final class SettingsReload: Sendable {
     } catch {
       logger.log(
         .error, "users, keys and permissions stay as they were: what was reread is wrong",
+        ["cause": .text(error.description)])
+      return false
+    }
+  }
+
+  /// Reads again what nodes know each other by. What can't be used changes nothing.
+  ///
+  /// - Parameter settings: the new ones; nil for the same files and names.
+  /// - Returns: whether it could be read.
+  @discardableResult
+  private func rereadPeers(_ settings: DaemonSettings?) -> Bool {
+    guard let peers, let tls else { return false }
+    do {
+      try peers.reload(settings, tls)
+      return true
+    } catch {
+      logger.log(
+        .error, "what other nodes are known by stays as it was: what was reread is wrong",
         ["cause": .text(error.description)])
       return false
     }

@@ -25,7 +25,8 @@ enum Startup {
       lines.append(source.attributed(error.description))
     }
     do {
-      _ = try tlsServer(settings, logger)
+      let tls = try tlsServer(settings, logger)
+      _ = try clusterPeers(settings, tls)
     } catch {
       lines.append(source.attributed(error.description))
     }
@@ -39,10 +40,13 @@ enum Startup {
     if !lines.isEmpty { throw ConfigurationMistakes(lines: lines) }
   }
 
-  /// - Parameter cluster: the node; nil for a broker of one node.
+  /// - Parameters:
+  ///   - cluster: the node; nil for a broker of one node.
+  ///   - peers: how nodes know each other; nil where they don't prove themselves.
   /// - Throws: `UsageError` for files and directories that can't be used, and what the broker refuses.
   static func broker(
-    _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ logger: Logger
+    _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ peers: ClusterPeers?,
+    _ logger: Logger
   ) throws -> Broker {
     let handshakes = HandshakeLog(logger)
     func secure(_ network: any Network) -> any Network {
@@ -55,6 +59,7 @@ enum Startup {
     var configuration = settings.broker
     configuration.problems = settings.admin.problemLimits
     if let cluster {
+      configuration.peers = peers?.security
       return try Broker(configuration, routes: cluster.member.routes, access: policy, layer: secure)
     }
     guard let directory = settings.data else {
@@ -101,6 +106,15 @@ enum Startup {
     } catch {
       throw UsageError("TLS can't be set up: \(error)")
     }
+  }
+
+  /// Reads the files; nil where nodes don't prove themselves to each other.
+  ///
+  /// - Throws: `UsageError` that names the file.
+  static func clusterPeers(_ settings: DaemonSettings, _ tls: TLSServer?) throws(UsageError) -> ClusterPeers?
+  {
+    guard let tls, settings.cluster.peerAuthorities != nil else { return nil }
+    return try ClusterPeers(settings, tls)
   }
 
   /// Warns of a certificate that clients refuse, or will refuse soon.

@@ -32,17 +32,38 @@ public struct TLSClientOptions: Hashable, Sendable {
 ///
 /// May be used from any thread.
 public final class TLSClient: Sendable {
-  public let options: TLSClientOptions
+  private struct Current {
+    var options: TLSClientOptions
+    var context: TLSContext
+  }
 
-  let context: TLSContext
+  private let current: Mutex<Current>
   let sessions = SessionCache()
+
+  /// What holds for the next connection.
+  public var options: TLSClientOptions { current.withLock { $0.options } }
+  var context: TLSContext { current.withLock { $0.context } }
 
   /// Reads the files.
   ///
   /// - Throws: ``TLSSetupError``, which names the file that can't be used.
   public init(_ options: TLSClientOptions = TLSClientOptions()) throws(TLSSetupError) {
-    self.options = options
-    context = try unsafe TLSContext(TLS_client_method())
+    current = Mutex(Current(options: options, context: try Self.context(options)))
+  }
+
+  /// Reads the files again. Connections that are open stay as they are; new ones make full handshakes with what is in the files now.
+  ///
+  /// - Parameter options: other files and rules from now on; nil for the same.
+  /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
+  public func reload(_ options: TLSClientOptions? = nil) throws(TLSSetupError) {
+    let options = options ?? self.options
+    let context = try Self.context(options)
+    current.withLock { $0 = Current(options: options, context: context) }
+    sessions.removeAll()
+  }
+
+  private static func context(_ options: TLSClientOptions) throws(TLSSetupError) -> TLSContext {
+    let context = try unsafe TLSContext(TLS_client_method())
     switch (options.certificate, options.key) {
     case (let certificate?, let key?): try context.use(certificate: certificate, key: key)
     case (nil, nil): break
@@ -75,6 +96,7 @@ public final class TLSClient: Sendable {
       guard let ssl = unsafe ssl, let session = unsafe session else { return 0 }
       return unsafe TLSEngine.of(ssl)?.keep(session: session) == true ? 1 : 0
     }
+    return context
   }
 
   /// What the user should know about the files, in sentences: a key that others can read.

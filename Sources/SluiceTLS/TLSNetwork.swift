@@ -59,14 +59,13 @@ public final class TLSNetwork: Network {
     } catch {
       throw IOError(action: "listen at \(address)", code: EPROTO, reason: error.description)
     }
-    let verifies = server.options.clientCertificates != .off
     let refused = refused
     do {
       return LayeredListener(
         address,
         try beneath.listen(at: plain, group: group) { [self] stream, loop in
           guard let context = server.context(for: name) else { return stream.abort() }
-          let side = TLSSide.server(context, verifies: verifies, refused: refused)
+          let side = TLSSide.server(context, refused: refused)
           accepted(TLSStream(stream, peer: stream.peer, side: side, shared: shared(by: loop)), loop)
         })
     } catch let error as IOError {

@@ -21,6 +21,11 @@ public struct TLSServerOptions: Hashable, Sendable {
   public var clientCertificates = ClientCertificates.off
   /// A file with the certificates of authorities that sign those of clients, in PEM. Needed unless clients show none.
   public var clientAuthorities: String?
+  /// A file with the certificates of authorities that sign those of a cluster's nodes and nothing else, in PEM; nil where no peer is a node.
+  ///
+  /// Nodes show a certificate whatever ``clientCertificates`` is. A peer is a node if its certificate is signed by one of these authorities, and by none of
+  /// ``clientAuthorities``. Such a server hands out no sessions to resume: they don't tell who has signed the peer's certificate.
+  public var nodeAuthorities: String?
 
   public init(certificate: String, key: String) {
     self.certificate = certificate
@@ -108,30 +113,43 @@ public final class TLSServer: Sendable {
     // Sessions are in tickets that the client keeps, under a key of this context: an exchanged one takes none of before.
     unsafe sluice_ssl_ctx_set_session_cache_mode(context.pointer, Int(SSL_SESS_CACHE_OFF))
     unsafe SSL_CTX_set_timeout(context.pointer, resumptionTime)
-    unsafe SSL_CTX_set_num_tickets(context.pointer, 1)
+    if options.nodeAuthorities == nil {
+      unsafe SSL_CTX_set_num_tickets(context.pointer, 1)
+    } else {
+      unsafe sluice_ssl_ctx_no_tickets(context.pointer)
+    }
     let id = Array("sluice".utf8)
     unsafe SSL_CTX_set_session_id_context(context.pointer, id, UInt32(id.count))
     return context
   }
 
   private static func ask(clientsOf context: TLSContext, _ options: TLSServerOptions) throws(TLSSetupError) {
-    let mode: Int32
-    switch options.clientCertificates {
-    case .off: return
-    case .optional: mode = SSL_VERIFY_PEER
-    case .required: mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
-    }
-    guard let file = options.clientAuthorities else {
+    let takesCertificates = options.clientCertificates != .off
+    guard options.clientAuthorities != nil || !takesCertificates else {
       throw TLSSetupError(
         "certificates of clients are \(options.clientCertificates.rawValue), but there is no authority that they could be signed by; name a file with its certificate"
       )
     }
-    try context.trust(authorities: file)
+    let clients = takesCertificates ? options.clientAuthorities : nil
+    let files = [clients, options.nodeAuthorities].compactMap { $0 }
+    guard !files.isEmpty else { return }
     // The client learns from their names which of its certificates to show.
-    guard let names = unsafe SSL_load_client_CA_file(file) else {
-      throw TLSSetupError(file: file, "holds no authority's certificate (\(ErrorQueue.takeText()))")
-    }
+    guard let names = unsafe sluice_x509_names_new() else { throw TLSSetupError("out of memory for names") }
     unsafe SSL_CTX_set_client_CA_list(context.pointer, names)
-    context.verify(mode)
+    for file in files {
+      try context.trust(authorities: file)
+      guard unsafe SSL_add_file_cert_subjects_to_stack(names, file) == 1 else {
+        throw TLSSetupError(file: file, "holds no authority's certificate (\(ErrorQueue.takeText()))")
+      }
+    }
+    if let file = options.nodeAuthorities {
+      context.peers = PeerAuthorities(
+        nodes: try Authorities(file: file),
+        clients: try clients.map { file throws(TLSSetupError) in try Authorities(file: file) })
+    }
+    guard takesCertificates else { return context.askForCertificate() }
+    context.verify(
+      options.clientCertificates == .required
+        ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER)
   }
 }

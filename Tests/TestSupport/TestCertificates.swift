@@ -12,12 +12,20 @@ public final class TestCertificates: Sendable {
     try renew(names: names, client: client, days: days)
   }
 
+  /// Of an authority, and of nodes called so and `names`; see ``path(of:)``.
+  public init(nodes: [String], names: [String] = []) throws {
+    directory = try TemporaryDirectory()
+    try run(names, ["SLUICE_CERTS_NODES": nodes.joined(separator: " ")])
+  }
+
   /// Makes the server's and the client's anew, by the same authority.
   public func renew(names: [String] = [], client: String = "client", days: Int = 30) throws {
+    try run(names, ["SLUICE_CERTS_CLIENT": client, "SLUICE_CERTS_DAYS": "\(days)"])
+  }
+
+  private func run(_ names: [String], _ environment: [String: String]) throws {
     let script = "\(Self.repository)/scripts/certs.sh"
-    let process = try ChildProcess(
-      "/bin/sh", [script, directory.path] + names,
-      environment: ["SLUICE_CERTS_CLIENT": client, "SLUICE_CERTS_DAYS": "\(days)"])
+    let process = try ChildProcess("/bin/sh", [script, directory.path] + names, environment: environment)
     let exit = try process.waitForExit()
     try require(exit == .code(0), "\(script): \(exit): \(process.standardError.text)")
   }
@@ -41,6 +49,9 @@ public final class TestCertificates: Sendable {
   public var serverKey: String { directory.file("server.key") }
   public var client: String { directory.file("client.pem") }
   public var clientKey: String { directory.file("client.key") }
+
+  /// A node's certificate, or another file: `n1.pem`.
+  public func path(of file: String) -> String { directory.file(file) }
 
   private static let repository: String = {
     // This file is Tests/TestSupport/TestCertificates.swift.

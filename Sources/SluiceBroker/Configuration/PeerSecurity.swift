@@ -2,8 +2,8 @@ import SluiceIO
 
 /// How the nodes of a cluster know each other, so that one may ask another on behalf of its clients.
 ///
-/// A node proves itself by the certificate of its TLS connection, which an authority has signed that this broker trusts. A client that can't prove that it is
-/// a node can't name another identity than its own.
+/// A node proves itself by the certificate of its TLS connection, which an authority has signed that signs nodes' certificates only. A client that can't prove
+/// that it is a node can't name another identity than its own.
 public struct PeerSecurity: Sendable {
   /// Where links to other nodes are opened: over TLS, with this node's certificate. Nil for the broker's own network.
   public var network: (any Network)?
@@ -26,12 +26,36 @@ public struct PeerSecurity: Sendable {
     self.isNode = isNode
   }
 
-  /// Nodes whose certificates have these names.
+  /// Nodes whose certificates an authority of nodes has signed, and that have these names.
   ///
   /// - Parameters:
   ///   - names: the names in the nodes' certificates.
   ///   - network: where links to other nodes are opened; nil for the broker's own network.
-  public static func certificates(of names: Set<String>, network: (any Network)? = nil) -> PeerSecurity {
-    PeerSecurity(network: network) { security in security.peerName.map(names.contains) ?? false }
+  public static func certificates(of names: PeerNames, network: (any Network)? = nil) -> PeerSecurity {
+    PeerSecurity(network: network) { security in security.nodeName.map(names.contains) ?? false }
+  }
+}
+
+/// Names in the certificates of nodes: whole ones, and `*.example.org`, which stands for each name with one more label in front.
+public struct PeerNames: Hashable, Sendable, ExpressibleByArrayLiteral {
+  /// In lower case.
+  private let whole: Set<String>
+  /// What stands behind the `*`, from the dot on.
+  private let suffixes: Set<String>
+
+  public init(_ names: some Sequence<String>) {
+    let names = names.map { $0.lowercased() }
+    whole = Set(names.filter { !$0.hasPrefix("*.") })
+    suffixes = Set(names.filter { $0.hasPrefix("*.") }.map { String($0.dropFirst()) })
+  }
+
+  public init(arrayLiteral names: String...) { self.init(names) }
+
+  /// Whether a certificate with this name is among them. Upper and lower case are the same.
+  public func contains(_ name: String) -> Bool {
+    let name = name.lowercased()
+    if whole.contains(name) { return true }
+    guard let dot = name.firstIndex(of: "."), dot > name.startIndex else { return false }
+    return suffixes.contains(String(name[dot...]))
   }
 }

@@ -13,9 +13,8 @@ extension Connection {
   func authenticate(_ agreement: ServerHandshake.Agreement) {
     client.name = agreement.clientName
     if agreement.credentials.method == .node, let authenticator = core.authenticator {
-      let isProven = client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
       return admit(
-        agreement, authenticator.finding(vouchedFor: agreement.credentials, isProven: isProven))
+        agreement, authenticator.finding(vouchedFor: agreement.credentials, isProven: isProvenNode))
     }
     let reference = streams.reference
     client.verify(agreement.credentials) { job in
@@ -23,6 +22,11 @@ extension Connection {
     } _: { [unowned self] finding in
       admit(agreement, finding)
     }
+  }
+
+  /// Whether the peer's certificate is that of a node.
+  private var isProvenNode: Bool {
+    client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
   }
 
   private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
@@ -64,6 +68,9 @@ extension Connection {
   func accessChanged() {
     guard core.authenticator != nil, !isInHandshake else { return }
     let name = client.identity.name
+    if client.isNode, !isProvenNode {
+      return fail(WireError(.accessRevoked, "the peer isn't a node of the cluster any more"))
+    }
     guard let identity = client.reconsidered() else {
       return fail(WireError(.accessRevoked, "\(name) may not be connected to the broker any more"))
     }

@@ -49,6 +49,9 @@ enum DaemonPage {
         the nodes share the topics among them: any node serves any topic. The node refuses an engine that may lose what it has acknowledged: each \
         nats-server needs sync_interval: always. SIGTERM has the node hand its topics over before it ends. See sluice cluster --help.
 
+        Where clients authenticate, nodes know each other by certificates for servers and clients, which an authority has signed that signs those of nodes only: \
+        --tls-cert, --cluster-peer-ca, --cluster-peers. A client's permissions hold whatever node it is connected to. Users and permissions should be the same on all nodes.
+
         http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for service managers, \
         /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. \
         Where clients have to authenticate, visitors do, too, and need the right admin on > (and subscribe on a topic for its records).
@@ -68,7 +71,9 @@ enum DaemonPage {
         "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.":
           "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'",
         "A node of a cluster.":
-          "sluiced --listen 10.0.0.11:7420 --cluster nats://10.0.0.1,10.0.0.2,10.0.0.3 --cluster-user nodes --cluster-password-file engine-password --node n1 --users users --permissions permissions",
+          "sluiced --listen 10.0.0.11:7420 --allow-unauthenticated --cluster nats://10.0.0.1,10.0.0.2,10.0.0.3 --node n1",
+        "One whose clients, nodes and engine prove themselves.":
+          "sluiced --listen tls://n1.example:7420 --tls-cert n1.pem --tls-key n1.key --users users --permissions permissions --cluster tls://e1.example,e2.example,e3.example --cluster-tls-ca engine.pem --cluster-user nodes --cluster-password-file engine-password --node n1 --cluster-peer-ca nodes.pem --cluster-peers n1.example,n2.example,n3.example",
         "Users with passwords, and their permissions in a file.":
           "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions",
         "With TLS, beside the usual address for this machine's own clients.":

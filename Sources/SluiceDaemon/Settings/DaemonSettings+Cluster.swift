@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceCluster
 import SluiceCommand
@@ -19,6 +20,10 @@ struct ClusterSettings {
   var authorities: String?
   var certificate: String?
   var key: String?
+  /// The file with the authorities of nodes' certificates; nil where nodes don't prove themselves.
+  var peerAuthorities: String?
+  /// The names in them.
+  var peers: [String] = []
   var shards = 64
   var replicas = 3
   var isEngineUnsafe = false
@@ -63,6 +68,11 @@ extension DaemonSettings {
         "cluster-tls-cert", "FILE", \.cluster.certificate,
         "Show this certificate to servers of the engine that ask for one; with --cluster-tls-key."),
       .path("cluster-tls-key", "FILE", \.cluster.key, "Its private key, in PEM."),
+      .path(
+        "cluster-peer-ca", "FILE", \.cluster.peerAuthorities,
+        "Know the other nodes by certificates that the authorities in FILE have signed, which sign those of nodes only. --tls-cert is such a certificate."
+      ),
+      peerSetting(),
       .count(
         "cluster-shards", \.cluster.shards, in: 1...65_536,
         "How many shards a cluster has that this node makes; one that exists keeps its number."),
@@ -99,6 +109,31 @@ extension DaemonSettings {
         throw UsageError("--cluster: \(error.message)")
       }
     }
+  }
+
+  private static func peerSetting() -> Setting {
+    let option = CommandOption(
+      "cluster-peers", value: "NAME",
+      help:
+        "The names in the certificates of all nodes, with commas between them; *.example.org stands for each name with one more label in front.",
+      isRepeatable: true)
+    return Setting(
+      option, write: { $0.cluster.peers.isEmpty ? nil : $0.cluster.peers.joined(separator: ",") }
+    ) { arguments, settings throws(UsageError) in
+      let lists = try arguments.values("cluster-peers") { text throws(ValueError) in
+        let names = text.split(separator: ",").map(String.init)
+        for name in names where !Self.isPeerName(name) {
+          throw ValueError("'\(name)' is no name of a certificate, such as n1.example.org")
+        }
+        return names
+      }
+      if !lists.isEmpty { settings.cluster.peers = Array(lists.joined()) }
+    }
+  }
+
+  private static func isPeerName(_ text: String) -> Bool {
+    let name = text.dropFirst(text.hasPrefix("*.") ? 2 : 0)
+    return IdentityRules.objection(to: String(name)) == nil && !name.contains("*")
   }
 
   /// A setting with any text.
@@ -138,8 +173,48 @@ extension DaemonSettings {
         "--node: '\(node)' can't be the name of a node; it has from 1 to 64 letters, digits, hyphens and underscores"
       )
     }
-    _ = try advertisedAddress()
+    try checkPeers()
     try checkEngineAccess()
+  }
+
+  /// Nodes prove themselves to each other where clients do to the broker.
+  private func checkPeers() throws(UsageError) {
+    guard cluster.peerAuthorities != nil else {
+      if !cluster.peers.isEmpty {
+        throw UsageError(
+          "--cluster-peers: name the authority that has signed the nodes' certificates, and signs those of nodes only, with --cluster-peer-ca FILE"
+        )
+      }
+      let settings =
+        "a certificate and its key with --tls-cert and --tls-key, their authority with --cluster-peer-ca, and the names in all nodes' certificates with --cluster-peers"
+      if access.authenticatesClients {
+        throw UsageError(
+          "--cluster: clients authenticate, and a node asks others on behalf of its clients, so it has to prove that it is a node; listen on tls://HOST:PORT, and name \(settings)"
+        )
+      }
+      let advertised = try advertisedAddress()
+      if advertised.hasTLS {
+        throw UsageError(
+          "--cluster: nodes connect to each other over TLS, as \(advertised) says, and have to know each other's certificates; name \(settings)"
+        )
+      }
+      return
+    }
+    if cluster.peers.isEmpty {
+      throw UsageError(
+        "--cluster-peer-ca: name the certificates that are nodes', by the names in them, with --cluster-peers NAME,…"
+      )
+    }
+    guard broker.listen.contains(where: { if case .tls = $0 { true } else { false } }) else {
+      throw UsageError(
+        "--cluster-peer-ca: other nodes connect to this one over TLS; listen on tls://HOST:PORT, with --tls-cert FILE --tls-key FILE"
+      )
+    }
+    let advertised = try advertisedAddress()
+    guard advertised.hasTLS else {
+      throw UsageError(
+        "--advertise: clients and other nodes connect to this one over TLS; write tls://\(advertised)")
+    }
   }
 
   private func checkEngineAccess() throws(UsageError) {
@@ -170,6 +245,7 @@ extension DaemonSettings {
       ("cluster-password-file", cluster.passwordFile), ("cluster-token-file", cluster.tokenFile),
       ("cluster-credentials", cluster.credentials), ("cluster-tls-ca", cluster.authorities),
       ("cluster-tls-cert", cluster.certificate), ("cluster-tls-key", cluster.key),
+      ("cluster-peer-ca", cluster.peerAuthorities), ("cluster-peers", cluster.peers.first),
     ]
     if let given = texts.first(where: { $0.1 != nil }) { return given.0 }
     let standard = ClusterSettings()
@@ -184,7 +260,14 @@ extension DaemonSettings {
   func advertisedAddress() throws(UsageError) -> SocketAddress {
     let advice = "say where clients and other nodes reach this one with --advertise HOST:PORT"
     guard let text = cluster.advertised else {
-      let first = broker.listen.first { if case .unix = $0 { false } else { true } }
+      let isSecure = cluster.peerAuthorities != nil
+      let first = broker.listen.first {
+        switch $0 {
+        case .unix: false
+        case .tls: true
+        case .host, .door: !isSecure
+        }
+      }
       guard let first, first.isReachable else {
         let reason = first.map { "\($0) is no address to connect to" } ?? "there is no address to connect to"
         throw UsageError("--cluster: \(reason); \(advice)")

@@ -73,6 +73,7 @@ extension DaemonSettings {
     var options = TLSServerOptions(certificate: certificate, key: key)
     options.clientCertificates = tls.clientCertificates
     options.clientAuthorities = tls.clientAuthorities
+    options.nodeAuthorities = cluster.peerAuthorities
     return options
   }
 

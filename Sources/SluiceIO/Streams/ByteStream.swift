@@ -63,13 +63,20 @@ public struct StreamSecurity: Hashable, Sendable {
   public var cipher: String
   /// The name in the certificate that the peer has proved to be its own, and that a trusted authority has signed; nil without one.
   public var peerName: String?
+  /// The name in that certificate, when an authority of nodes has signed it and none of clients: the peer is another node of a cluster. ``peerName`` is
+  /// nil then.
+  public var nodeName: String?
   /// When that certificate ends, in milliseconds since 1970; nil without one.
   public var peerExpires: Int64?
 
-  public init(version: String, cipher: String, peerName: String? = nil, peerExpires: Int64? = nil) {
+  public init(
+    version: String, cipher: String, peerName: String? = nil, nodeName: String? = nil,
+    peerExpires: Int64? = nil
+  ) {
     self.version = version
     self.cipher = cipher
     self.peerName = peerName
+    self.nodeName = nodeName
     self.peerExpires = peerExpires
   }
 }

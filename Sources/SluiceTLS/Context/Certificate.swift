@@ -6,7 +6,7 @@ import Glibc
 /// Unchecked: OpenSSL counts references atomically, and nothing here changes the certificate.
 @safe
 final class Certificate: @unchecked Sendable {
-  private let pointer: OpaquePointer
+  let pointer: OpaquePointer
 
   /// Takes over a reference.
   init(_ pointer: OpaquePointer) {

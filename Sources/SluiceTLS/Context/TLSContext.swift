@@ -13,6 +13,8 @@ final class TLSContext: @unchecked Sendable {
   static let protocolList: [UInt8] = [UInt8(applicationProtocol.count)] + applicationProtocol
 
   let pointer: OpaquePointer
+  /// Of a server that tells nodes of a cluster from clients. Set before the first connection.
+  var peers: PeerAuthorities?
 
   init(_ method: OpaquePointer) throws(TLSSetupError) {
     ErrorQueue.clear()
@@ -104,6 +106,11 @@ final class TLSContext: @unchecked Sendable {
       }
       return isGood
     }
+  }
+
+  /// Has the peer asked for a certificate, of which nothing is checked here: ``peers`` finds out afterwards what it is worth.
+  func askForCertificate() {
+    unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER) { _, _ in 1 }
   }
 
   /// When the certificate in use ends, in milliseconds since 1970.

@@ -28,7 +28,7 @@ final class TLSEngine {
 
   let ssl: OpaquePointer
   let isServer: Bool
-  private let context: TLSContext
+  let context: TLSContext
   private let transport: any ByteStream
   private let shared: TLSLoop
   private let keepSession: ((SessionCache.Session) -> Void)?

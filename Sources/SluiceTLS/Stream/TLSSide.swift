@@ -3,7 +3,7 @@ import SluiceIO
 
 /// What is different between the two sides of a TLS connection.
 enum TLSSide {
-  case server(TLSContext, verifies: Bool, refused: (@Sendable (SocketAddress, IOError) -> Void)?)
+  case server(TLSContext, refused: (@Sendable (SocketAddress, IOError) -> Void)?)
   case client(TLSClient, server: String, port: UInt16)
 
   var isServer: Bool {
@@ -16,12 +16,12 @@ enum TLSSide {
   }
 
   func refused(_ peer: SocketAddress, _ error: IOError) {
-    if case .server(_, _, let refused?) = self { refused(peer, error) }
+    if case .server(_, let refused?) = self { refused(peer, error) }
   }
 
   func makeEngine(_ transport: any ByteStream, _ shared: TLSLoop) -> TLSEngine {
     switch self {
-    case .server(let context, _, _):
+    case .server(let context, _):
       return TLSEngine(context, isServer: true, transport: transport, shared: shared)
     case .client(let client, let server, let port):
       let key = "\(server):\(port)"
@@ -56,7 +56,11 @@ enum TLSSide {
       return .failure(TLSFault(.certificate, "the peer's certificate has expired"))
     }
     do {
-      security.peerName = try certificate.name()
+      switch unsafe engine.context.peers?.kind(of: certificate, on: ssl) ?? .client {
+      case .client: security.peerName = try certificate.name()
+      case .node: security.nodeName = try certificate.name()
+      case .unknown: security.peerExpires = nil
+      }
     } catch {
       return .failure(
         TLSFault(.certificate, "the name in the peer's certificate is empty, too long, or no text"))
@@ -66,7 +70,7 @@ enum TLSSide {
 
   private var verifies: Bool {
     switch self {
-    case .server(_, let verifies, _): verifies
+    case .server(let context, _): unsafe SSL_CTX_get_verify_mode(context.pointer) != SSL_VERIFY_NONE
     case .client(let client, _, _): client.options.verification == .full
     }
   }

@@ -39,7 +39,7 @@ final class ClusterStage {
     return exit == .code(0) ? nil : child.messages
   }
 
-  private static let checkout: String = {
+  static let checkout: String = {
     let path = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
     return path.joined(separator: "/")
   }()
@@ -52,7 +52,12 @@ final class ClusterStage {
   private let programs: [String]
   private var program = 0
 
-  init() throws {
+  /// Whether all prove themselves over TLS.
+  let isSecure: Bool
+
+  /// - Parameter users: the users beside `admin` of a cluster whose clients, nodes and servers prove themselves, and what they may do; nil for a cluster
+  ///   without TLS and authentication.
+  init(users: [(name: String, permissions: String)]? = nil) throws {
     directory = try TemporaryDirectory()
     var folder = getenv("SLUICE_BIN_DIR").map { String(cString: $0) } ?? ""
     if folder.isEmpty {
@@ -64,14 +69,35 @@ final class ClusterStage {
     mkdir(programs[1], 0o755)
     let copy = try ChildProcess("/bin/cp", [folder + "/sluiced", programs[1]])
     try require(try copy.waitForExit() == .code(0), "\(copy.name): \(copy.messages)")
+    isSecure = users != nil
+    if let users { try addUsers(users) }
     try up()
   }
+
+  private func addUsers(_ users: [(name: String, permissions: String)]) throws {
+    mkdir(directory.file("cluster"), 0o700)
+    var permissions = ""
+    for user in users {
+      let password = path("\(user.name)-password")
+      try writeFile(password, Array("the password of \(user.name)\n".utf8))
+      let child = try ChildProcess(
+        BuiltProduct.path("sluice"),
+        ["user", "add", user.name, "--file", path("users"), "--password-file", password])
+      try require(try child.waitForExit() == .code(0), "\(child.messages)")
+      permissions += "\(user.name) \(user.permissions)\n"
+    }
+    try writeFile(path("permissions"), Array(permissions.utf8))
+    chmod(path("permissions"), 0o600)
+  }
+
+  /// A file of the cluster's folder.
+  func path(_ file: String) -> String { directory.file("cluster/\(file)") }
 
   deinit { _ = try? run("erase") }
 
   /// Starts what doesn't run, and waits until all is ready.
   func up() throws {
-    let child = try run("up")
+    let child = try run("up", isSecure ? ["--secure"] : [])
     guard try child.waitForExit() == .code(0) else {
       throw TestFailure("\(child.name): \(child.messages)\(logs)")
     }
@@ -120,7 +146,8 @@ final class ClusterStage {
       "SLUICE_CLUSTER_DIR": directory.file("cluster"), "SLUICE_CLUSTER_HOST": host,
       "SLUICE_CLUSTER_OWNER": "\(getpid())", "SLUICE_BIN_DIR": programs[program],
     ]
-    if Self.cutObstacle == nil {
+    // Certificates are for the address that all share.
+    if Self.cutObstacle == nil, !isSecure {
       let process = Int(getpid())
       environment["SLUICE_CLUSTER_NETWORK"] = "10.\(200 + process / 200 % 50).\(1 + process % 200)"
     }
@@ -181,7 +208,7 @@ final class ClusterStage {
 
   /// The address of a node's admin listener.
   func admin(_ node: Int = 0) -> String {
-    let parts = nodes[node].address.split(separator: ":")
+    let parts = nodes[node].address.replacing("tls://", with: "").split(separator: ":")
     return "\(parts[0]):\(Int(parts[1])! + 1)"
   }
 }

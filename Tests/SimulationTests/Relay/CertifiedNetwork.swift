@@ -1,10 +1,11 @@
 import Glibc
 import SluiceIO
 
-/// A network whose `tls://` connections have the certificate of one program, without cryptography: the other side learns its name.
+/// A network whose `tls://` connections have the certificate of one program, without cryptography: the other side learns its name, and whether an
+/// authority of nodes has signed it, as for `n0`, or one of clients, as for `n0 as a client`.
 final class CertifiedNetwork: Network {
   /// Names of certificates that an authority has signed.
-  static let names = ["n0", "n1", "n2", "mallory"]
+  static let names = ["n0", "n1", "n2", "n0 as a client", "mallory"]
 
   private let beneath: any Network
   private let name: String
@@ -63,7 +64,10 @@ private final class CertifiedStream: ByteStream {
 
   init(_ beneath: any ByteStream, of name: String) {
     self.beneath = beneath
-    security = StreamSecurity(version: "TLSv1.3", cipher: "none", peerName: name)
+    let isNode = ["n0", "n1", "n2"].contains(name)
+    security = StreamSecurity(
+      version: "TLSv1.3", cipher: "none", peerName: isNode ? nil : String(name.prefix { $0 != " " }),
+      nodeName: isNode ? name : nil)
   }
 
   var peer: SocketAddress { beneath.peer }

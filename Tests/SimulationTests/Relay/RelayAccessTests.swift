@@ -85,7 +85,7 @@ import Testing
 
   // MARK: Clients that say that they are nodes
 
-  @Test(arguments: [nil, "mallory"])
+  @Test(arguments: [nil, "mallory", "n0 as a client"])
   func onlyANodeMayAskOnBehalfOfAnother(certificate: String?) throws {
     let relay = try RelayWorld(access: .init(rules: [rules, rules]))
     for permissions in ["", "=\n15 >"] {
@@ -99,7 +99,7 @@ import Testing
 
   @Test func credentialsThatAreRenewedDoNotMakeANode() throws {
     let relay = try RelayWorld(access: .init(rules: [rules, rules]))
-    for certificate in [nil, "mallory"] {
+    for certificate in [nil, "mallory", "n0 as a client"] {
       let client = relay.connect(
         to: 0, certificate: certificate, credentials: PlainAccess.password(of: "eve"))
       for (stream, name) in ["ada", "eve"].enumerated() {

@@ -1,7 +1,9 @@
 import SluiceBroker
 import SluiceCluster
 import SluiceCommand
+import SluiceIO
 import SluiceNATS
+import SluiceTLS
 import SluiceWire
 import TestSupport
 import Testing
@@ -111,10 +113,106 @@ struct ClusterSettingsTests {
       ),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-tls-cert", "c"], "--cluster-tls-key FILE"),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-tls-key", "c"], "--cluster-tls-cert FILE"),
+      (["--cluster-peer-ca", "f"], "--cluster-peer-ca: is about a cluster"),
+      (["--cluster-peers", "n1"], "--cluster-peers: is about a cluster"),
+      (
+        ["--cluster", "nats://e", "--node", "n1", "--cluster-peers", "a*"], "'a*' is no name of a certificate"
+      ),
+      (["--cluster", "nats://e", "--node", "n1", "--cluster-peers", "n1"], "with --cluster-peer-ca FILE"),
+      (["--cluster", "nats://e", "--node", "n1", "--cluster-peer-ca", "f"], "with --cluster-peers NAME,…"),
+      (
+        [
+          "--cluster", "nats://e", "--node", "n1", "--advertise", "h", "--cluster-peer-ca", "f",
+          "--cluster-peers", "n1",
+        ], "--cluster-peer-ca: other nodes connect to this one over TLS; listen on tls://HOST:PORT"
+      ),
+      (
+        [
+          "--cluster", "nats://e", "--node", "n1", "--advertise", "h", "--listen", "tls://127.0.0.1:7420",
+          "--cluster-peer-ca", "f", "--cluster-peers", "n1",
+        ], "--advertise: clients and other nodes connect to this one over TLS; write tls://h:7420"
+      ),
+      (
+        ["--cluster", "nats://e", "--node", "n1", "--users", "u", "--listen", "127.0.0.1:7420"],
+        "--cluster: clients authenticate, and a node asks others on behalf of its clients"
+      ),
+      (
+        ["--cluster", "nats://e", "--node", "n1", "--listen", "tls://127.0.0.1:7420"],
+        "and have to know each other's certificates; name a certificate and its key with --tls-cert"
+      ),
     ])
   func contradictions(arguments: [String], part: String) throws {
     let error = #expect(throws: UsageError.self) { try settings(arguments) }
     #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+  }
+
+  private let secure = [
+    "--cluster", "tls://e", "--node", "n1", "--listen", "127.0.0.1:0", "--listen", "tls://127.0.0.1:7420",
+    "--users", "u", "--tls-cert", "c", "--tls-key", "k", "--cluster-peer-ca", "ca", "--cluster-peers",
+    "n1,*.example.org",
+  ]
+
+  @Test("nodes know each other by certificates where clients authenticate")
+  func peers() throws {
+    let settings = try settings(secure)
+    #expect(settings.cluster.peers == ["n1", "*.example.org"])
+    #expect(try settings.advertisedAddress().description == "tls://127.0.0.1:7420")
+    #expect(try settings.tlsOptions()?.nodeAuthorities == "ca")
+    #expect(try settings.tlsOptions()?.clientCertificates == .off)
+    let names = PeerNames(settings.cluster.peers)
+    for name in ["n1", "N1", "a.example.org"] { #expect(names.contains(name)) }
+    for name in [
+      "n2", "example.org", ".example.org", "a.b.example.org", "*.example.org.", "n1.example.net", "",
+    ] {
+      #expect(!names.contains(name), "\(name)")
+    }
+    let text = """
+      listen = ["tls://127.0.0.1:7420"]
+      [tls]
+      cert = "c"
+      key = "k"
+      [access]
+      users = "u"
+      [cluster]
+      engine = ["tls://e"]
+      node = "n1"
+      peer-ca = "ca"
+      peers = ["n1", "n2"]
+      """
+    let file = try ConfigurationFile("/etc/sluiced.toml", Array(text.utf8))
+    let written = try DaemonSettings(ParsedArguments(), file: file)
+    #expect(written.cluster.peers == ["n1", "n2"] && written.cluster.peerAuthorities == "/etc/ca")
+  }
+
+  @Test("a node looks whether other nodes take its certificate for a node's")
+  func ownCertificate() throws {
+    let nodes = try TestCertificates(nodes: ["n1", "n2"])
+    let others = try TestCertificates()
+    func problem(_ certificate: String, _ key: String, _ authority: String, _ names: [String]) throws
+      -> String
+    {
+      var settings = try settings(secure)
+      settings.tls.certificate = certificate
+      settings.tls.key = key
+      settings.cluster.peerAuthorities = authority
+      settings.cluster.peers = names
+      do {
+        let tls = try Startup.tlsServer(settings, Logger(level: .error, format: .text))
+        #expect(try Startup.clusterPeers(settings, tls) != nil)
+        return ""
+      } catch {
+        return "\(error)"
+      }
+    }
+    let (certificate, key) = (nodes.path(of: "n1.pem"), nodes.path(of: "n1.key"))
+    #expect(try problem(certificate, key, nodes.authority, ["n1"]).isEmpty)
+    #expect(try problem(certificate, key, others.authority, ["n1"]).contains("for a node's: as a server's: "))
+    #expect(
+      try problem(others.server, others.serverKey, others.authority, ["localhost"]).contains(
+        "as a client's: "))
+    #expect(
+      try problem(certificate, key, nodes.authority, ["n2"]).contains("--cluster-peers: 'n1', the name"))
+    #expect(try problem(certificate, key, "/none", ["n1"]).contains("'/none': can't be read"))
   }
 
   @Test("durable topics need no directory in a cluster")

@@ -45,6 +45,7 @@ struct ConfigurationFileTests {
     case ("admin", _): ("\"off\"", "off")
     case ("memory", _): ("\"7%\"", "7%")
     case ("cluster", _): ("[\"nats://a:1\", \"tls://b:2\"]", "nats://a:1,tls://b:2")
+    case ("cluster-peers", _): ("[\"n1.example\", \"*.n.example\"]", "n1.example,*.n.example")
     case ("cluster-replicas", _): ("5", "5")
     case (_, .boolean):
       ("true", ["allow-unauthenticated", "engine-unsafe"].contains(option.name) ? "true" : "on")

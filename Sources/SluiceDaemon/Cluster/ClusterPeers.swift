@@ -1,0 +1,72 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceTLS
+import Synchronization
+
+/// How this node proves itself to the other nodes of its cluster, and how it knows them: by certificates of an authority that signs those of nodes only.
+///
+/// May be used from any thread.
+final class ClusterPeers: Sendable {
+  private let client: TLSClient
+  private let names: Mutex<PeerNames>
+
+  /// - Parameter server: this node's side of TLS for clients and other nodes.
+  /// - Throws: `UsageError` for files that can't be used, and for a certificate that other nodes don't take for a node's.
+  init(_ settings: DaemonSettings, _ server: TLSServer) throws(UsageError) {
+    if let objection = Self.objection(settings, server) { throw objection }
+    do throws(TLSSetupError) {
+      client = try TLSClient(Self.options(settings, server))
+    } catch {
+      throw UsageError("--cluster-peer-ca: \(error)")
+    }
+    names = Mutex(PeerNames(settings.cluster.peers))
+  }
+
+  /// For the broker.
+  var security: PeerSecurity {
+    PeerSecurity(network: TLSNetwork(over: SocketNetwork(), client: client)) { [self] security in
+      security.nodeName.map { name in names.withLock { $0.contains(name) } } ?? false
+    }
+  }
+
+  /// Reads the files again, which ``security`` follows from the next connection on.
+  ///
+  /// - Parameter settings: with the names of nodes from now on; nil for the same names.
+  /// - Throws: `UsageError` as at the start; everything stays as it was then.
+  func reload(_ settings: DaemonSettings?, _ server: TLSServer) throws(UsageError) {
+    if let settings, let objection = Self.objection(settings, server) { throw objection }
+    do throws(TLSSetupError) {
+      try client.reload(settings.map { Self.options($0, server) })
+    } catch {
+      throw UsageError("--cluster-peer-ca: \(error)")
+    }
+    if let settings { names.withLock { $0 = PeerNames(settings.cluster.peers) } }
+  }
+
+  /// A link shows the certificate that the node shows to clients, and trusts other nodes only.
+  private static func options(_ settings: DaemonSettings, _ server: TLSServer) -> TLSClientOptions {
+    var options = TLSClientOptions()
+    options.authorities = settings.cluster.peerAuthorities
+    options.certificate = server.options.certificate
+    options.key = server.options.key
+    return options
+  }
+
+  /// Why other nodes don't take this one's certificate for a node's; nil if they do.
+  private static func objection(_ settings: DaemonSettings, _ server: TLSServer) -> UsageError? {
+    let file = server.options.certificate
+    if let objection = server.nodeObjection {
+      return UsageError(
+        "--cluster-peer-ca: other nodes wouldn't take the certificate in '\(file)' for a node's: \(objection). It has to be signed for servers and clients by an "
+          + "authority that signs nodes' certificates only (SLUICE_CERTS_NODES=NAME scripts/certs.sh DIR makes one to try it with)"
+      )
+    }
+    guard let name = server.name, PeerNames(settings.cluster.peers).contains(name) else {
+      return UsageError(
+        "--cluster-peers: '\(server.name ?? "")', the name in this node's own certificate, isn't among them; list those of all nodes"
+      )
+    }
+    return nil
+  }
+}
