@@ -55,6 +55,19 @@ public struct TopicRecord: Sendable {
     }
   }
 
+  /// Calls `body` with the record as it is in a batch behind its word: key and headers, if it has any, and the payload. The bytes are valid during the call
+  /// only.
+  package func withUnsafeBody<Result>(
+    _ body: (UnsafeRawBufferPointer, _ isAttributed: Bool) -> Result
+  ) -> Result {
+    withExtendedLifetime(buffer) {
+      let count = Int(attributesCount)
+      return unsafe body(
+        UnsafeRawBufferPointer(
+          start: buffer.base + Int(payloadStart) - count, count: count + Int(payloadCount)), count > 0)
+    }
+  }
+
   /// A copy of the payload.
   public var payload: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
 

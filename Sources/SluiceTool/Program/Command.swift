@@ -38,7 +38,8 @@ enum Commands {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
       CursorCommand.self, GroupCommand.self, ConnectionCommand.self, ClusterCommand.self, StatusCommand.self,
-      WhyCommand.self, TopCommand.self, ContextCommand.self, StoreCommand.self, RestoreCommand.self,
+      WhyCommand.self, TopCommand.self, ContextCommand.self, StoreCommand.self, BackupCommand.self,
+      RestoreCommand.self,
       UserCommand.self,
       TokenCommand.self,
       PingCommand.self,

@@ -16,7 +16,7 @@ struct RestoreCommand: Command {
   let saysProgress: Bool
 
   static let page = CommandPage(
-    "sluice restore", summary: "bring exported topics into a running broker",
+    "sluice restore", summary: "bring exported topics into a running broker or cluster",
     operands: [Operand("FILE", .optional)],
     options: [
       CommandOption(
@@ -32,7 +32,7 @@ struct RestoreCommand: Command {
       StoreCommand.progress, StoreCommand.quiet,
     ],
     details: """
-      Reads what sluice store export has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
+      Reads what sluice store export or sluice backup has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
       and headers in their order, how topics ended, and where durable cursors stand. Each record is published exactly once, also when the restore is interrupted and \
       run again with --resume.
 
@@ -42,6 +42,8 @@ struct RestoreCommand: Command {
       """,
     examples: [
       "Everything, into a broker that runs.": "sluice restore topics.sluice",
+      "A broker's directory, into a cluster.":
+        "sluice store export /var/lib/sluice | sluice --server n1.example,n2.example,n3.example restore",
       "One topic of another broker.":
         "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice restore --time-header original-time",
     ])

@@ -3,14 +3,52 @@ import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
 
-struct StoreExportCommand: Command {
-  let directory: String
-  let topics: [String]
+/// Where a command writes an export, and how many earlier ones stay.
+struct ExportTarget {
   /// Nil for standard output.
   let file: String?
   /// How many files of that kind stay; nil for all.
   let copies: BackupName?
   let isNamedWhenWhole: Bool
+
+  static let options = [
+    CommandOption(
+      "to", value: "FILE",
+      help:
+        "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole."
+    ),
+    CommandOption(
+      "keep-copies", value: "N",
+      help: "With --to: remove all but the newest N files of such names, this one included."),
+  ]
+
+  /// - Parameter operand: the file that was named without an option; nil for none.
+  init(_ arguments: ParsedArguments, operand: String?) throws(UsageError) {
+    let template = arguments.text("to")
+    if template != nil, operand != nil { throw UsageError("--to names the file; leave FILE out") }
+    let count = try arguments.value("keep-copies", Values.count(in: 1...1_000_000))
+    guard count == nil || template?.contains(BackupName.placeholder) == true else {
+      throw UsageError("--keep-copies needs --to with {time} in it, by which files are told apart")
+    }
+    copies = count.flatMap { count in template.map { BackupName($0, keeping: Int(count)) } }
+    file =
+      template.map { BackupName($0, keeping: 1).path(at: WallTime.now) }
+      ?? operand.flatMap { $0 == "-" ? nil : $0 }
+    isNamedWhenWhole = template != nil
+    if file == nil, isatty(STDOUT_FILENO) == 1 {
+      throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
+    }
+  }
+
+  func open() throws(StoreError) -> ExportFile {
+    try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
+  }
+}
+
+struct StoreExportCommand: Command {
+  let directory: String
+  let topics: [String]
+  let target: ExportTarget
   let isQuiet: Bool
   let saysProgress: Bool
 
@@ -19,23 +57,15 @@ struct StoreExportCommand: Command {
     operands: [Operand("DIR"), Operand("FILE", .optional)],
     options: [
       CommandOption(
-        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
-      CommandOption(
-        "to", value: "FILE",
-        help:
-          "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole."
-      ),
-      CommandOption(
-        "keep-copies", value: "N",
-        help: "With --to: remove all but the newest N files of such names, this one included."),
-      StoreCommand.progress, StoreCommand.quiet,
-    ],
+        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true)
+    ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
     details: """
       Writes to FILE, which must not be there yet, or to standard output. Settings, records with their offsets and times, where producers, \
       cursors and groups stand, and how topics ended: sluice store import makes the same topics of it, here or elsewhere.
 
       A broker may run on DIR meanwhile: everything in the export is of one moment, when it began. Run it as the broker's user, on the same machine and in the same \
-      container. Space that the broker frees while it is exported is used again when that is over.
+      container. Space that the broker frees while it is exported is used again when that is over. The nodes of a cluster have no directories: sluice backup exports a \
+      cluster's topics.
 
       What is damaged is left out and said, and the exit code is 1 then; the rest is whole.
       """,
@@ -50,22 +80,9 @@ struct StoreExportCommand: Command {
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]
     topics = arguments.texts("topic")
-    let template = arguments.text("to")
-    if template != nil, arguments.operands.count > 1 {
-      throw UsageError("--to names the file; leave FILE out")
-    }
-    let count = try arguments.value("keep-copies", Values.count(in: 1...1_000_000))
-    guard count == nil || template?.contains(BackupName.placeholder) == true else {
-      throw UsageError("--keep-copies needs --to with {time} in it, by which files are told apart")
-    }
-    copies = count.flatMap { count in template.map { BackupName($0, keeping: Int(count)) } }
-    file = template.map { BackupName($0, keeping: 1).path(at: WallTime.now) } ?? StoreCommand.file(arguments)
-    isNamedWhenWhole = template != nil
+    target = try ExportTarget(arguments, operand: arguments.operands.dropFirst().first)
     isQuiet = arguments.has("quiet")
     saysProgress = arguments.has("progress")
-    if file == nil, isatty(STDOUT_FILENO) == 1 {
-      throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
-    }
   }
 
   func start(_ run: Run) {
@@ -73,7 +90,7 @@ struct StoreExportCommand: Command {
       let store = try StoreJob.open(directory, .snapshot)
       defer { try? store.close() }
       job.expect(try store.inspection().size.used)
-      let output = try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
+      let output = try target.open()
       let summary: StoreExport
       do throws(StoreError) {
         summary = try unsafe StoreExport.run(
@@ -85,7 +102,7 @@ struct StoreExportCommand: Command {
         if output.isUnwanted { return .success }
         throw error
       }
-      try copies?.removeOld()
+      try target.copies?.removeOld()
       if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       guard summary.damaged > 0 else { return .success }
       return .failure("the export is without what is damaged; see sluice store repair")
@@ -111,6 +128,8 @@ struct StoreImportCommand: Command {
     details: """
       Reads what sluice store export has written, from FILE or from standard input. DIR is made if it isn't there; a store that is keeps what \
       it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused.
+
+      The nodes of a cluster have no directories: sluice restore brings an export into a cluster, or into a broker that runs.
       """,
     examples: [
       "Bring a backup back.": "sluice store import /var/lib/sluice topics.sluice",

@@ -234,7 +234,8 @@ struct CommandTests {
     let export = try #require(
       try command("store", "export", "d", "f", "--topic", "a", "--topic", "b", "--quiet")
         as? StoreExportCommand)
-    #expect(export.directory == "d" && export.file == "f" && export.topics == ["a", "b"] && export.isQuiet)
+    #expect(
+      export.directory == "d" && export.target.file == "f" && export.topics == ["a", "b"] && export.isQuiet)
     let plain = try #require(try command("store", "import", "d") as? StoreImportCommand)
     #expect(plain.file == nil && !plain.isReplacing)
     let full = try #require(try command("store", "import", "d", "-", "--replace") as? StoreImportCommand)

@@ -31,6 +31,26 @@ public struct StoredPosition: Hashable, Sendable {
     }
   }
 
+  /// A durable cursor's position.
+  public init(cursor name: String, epoch: UInt64, nextOffset: UInt64) {
+    self.name = name
+    isGroup = false
+    self.epoch = epoch
+    self.nextOffset = nextOffset
+  }
+
+  /// The state of a durable cursor at this position; nil for a group, which has more to it.
+  public var state: StoredState? {
+    if isGroup { return nil }
+    var writer = ByteWriter()
+    writer.integer(UInt8(1))
+    writer.integer(epoch)
+    writer.integer(nextOffset)
+    // No client has moved it.
+    writer.integer(UInt8(0))
+    return StoredState(.cursor, key: Array(name.utf8), value: writer.bytes)
+  }
+
   /// Both begin with `u8 version 1 · u64 epoch`. In a cursor's state the offset follows; in a group's it is behind `u64 seed · u32 length · settings`.
   private static func place(
     _ bytes: UnsafeRawBufferPointer, isGroup: Bool

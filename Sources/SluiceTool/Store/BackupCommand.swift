@@ -1,0 +1,246 @@
+import SluiceClient
+import SluiceCommand
+import SluiceStore
+import SluiceWire
+
+struct BackupCommand: Command {
+  /// None for all durable ones.
+  let topics: [String]
+  let target: ExportTarget
+  let isQuiet: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice backup", summary: "write durable topics of a running broker or cluster to a file",
+    operands: [Operand("FILE", .optional)],
+    options: [
+      CommandOption(
+        "topic", value: "TOPIC", help: "Only this topic; all durable ones otherwise.", isRepeatable: true)
+    ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
+    details: """
+      Writes to FILE, which must not be there yet, or to standard output, what sluice restore brings into a running broker or cluster, and sluice store import \
+      into a directory: topics with their settings, records with their offsets, times, keys and headers, where durable cursors stand, and how topics ended. \
+      It reads through the protocol, from any node of a cluster, while clients go on.
+
+      Each topic is of one moment, when its turn comes: cursors never stand behind its last record. What the protocol doesn't tell is left out: groups, of which it is \
+      said where they stood, and the numbers of producers' records; records that late subscribers don't get. While it reads a topic it is one of its subscribers, and \
+      on a lossless topic producers may wait for it. sluice store export has all of it, of a broker's directory.
+
+      Needs the right to subscribe to each topic, and admin for its cursors.
+      """,
+    examples: [
+      "A backup of a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
+      "One with the time in its name, and the last seven are kept.":
+        "sluice backup --to /backup/sluice-{time}.export --keep-copies 7",
+      "All topics of a cluster into another one.":
+        "sluice --server n1.example backup | sluice --server other.example restore",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topics = arguments.texts("topic")
+    target = try ExportTarget(arguments, operand: arguments.operands.first)
+    isQuiet = arguments.has("quiet")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+        let output = try target.open()
+        var backup: BackingUp
+        do throws(StoreError) {
+          backup = BackingUp(client, run, job, try unsafe ExportWriter(output.write))
+          try backup.write(topics)
+          try output.finish()
+        } catch {
+          output.discard()
+          if output.isUnwanted { return .success }
+          throw error
+        }
+        try target.copies?.removeOld()
+        if !isQuiet { backup.report() }
+        return .success
+      }
+    }
+  }
+}
+
+/// One `sluice backup` at work. Used by one thread, which isn't the loop's.
+struct BackingUp {
+  /// So many bytes of records are requested at a time, judged by the topic's mean, and at most so many records.
+  private static let pageBytes: UInt64 = 8 << 20
+  private static let pageRecords: UInt64 = 4_096
+
+  private let client: Client
+  private let run: Run
+  private let job: StoreJob
+  private var writer: ExportWriter
+  private var totals = ExportSection.Totals()
+  private var records: UInt64 = 0
+  private var bytes: UInt64 = 0
+  /// What wasn't written.
+  private var notes: [String] = []
+
+  init(_ client: Client, _ run: Run, _ job: StoreJob, _ writer: ExportWriter) {
+    self.client = client
+    self.run = run
+    self.job = job
+    self.writer = writer
+  }
+
+  /// - Parameter names: none for all durable topics.
+  /// - Throws: ``StoreError`` with what the broker refuses; the export isn't whole then.
+  mutating func write(_ names: [String]) throws(StoreError) {
+    let client = client
+    if names.isEmpty {
+      let all = try asked { try Waiting.answer { client.topics(completion: $0) } }
+      let durable = all.filter { $0.storage == .durable }
+      job.expect(durable.reduce(0) { $0 + $1.bytes })
+      for summary in durable { try write(summary.topic, isNamed: false) }
+    } else {
+      for name in Set(names).sorted() { try write(name, isNamed: true) }
+    }
+    try writer.write(.end(totals))
+  }
+
+  func report() {
+    let lines =
+      notes + ["exported \(StoreTable.text(totals.topics, records, totals.states))"]
+    run.loop.execute { [run] in for line in lines { run.note(line) } }
+  }
+
+  private func asked<Value>(_ ask: () throws -> Value) throws(StoreError) -> Value {
+    do {
+      return try ask()
+    } catch {
+      throw StoreError(.failed, "\(error)")
+    }
+  }
+
+  // MARK: A topic
+
+  /// - Parameter isNamed: whether the topic has to be there.
+  private mutating func write(_ name: String, isNamed: Bool) throws(StoreError) {
+    let client = client
+    let cursors: [CursorInfo]
+    let info: TopicInfo
+    do throws(ClientError) {
+      // Before the topic's end is asked for, so that no cursor is behind it.
+      cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
+      info = try Waiting.answer { client.topic(show: name, completion: $0) }
+    } catch {
+      // A topic that has gone since they were listed.
+      if error.code == .unknownTopic, !isNamed { return }
+      throw StoreError(.failed, "topic \(name): \(error)")
+    }
+    let summary = info.summary
+    guard summary.storage == .durable else {
+      throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
+    }
+    try writer.write(
+      .topic(
+        StoredTopic(
+          name: name, settings: info.settings, epoch: summary.epoch, ending: summary.ending,
+          isStated: info.isStated)))
+    var topic = ExportSection.TopicTotals(batches: 0, states: 0, extent: StoredExtent())
+    try write(recordsOf: summary, &topic)
+    try write(cursors, of: summary, &topic)
+    try writer.write(.topicEnd(topic))
+    totals.topics += 1
+    totals.batches += topic.batches
+    totals.states += topic.states
+  }
+
+  private mutating func write(
+    recordsOf summary: TopicSummary, _ topic: inout ExportSection.TopicTotals
+  ) throws(StoreError) {
+    let page = max(1, min(Self.pageRecords, Self.pageBytes / max(1, summary.bytes / max(1, summary.records))))
+    let reading = TopicReading(client, on: run.loop, summary.topic, upTo: summary.nextOffset)
+    var batches = BackupBatches()
+    if summary.records > 0 {
+      reading.begin()
+      defer { reading.cancel() }
+      while true {
+        let records = try reading.next(Int(page), job)
+        if job.isStopped { throw StoreError(.failed, "it was stopped") }
+        if records.isEmpty { break }
+        for record in records {
+          for block in batches.take(record) { try write(block, &topic) }
+        }
+        _ = job.progressed(to: bytes)
+      }
+    }
+    if let block = batches.finish() { try write(block, &topic) }
+    // Records behind the last one may have been dropped since.
+    topic.extent.head = max(topic.extent.head, summary.nextOffset)
+    if topic.batches == 0 { topic.extent.firstOffset = topic.extent.head }
+    let lagged = reading.lagged
+    if lagged > 0 {
+      notes.append("\(summary.topic): \(StoreTable.counted(lagged, "record")) were dropped while it was read")
+    }
+  }
+
+  private mutating func write(
+    _ block: BatchBlock, _ topic: inout ExportSection.TopicTotals
+  ) throws(StoreError) {
+    block.seal(for: TopicID(rawValue: 0))
+    try writer.write(.batch(unsafe [UInt8](block.value)))
+    if topic.batches == 0 { topic.extent.firstOffset = block.firstOffset }
+    topic.batches += 1
+    topic.extent.head = block.endOffset
+    topic.extent.bytesThrough = block.bytesThrough
+    topic.extent.lastTime = block.lastTime
+    records += block.endOffset - block.firstOffset
+    bytes += UInt64(block.bytes)
+  }
+
+  private mutating func write(
+    _ cursors: [CursorInfo], of summary: TopicSummary, _ topic: inout ExportSection.TopicTotals
+  ) throws(StoreError) {
+    for cursor in cursors {
+      guard cursor.kind == .cursor else {
+        notes.append(
+          "\(summary.topic): group \(cursor.name) isn't exported; it stood at offset \(cursor.nextOffset)")
+        continue
+      }
+      let position = StoredPosition(cursor: cursor.name, epoch: cursor.epoch, nextOffset: cursor.nextOffset)
+      guard cursor.epoch == summary.epoch, let state = position.state else { continue }
+      try writer.write(.state(state))
+      topic.states += 1
+    }
+  }
+}
+
+/// Makes batches of records that come one by one.
+struct BackupBatches {
+  private var block: BatchBlock?
+  private var bytesThrough: UInt64 = 0
+  private var item: [UInt8] = []
+
+  /// - Returns: the batches that are complete.
+  mutating func take(_ record: TopicRecord) -> [BatchBlock] {
+    item.removeAll(keepingCapacity: true)
+    unsafe record.withUnsafeBody { body, isAttributed in
+      let word = RecordLayout.word(isAttributed ? .attributed : .plain, length: body.count)
+      unsafe withUnsafeBytes(of: word.littleEndian) { unsafe item.append(contentsOf: $0) }
+      unsafe item.append(contentsOf: body)
+    }
+    var complete: [BatchBlock] = []
+    // Where records are missing another batch begins.
+    if let block, block.endOffset != record.offset { complete += [finish()].compactMap { $0 } }
+    while true {
+      let current = block ?? BatchBlock(firstOffset: record.offset, bytesBefore: bytesThrough)
+      block = current
+      let taken = unsafe item.withUnsafeBytes { unsafe current.append($0, count: 1, time: record.time) }
+      if taken.records == 1 { return complete }
+      complete += [finish()].compactMap { $0 }
+    }
+  }
+
+  /// The last batch; nil for none.
+  mutating func finish() -> BatchBlock? {
+    defer { block = nil }
+    if let block { bytesThrough = block.bytesThrough }
+    return block
+  }
+}
