@@ -309,12 +309,16 @@ extension DaemonSettings {
   }
 
   private func engineCredentials() throws(UsageError) -> NATSCredentialsSource {
+    // The files are read again at each connection; one that can't be read is told at the start.
     if let user = cluster.user, let path = cluster.passwordFile {
-      return .fixed(.password(user: user, password: try SecretFile.firstLine(of: path)))
+      _ = try SecretFile.firstLine(of: path)
+      return .passwordFile(user: user, path)
     }
-    if let path = cluster.tokenFile { return .fixed(.token(try SecretFile.firstLine(of: path))) }
+    if let path = cluster.tokenFile {
+      _ = try SecretFile.firstLine(of: path)
+      return .tokenFile(path)
+    }
     guard let path = cluster.credentials else { return .fixed(.none) }
-    // The file is read again at each connection.
     let line = try SecretFile.firstLine(of: path)
     return line.hasPrefix("SU") ? .seedFile(path) : .file(path)
   }

@@ -80,6 +80,10 @@ public enum NATSCredentialsSource: Sendable {
   case file(String)
   /// A file with a seed, read at each connection.
   case seedFile(String)
+  /// A user, and a file whose first line is the password, read at each connection.
+  case passwordFile(user: String, String)
+  /// A file whose first line is a token, read at each connection.
+  case tokenFile(String)
 
   /// The credentials as they are now. Reads a small file, which may block.
   ///
@@ -93,7 +97,22 @@ public enum NATSCredentialsSource: Sendable {
       return try Self.read(path) { contents throws(NATSError) in
         .nkey(try NKey(seed: String(decoding: contents, as: UTF8.self)))
       }
+    case .passwordFile(let user, let path):
+      return try Self.read(path) { contents throws(NATSError) in
+        .password(user: user, password: try Self.firstLine(contents))
+      }
+    case .tokenFile(let path):
+      return try Self.read(path) { contents throws(NATSError) in .token(try Self.firstLine(contents)) }
     }
+  }
+
+  private static func firstLine(_ contents: [UInt8]) throws(NATSError) -> String {
+    var line = contents.prefix { $0 != UInt8(ascii: "\n") }
+    if line.last == UInt8(ascii: "\r") { line.removeLast() }
+    guard !line.isEmpty, let text = String(validating: line, as: UTF8.self) else {
+      throw NATSError(.invalidCredentials, "the first line is empty, or no text")
+    }
+    return text
   }
 
   /// The most bytes that such a file has.

@@ -66,11 +66,11 @@ struct ClusterSettingsTests {
     try writeFile(password, Array("secret\n".utf8))
     try writeFile(seed, Array("SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4\n".utf8))
     let user = try settings(node + ["--cluster-user", "u", "--cluster-password-file", password])
-    guard case .fixed(.password("u", "secret")) = try user.clusterOptions().nats.credentials else {
+    guard case .passwordFile("u", password) = try user.clusterOptions().nats.credentials else {
       throw TestFailure("the password isn't used")
     }
     let token = try settings(node + ["--cluster-token-file", password]).clusterOptions()
-    guard case .fixed(.token("secret")) = token.nats.credentials else { throw TestFailure("no token") }
+    guard case .tokenFile(password) = token.nats.credentials else { throw TestFailure("no token") }
     guard
       case .seedFile(seed) = try settings(node + ["--cluster-credentials", seed]).clusterOptions().nats
         .credentials

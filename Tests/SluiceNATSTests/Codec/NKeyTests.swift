@@ -111,6 +111,25 @@ struct NKeyTests {
     }
   }
 
+  @Test("a password and a token are read from their files each time")
+  func secretFiles() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("secret")
+    for (contents, secret) in [("one\n", "one"), ("two\r\nmore\n", "two"), ("three", "three")] {
+      try write(contents, to: path)
+      guard
+        case .password("u", secret) = try NATSCredentialsSource.passwordFile(user: "u", path).credentials(),
+        case .token(secret) = try NATSCredentialsSource.tokenFile(path).credentials()
+      else {
+        Issue.record("the file has other credentials than \(secret)")
+        return
+      }
+    }
+    try write("\nsecret\n", to: path)
+    let error = #expect(throws: NATSError.self) { try NATSCredentialsSource.tokenFile(path).credentials() }
+    #expect(error?.code == .invalidCredentials && error?.description.contains(path) == true)
+  }
+
   @Test("a file that isn't there or has something else is named in the error")
   func badFiles() throws {
     let directory = try TemporaryDirectory()
