@@ -29,6 +29,9 @@ struct ClusterPageTests {
     cluster.durations[5] = 1
     cluster.totalMilliseconds = 2_100
     cluster.suspensions = 4
+    cluster.commits = [0: ClusterSnapshot.Commits(count: 3, recent: 4_200_000, longest: 9_000_000)]
+    (cluster.commitBounds, cluster.commitCounts) = ([5_000_000, 10_000_000, .max], [2, 1, 0])
+    cluster.commitTotal = 17_000_000
     cluster.recent = [
       ClusterSnapshot.TakeOver(shard: 1, term: 3, cause: .ownerDied, from: "n2", milliseconds: 1_800, time: 7)
     ]
@@ -60,7 +63,9 @@ struct ClusterPageTests {
     for part in [
       #""node":"n1","unreadiness":null,"leaseValid":true"#, #""commitLatencySeconds":0.001500"#,
       #"{"name":"n2","address":"h2:7420","version":"1","state":"ended","shards":0,"silenceSeconds":9.000}"#,
-      #"{"number":1,"state":"free","owner":null,"term":3,"target":"n1","pin":"n2"}"#, #""takeOvers":3"#,
+      #""target":"n1","pin":null,"commits":3,"commitLatencySeconds":0.004200}"#,
+      #"{"number":1,"state":"free","owner":null,"term":3,"target":"n1","pin":"n2","commits":null,"commitLatencySeconds":null}"#,
+      #""commits":3,"commitSeconds":0.017000,"takeOvers":3"#,
       #"{"shard":1,"term":3,"cause":"owner-died","from":"n2","seconds":1.800,"time":7}"#,
     ] {
       #expect(text.contains(part), "\(part) isn't in \(text)")
@@ -79,7 +84,9 @@ struct ClusterPageTests {
       "sluice_cluster_take_overs_total{cause=\"owner-died\"} 2",
       "sluice_cluster_take_over_seconds_bucket{le=\"0.3\"} 2",
       "sluice_cluster_take_over_seconds_bucket{le=\"2\"} 3", "sluice_cluster_take_over_seconds_count 3",
-      "sluice_cluster_suspensions_total 4",
+      "sluice_cluster_suspensions_total 4", "sluice_cluster_commit_seconds_bucket{le=\"0.005\"} 2",
+      "sluice_cluster_commit_seconds_bucket{le=\"+Inf\"} 3", "sluice_cluster_commit_seconds_sum 0.017",
+      "sluice_cluster_shard_commit_latency_seconds{shard=\"0\"} 0.0042",
     ] {
       #expect(text.text.contains(line + "\n"), "\(line) isn't in \(text.text)")
     }

@@ -90,6 +90,31 @@ import Testing
     #expect(history.chart(of: "elsewhere", in: range, now: 1_004_000) == nil)
   }
 
+  @Test("A node's commits and shards have series, and a broker of one node has none")
+  func cluster() {
+    var history = History()
+    var cluster = ClusterSnapshot(
+      ClusterInfo(
+        name: "n1", unreadiness: "", engine: ClusterInfo.Engine(isConnected: true), nodes: [], shardCount: 2,
+        shards: [
+          ClusterInfo.Shard(number: 0, state: .held, owner: "n1", term: 5, target: "n1", pin: ""),
+          ClusterInfo.Shard(number: 1, state: .held, owner: "n2", term: 6, target: "n2", pin: ""),
+        ]), isLeaseValid: true)
+    for second in 0..<4 {
+      (cluster.commitCounts, cluster.commitTotal) = ([UInt64(second) * 10], UInt64(second) * 25_000_000)
+      history.add(snapshot(1_000_000 + Int64(second) * 1_000, [:]), residentBytes: 0, cluster: cluster)
+    }
+    let range: Range<Int64> = 1_000_000..<1_004_000
+    #expect(values(history, nil, "commits", range) == [nil, 10, 10, 10])
+    #expect(values(history, nil, "commitMilliseconds", range) == [nil, 2.5, 2.5, 2.5])
+    #expect(values(history, nil, "shards", range) == [1, 1, 1, 1])
+    var alone = History()
+    for second in 0..<4 { alone.add(snapshot(1_000_000 + Int64(second) * 1_000, [:]), residentBytes: 0) }
+    for name in ["commits", "commitMilliseconds", "shards"] {
+      #expect(values(alone, nil, name, range).allSatisfy { $0 == nil }, "\(name)")
+    }
+  }
+
   @Test func aTopicThatWasMadeAnewBeginsAtZero() {
     var history = History()
     history.add(snapshot(1_000, ["t": 100]), residentBytes: 0)

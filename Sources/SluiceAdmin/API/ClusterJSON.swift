@@ -10,7 +10,10 @@ enum ClusterJSON {
       "node": .text(info.name), "unreadiness": .textOrNull(info.unreadiness.isEmpty ? nil : info.unreadiness),
       "leaseValid": .flag(cluster.isLeaseValid), "engine": engine(info.engine),
       "nodes": .array(info.nodes.map(node)), "shardCount": .exact(info.shardCount),
-      "shards": .array(info.shards.map(shard)), "takeOvers": .exact(cluster.takeOvers),
+      "shards": .array(info.shards.map { shard($0, cluster.commits[Int($0.number)]) }),
+      "commits": .exact(cluster.commitCounts.reduce(0, +)),
+      "commitSeconds": .number(Double(cluster.commitTotal) / 1e9, decimals: 6),
+      "takeOvers": .exact(cluster.takeOvers),
       "handedOver": .exact(cluster.handedOver), "lost": .exact(cluster.lost),
       "suspensions": .exact(cluster.suspensions), "expulsions": .exact(cluster.expulsions),
       "interruptions": .exact(cluster.interruptions),
@@ -42,7 +45,7 @@ enum ClusterJSON {
     ]
   }
 
-  private static func shard(_ shard: ClusterInfo.Shard) -> JSON {
+  private static func shard(_ shard: ClusterInfo.Shard, _ commits: ClusterSnapshot.Commits?) -> JSON {
     let state =
       switch shard.state {
       case .held: "held"
@@ -53,6 +56,8 @@ enum ClusterJSON {
     return [
       "number": .exact(shard.number), "state": .text(state), "owner": name(shard.owner),
       "term": .exact(shard.term), "target": name(shard.target), "pin": name(shard.pin),
+      "commits": .number(commits?.count),
+      "commitLatencySeconds": .number(commits.map { Double($0.recent) / 1e9 } ?? .nan, decimals: 6),
     ]
   }
 

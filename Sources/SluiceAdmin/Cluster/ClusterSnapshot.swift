@@ -37,6 +37,21 @@ public struct ClusterSnapshot: Hashable, Sendable {
     }
   }
 
+  /// How long the engine took to store the commits of a shard that this node owns, since the node has opened it.
+  public struct Commits: Hashable, Sendable {
+    public var count: UInt64
+    /// A mean in which the latest commits count most, in nanoseconds.
+    public var recent: UInt64
+    /// The longest time, in nanoseconds.
+    public var longest: UInt64
+
+    public init(count: UInt64, recent: UInt64, longest: UInt64) {
+      self.count = count
+      self.recent = recent
+      self.longest = longest
+    }
+  }
+
   /// Upper bounds of the histogram of take-overs, in milliseconds.
   public static let bounds: [UInt64] = [10, 30, 100, 300, 1_000, 2_000, 3_000, 5_000, 10_000, 30_000, .max]
 
@@ -61,6 +76,13 @@ public struct ClusterSnapshot: Hashable, Sendable {
   public var expulsions: UInt64
   /// How often the connection to the engine was lost.
   public var interruptions: UInt64
+  /// By the numbers of the shards that this node owns and has stored something of.
+  public var commits: [Int: Commits] = [:]
+  /// Upper bounds of the histogram of commits, in nanoseconds, and how many there were up to each.
+  public var commitBounds: [UInt64] = [.max]
+  public var commitCounts: [UInt64] = [0]
+  /// The times of all commits together, in nanoseconds.
+  public var commitTotal: UInt64 = 0
 
   public init(_ info: ClusterInfo, isLeaseValid: Bool) {
     self.info = info

@@ -10,6 +10,7 @@ function showCluster(answer) {
     answer.unreadiness ? `Not ready: ${answer.unreadiness}.` : "The node is ready.",
     engine.connected ? `Connected to the engine's server ${engine.server}.` : "Not connected to the engine.",
     engine.commitLatencySeconds === null ? "" : `The engine stored the last message in ${duration(engine.commitLatencySeconds)}.`,
+    number(answer.commits) ? `${plural(number(answer.commits), "commit", "commits")} of this node's shards took ${duration(answer.commitSeconds / number(answer.commits))} each${slowest(answer.shards)}.` : "",
     engine.unsafe ? "The engine may lose what it has acknowledged, and is used nevertheless." : "",
     ...engine.problems.map((problem) => `${problem}.`),
     `${plural(number(answer.takeOvers), "shard", "shards")} taken over, ${count(number(answer.handedOver))} handed over, ${count(number(answer.suspensions))} lapses of the lease since the start.`,
@@ -22,6 +23,14 @@ function showCluster(answer) {
   const now = Date.now();
   $("takeover-rows").replaceChildren(...rowsOrNone(answer.recentTakeOvers.map((each) => make(
     "tr", {}, cell(String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
+}
+
+// The shard whose commits take longest.
+function slowest(shards) {
+  const measured = shards.filter((shard) => shard.commitLatencySeconds !== null);
+  if (measured.length < 2) return "";
+  const worst = measured.reduce((one, other) => other.commitLatencySeconds > one.commitLatencySeconds ? other : one);
+  return `; lately the slowest are those of shard ${worst.number}, ${duration(worst.commitLatencySeconds)}`;
 }
 
 // One row for the shards with the same owner, state, and place to go.

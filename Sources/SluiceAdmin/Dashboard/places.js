@@ -39,7 +39,14 @@ function openView(wanted, parts) {
   }
   if (view === "consumers") openConsumers();
   if (view === "connections") openConnections(parts[1] ?? null);
-  if (view === "cluster") openCluster();
+  if (view === "cluster") {
+    openCluster();
+    const milliseconds = (value) => `${Math.round(value * 10) / 10} ms`;
+    viewCharts = new Charts($("cluster-charts"), null, [
+      ["Commits a second", rate, [["commits", "commits"]]], ["Time of a commit", milliseconds, [["commitMilliseconds", "mean"]]],
+      ["Shards of this node", count, [["shards", "shards"]]],
+    ]);
+  }
 }
 
 // Turns to the page of the table that has the topic, and scrolls to it.

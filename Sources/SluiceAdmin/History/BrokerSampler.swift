@@ -68,8 +68,9 @@ final class BrokerSampler: @unchecked Sendable {
     guard !isEnded else { return }
     let start = ContinuousClock.now
     let snapshot = assemble()
-    history.add(snapshot, residentBytes: ProcessNumbers.now.residentBytes)
-    problems = finder.problems(in: snapshot, source.cluster?.info)
+    let cluster = source.cluster
+    history.add(snapshot, residentBytes: ProcessNumbers.now.residentBytes, cluster: cluster)
+    problems = finder.problems(in: snapshot, cluster?.info)
     time = snapshot.time
     sampled?()
     let taken = ContinuousClock.now - start

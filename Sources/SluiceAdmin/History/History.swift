@@ -22,6 +22,10 @@ struct History: Sendable {
     case slowTurns
     /// Rejected credentials, and dropped records, a second.
     case rejectedLogins, droppedRecords
+    /// Commits a second that the engine of the cluster has stored for this node, and the milliseconds that each took; empty without a cluster.
+    case commits, commitMilliseconds
+    /// Shards that this node owns; empty without a cluster.
+    case shards
   }
 
   /// A number of a topic.
@@ -62,6 +66,8 @@ struct History: Sendable {
   private var counters: [String: (epoch: UInt64, counters: Counters)] = [:]
   private var metrics: [BrokerMetric: Int] = [:]
   private var slowTurns: UInt64 = 0
+  /// Commits of the node's shards so far, and the nanoseconds that all of them took.
+  private var commits: (count: UInt64, time: UInt64)?
   private var time: Int64?
 
   init(_ limits: HistoryLimits = HistoryLimits()) {
@@ -83,19 +89,24 @@ struct History: Sendable {
 
   /// Adds a sample of the broker.
   ///
-  /// - Parameter residentBytes: the memory of the process.
-  mutating func add(_ snapshot: BrokerSnapshot, residentBytes: UInt64) {
+  /// - Parameters:
+  ///   - residentBytes: the memory of the process.
+  ///   - cluster: the cluster that the broker is a node of; nil for none.
+  mutating func add(
+    _ snapshot: BrokerSnapshot, residentBytes: UInt64, cluster: ClusterSnapshot? = nil
+  ) {
     guard limits.length > 0, snapshot.time > time ?? .min else { return }
     let seconds = time.map { Double(snapshot.time - $0) / 1000 }
     var dropped = 0.0
     for topic in snapshot.topics { dropped += add(topic, seconds, at: snapshot.time) }
     forget(snapshot)
-    addBroker(snapshot, seconds, dropped: dropped, residentBytes)
+    addBroker(snapshot, seconds, dropped: dropped, residentBytes, cluster)
     time = snapshot.time
   }
 
   private mutating func addBroker(
-    _ snapshot: BrokerSnapshot, _ seconds: Double?, dropped: Double, _ residentBytes: UInt64
+    _ snapshot: BrokerSnapshot, _ seconds: Double?, dropped: Double, _ residentBytes: UInt64,
+    _ cluster: ClusterSnapshot?
   ) {
     let now = Dictionary(snapshot.metrics.map { ($0.metric, $0.value) }, uniquingKeysWith: max)
     func rate(_ metric: BrokerMetric) -> Double? {
@@ -103,6 +114,7 @@ struct History: Sendable {
       return Double(max(now[metric, default: 0] - before, 0)) / seconds
     }
     let slow = snapshot.loops.reduce(0 as UInt64) { $0 + $1.slowTurns }
+    let stored = commits(in: cluster)
     for (index, measure) in BrokerMeasure.allCases.enumerated() {
       let value: Double? =
         switch measure {
@@ -117,11 +129,25 @@ struct History: Sendable {
         case .slowTurns: seconds.map { Double(slow - min(slowTurns, slow)) / $0 }
         case .rejectedLogins: rate(.failedAuthentications)
         case .droppedRecords: seconds.map { dropped / $0 }
+        case .commits: seconds.flatMap { seconds in stored.map { Double($0.count) / seconds } }
+        case .commitMilliseconds:
+          stored.flatMap { $0.count == 0 ? nil : Double($0.time) / Double($0.count) / 1e6 }
+        case .shards: cluster.map { Double($0.owned) }
         }
       if let value { broker[index].add(value, at: snapshot.time) }
     }
     metrics = now
     slowTurns = slow
+  }
+
+  /// - Returns: the commits since the sample before, and the nanoseconds that they took; nil for the first sample, and without a cluster.
+  private mutating func commits(in cluster: ClusterSnapshot?) -> (count: UInt64, time: UInt64)? {
+    let before = commits
+    commits = cluster.map { ($0.commitCounts.reduce(0, +), $0.commitTotal) }
+    guard let before, let now = commits, now.count >= before.count, now.time >= before.time else {
+      return nil
+    }
+    return (now.count - before.count, now.time - before.time)
   }
 
   /// - Returns: the records that the topic's limits have dropped since the sample before.

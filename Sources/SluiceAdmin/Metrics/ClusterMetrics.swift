@@ -24,6 +24,7 @@ enum ClusterMetrics {
       "1 while the node's lease is valid; 0 while it may neither grant nor acknowledge as an owner.",
       flag(cluster.isLeaseValid))
     writeEngine(cluster, to: &text)
+    writeCommits(cluster, to: &text)
     writeTakeOvers(cluster, to: &text)
   }
 
@@ -63,6 +64,19 @@ enum ClusterMetrics {
     text.single(
       "sluice_cluster_expulsions", .counter, "How often other nodes have ended the node's session.",
       cluster.expulsions)
+  }
+
+  private static func writeCommits(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
+    text.histogram(
+      "sluice_cluster_commit_seconds",
+      "How long the engine took to store commits of this node's shards, from sending them to its acknowledgement.",
+      bounds: cluster.commitBounds, counts: cluster.commitCounts, sum: cluster.commitTotal)
+    text.family(
+      "sluice_cluster_shard_commit_latency_seconds", .gauge, unit: "seconds",
+      "How long the engine took lately to store commits of a shard that this node owns.")
+    for (shard, commits) in cluster.commits.sorted(by: { $0.key < $1.key }) {
+      text.sample(Double(commits.recent) / 1e9, ["shard": String(shard)])
+    }
   }
 
   private static func writeTakeOvers(_ cluster: ClusterSnapshot, to text: inout MetricsText) {

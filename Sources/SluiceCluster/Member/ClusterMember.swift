@@ -90,7 +90,11 @@ public final class ClusterMember: @unchecked Sendable {
   ///
   /// - Parameter body: called on the loop.
   public func status(_ body: @escaping @Sendable (ClusterStatus) -> Void) {
-    loop.execute { [self] in body(node.status) }
+    loop.execute { [self] in
+      var status = node.status
+      status.commits = engine.meter.times
+      body(status)
+    }
   }
 
   /// Has a node give its shards away, or takes that back: see ``ClusterNode/drain(_:_:_:)``.

@@ -58,6 +58,8 @@ public struct ClusterStatus: Hashable, Sendable {
   public var nodes: [Node]
   /// In order.
   public var shards: [Shard]
+  /// How long the engine took to store the commits of this node's shards.
+  public var commits = CommitTimes()
 
   /// Why the node isn't ready to serve, in a sentence; nil if it is.
   public var unreadiness: String? {

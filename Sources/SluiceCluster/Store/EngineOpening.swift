@@ -30,6 +30,7 @@ final class EngineOpening: @unchecked Sendable {
   let api: JetStream
   let loop: any EventLoop
   let names: EngineNames
+  let meter: CommitMeter
   let options: JetStreamEngineOptions
   let lease: ShardLease
   let opener = UInt64.random(in: 1 ... .max)
@@ -43,7 +44,7 @@ final class EngineOpening: @unchecked Sendable {
   private var isFinished = false
 
   init(
-    _ api: JetStream, _ lease: ShardLease, _ options: JetStreamEngineOptions,
+    _ api: JetStream, _ lease: ShardLease, _ options: JetStreamEngineOptions, _ meter: CommitMeter,
     _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
   ) {
     var api = api
@@ -53,6 +54,7 @@ final class EngineOpening: @unchecked Sendable {
     names = EngineNames(shard: lease.shard)
     self.lease = lease
     self.options = options
+    self.meter = meter
     self.done = done
     deadline = loop.now + options.openTimeout
   }
@@ -334,6 +336,8 @@ extension EngineFence {
 public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   private let client: NATSClient
   private let options: JetStreamEngineOptions
+  /// How long commits of its shards take.
+  let meter = CommitMeter()
 
   /// - Parameters:
   ///   - client: a started client; shards live on its loop. The caller closes it when the shards are closed.
@@ -352,7 +356,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
     _ lease: ShardLease, _ done: @escaping @Sendable (Result<OpenedShard, StoreError>) -> Void
   ) {
     client.loop.execute { [self] in
-      EngineOpening(JetStream(client), lease, options, done).run()
+      EngineOpening(JetStream(client), lease, options, meter, done).run()
     }
   }
 }

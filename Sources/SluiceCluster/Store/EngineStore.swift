@@ -49,6 +49,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     var last: UInt64 = 0
     var firstSequences: [UInt64] = []
     var isStored = false
+    /// When it was sent last.
+    var sentAt = MonotonicTime(nanoseconds: 0)
     var error: NATSError?
 
     init(_ number: UInt64, _ changes: [TopicChange], _ extents: [StoredExtent?]) {
@@ -62,6 +64,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   let loop: any EventLoop
   let names: EngineNames
   let options: JetStreamEngineOptions
+  private let meter: CommitMeter
   let lease: ShardLease
   /// This life of the owner.
   let opener: UInt64
@@ -107,6 +110,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     loop = opening.loop
     names = opening.names
     options = opening.options
+    meter = opening.meter
     lease = opening.lease
     opener = opening.opener
     fences = opened.fences
@@ -121,6 +125,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     changedBytes = opened.changedBytes
     bytes = opened.bytes
     checkpointAt = options.checkpointBytes
+    meter.begin(Int(lease.shard.rawValue))
   }
 
   var limit: Int? { options.limit }
@@ -285,6 +290,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     predicted += UInt64(messages.count)
     pending.last = predicted
     pending.error = nil
+    pending.sentAt = loop.now
     let size = messages.reduce(0) { $0 + $1.payload.count }
     changedBytes += size
     bytes += UInt64(size)
@@ -306,6 +312,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     case .success(let acknowledgement)
     where acknowledgement.sequence == pending.last || options.flaw == .noFence || options.flaw == .blindRetry:
       pending.isStored = true
+      meter.note(Int(lease.shard.rawValue), loop.now - pending.sentAt)
       settleStored()
     case .success(let acknowledgement):
       lost(NATSError(.malformedAnswer, "a commit has sequence \(acknowledgement.sequence)"))

@@ -40,6 +40,7 @@ final class ClusterRecorder: Sendable {
     state.withLock { state in
       state.counts.info = ClusterInfo(status)
       state.counts.isLeaseValid = status.isMember && !status.isSuspended
+      state.counts.take(status.commits)
       state.counts.info.numbers = state.counts.numbers
       return state.counts
     }
@@ -196,12 +197,34 @@ final class ClusterRecorder: Sendable {
 }
 
 extension ClusterSnapshot {
+  /// The most shards of which clients are told how long commits take, so that the answer stays short.
+  private static let toldShards = 1_024
+
+  fileprivate mutating func take(_ times: CommitTimes) {
+    (commitBounds, commitCounts, commitTotal) = (CommitTimes.bounds, times.counts, times.total)
+    commits = [:]
+    for shard in info.shards where shard.owner == info.name {
+      let number = Int(shard.number)
+      guard let figures = times.shards[number] else { continue }
+      commits[number] = Commits(count: figures.commits, recent: figures.recent, longest: figures.longest)
+    }
+  }
+
   /// The counters that clients are told.
   fileprivate var numbers: [BrokerInfo.Number] {
+    let shards = commits.keys.sorted().prefix(Self.toldShards).map { shard in
+      BrokerInfo.Number(
+        name: ClusterInfo.shardCommitLatency(shard), value: (commits[shard]?.recent ?? 0) / 1_000)
+    }
+    return counters + shards
+  }
+
+  private var counters: [BrokerInfo.Number] {
     [
       ("take_overs", takeOvers), ("take_over_milliseconds", totalMilliseconds), ("hand_overs", handedOver),
       ("shards_lost", lost), ("suspensions", suspensions), ("expulsions", expulsions),
       ("engine_interruptions", interruptions), ("lease_valid", isLeaseValid ? 1 : 0),
+      ("commits", commitCounts.reduce(0, +)), ("commit_microseconds", commitTotal / 1_000),
     ].map { BrokerInfo.Number(name: $0, value: $1) }
   }
 }

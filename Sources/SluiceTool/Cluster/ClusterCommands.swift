@@ -154,7 +154,7 @@ struct ClusterShardsCommand: Command {
             (node == nil || $0.owner == node) && (only == nil || $0.number == only)
           }
           return asJSON
-            ? shards.map { ClusterTable.object($0).line }.joined() : ClusterTable.shards(shards)
+            ? shards.map { ClusterTable.object($0, info).line }.joined() : ClusterTable.shards(shards, info)
         }
       }
     }

@@ -28,6 +28,13 @@ enum ClusterTable {
     if let takeOvers = info["take_overs"], takeOvers > 0 {
       rows.append(["taken over", "\(Magnitude.grouped(takeOvers)) shards by this node since its start"])
     }
+    if let commits = info["commits"], let time = info["commit_microseconds"], commits > 0 {
+      rows.append(
+        [
+          "commits",
+          "\(Magnitude.grouped(commits)) by this node since its start, \(milliseconds(time / commits)) each",
+        ])
+    }
     rows += problems.map { ["problem", $0] }
     if problems.isEmpty { rows.append(["problems", "none"]) }
     return TextTable.render(rows, leftColumns: 2)
@@ -75,7 +82,7 @@ enum ClusterTable {
         "commit_latency_us": .number(
           info.engine.commitLatency == .max ? nil : info.engine.commitLatency),
       ],
-      "nodes": .array(info.nodes.map { object($0) }), "shards": .array(info.shards.map { object($0) }),
+      "nodes": .array(info.nodes.map { object($0) }), "shards": .array(info.shards.map { object($0, info) }),
       "numbers": .object(info.numbers.map { ($0.name, .number($0.value)) }),
     ]
   }
@@ -122,24 +129,27 @@ enum ClusterTable {
     }
   }
 
-  static func shards(_ shards: [ClusterInfo.Shard]) -> String {
+  /// - Parameter info: of the node that answered, which knows how long commits of its own shards take.
+  static func shards(_ shards: [ClusterInfo.Shard], _ info: ClusterInfo) -> String {
     guard !shards.isEmpty else { return "" }
     return TextTable.render(
-      [["OWNER", "STATE", "BELONGS TO", "MOVED TO", "SHARD", "TERM"]]
+      [["OWNER", "STATE", "BELONGS TO", "MOVED TO", "SHARD", "TERM", "COMMIT"]]
         + shards.map { shard in
           [
             shard.owner.isEmpty ? "-" : shard.owner, state(shard.state), shard.target, shard.pin,
             "\(shard.number)", "\(shard.term)",
+            info[ClusterInfo.shardCommitLatency(Int(shard.number))].map(milliseconds) ?? "-",
           ]
         }, leftColumns: 4)
   }
 
-  static func object(_ shard: ClusterInfo.Shard) -> JSON {
+  static func object(_ shard: ClusterInfo.Shard, _ info: ClusterInfo) -> JSON {
     [
       "shard": .number(shard.number), "owner": .textOrNull(shard.owner.isEmpty ? nil : shard.owner),
       "state": .text(state(shard.state)), "term": .number(shard.term),
       "target": .textOrNull(shard.target.isEmpty ? nil : shard.target),
       "pin": .textOrNull(shard.pin.isEmpty ? nil : shard.pin),
+      "commit_latency_us": .number(info[ClusterInfo.shardCommitLatency(Int(shard.number))]),
     ]
   }
 }

@@ -140,13 +140,18 @@ enum TopTable {
         ] + rows.map(cells), leftColumns: 2)
   }
 
-  /// - Parameter node: the broker's name in its cluster; nil for a broker of one node, and where the client may not know it.
-  static func title(_ rows: [TopRow], server: String, node: String? = nil) -> String {
+  /// - Parameters:
+  ///   - node: the broker's name in its cluster; nil for a broker of one node, and where the client may not know it.
+  ///   - commits: how long the engine took to store the node's commits lately, in microseconds; nil without any.
+  static func title(
+    _ rows: [TopRow], server: String, node: String? = nil, commits: UInt64? = nil
+  ) -> String {
     let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
     let storage = rows.first { $0.storage.state != .none }.flatMap { TopicTable.storage($0.storage) }
     return
       "\(node.map { "node \($0) at " } ?? "")\(server): \(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
       + (storage.map { "; store: \($0)" } ?? "")
+      + (commits.map { "; commits: \(Magnitude.fixed(Double($0) / 1000, decimals: 1)) ms" } ?? "")
   }
 
   static func line(_ row: TopRow) -> String {

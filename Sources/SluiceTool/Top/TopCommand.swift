@@ -66,6 +66,9 @@ final class Watching: @unchecked Sendable {
   private var rows: [TopRow] = []
   private var details: [String: TopicInfo] = [:]
   private var node: String?
+  /// The node's commits and their time at the last sample, and how long one took between the last two, in microseconds.
+  private var commits: (count: UInt64, time: UInt64) = (0, 0)
+  private var commitLatency: UInt64?
   private var problems: [BrokerInfo.Problem] = []
   /// Whether the client may ask for problems, and there is a screen for them.
   private var asksForProblems: Bool
@@ -87,9 +90,23 @@ final class Watching: @unchecked Sendable {
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
     // Without the permission, or a cluster, the title is without a node.
     client.cluster { [self] result in
-      node = try? result.get().name
+      if let info = try? result.get() { note(info) }
       if !isOver { takeSample() }
     }
+  }
+
+  /// Shards of a larger cluster are too many to be asked for with each sample.
+  private static let mostShards = 1_024
+  private var asksForCommits = false
+
+  private func note(_ info: ClusterInfo) {
+    node = info.name
+    asksForCommits = info.shardCount <= Self.mostShards
+    let (count, time) = (info["commits"] ?? 0, info["commit_microseconds"] ?? 0)
+    if count > commits.count, time >= commits.time {
+      commitLatency = (time - commits.time) / (count - commits.count)
+    }
+    commits = (count, time)
   }
 
   private func press(_ keys: [TopKey]) {
@@ -115,6 +132,9 @@ final class Watching: @unchecked Sendable {
           asksForProblems = error.code != .permissionDenied && error.code != .unsupported
         }
       }
+    }
+    if asksForCommits {
+      client.cluster { [self] result in if let info = try? result.get() { note(info) } }
     }
     client.topics { [self] result in
       switch result {
@@ -168,7 +188,7 @@ final class Watching: @unchecked Sendable {
 
   /// Returns whether it goes on.
   private func print(_ rows: [TopRow]) -> Bool {
-    let title = TopTable.title(rows, server: "\(run.server)", node: node)
+    let title = TopTable.title(rows, server: "\(run.server)", node: node, commits: commitLatency)
     let code: Int32
     if let screen {
       code = screen.show(

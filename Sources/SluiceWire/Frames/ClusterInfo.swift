@@ -40,6 +40,9 @@ public struct ClusterInfo: LaidOutFrame {
     self.numbers = numbers
   }
 
+  /// The name of the number that says how long the engine took lately to store commits of a shard, in microseconds. A node tells it of shards that it owns.
+  public static func shardCommitLatency(_ shard: Int) -> String { "commit_microseconds.\(shard)" }
+
   /// The number of that name; nil when the node doesn't have it.
   public subscript(name: String) -> UInt64? {
     numbers.first { $0.name == name }?.value

@@ -33,6 +33,17 @@ struct ClusterCommandTests {
     // A record is published through one node and read through another.
     #expect(try stage.sluice("topic", "create", "orders", "--storage", "durable").exit == .code(0))
     #expect(try stage.sluice("pub", "orders", "one", "two", "--ack", "durable", at: 1).exit == .code(0))
+    // The owner tells how long the engine took to store it.
+    let owner = try stage.owner(of: "orders")
+    try eventually("the commit is measured") {
+      let metrics = try RawHTTP.get(stage.admin(owner), "/metrics").text
+      return metrics.contains("sluice_cluster_shard_commit_latency_seconds{shard=")
+        && !metrics.contains("sluice_cluster_commit_seconds_count 0\n")
+    }
+    #expect(
+      try stage.sluice("cluster", "shards", "--node", stage.nodes[owner].name, at: owner).text.contains(
+        " ms\n"))
+    #expect(try stage.sluice("cluster", "status", at: owner).text.contains("ms each"))
     let read = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
     #expect(read.text == "one\ntwo\n")
     let shard = try stage.sluice("cluster", "shards", "--topic", "orders", "--json", at: 2)

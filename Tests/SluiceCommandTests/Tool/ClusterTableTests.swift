@@ -18,7 +18,11 @@ struct ClusterTableTests {
     shards: [
       ClusterInfo.Shard(number: 0, state: .held, owner: "n1", term: 7, target: "n1", pin: ""),
       ClusterInfo.Shard(number: 1, state: .moving, owner: "n1", term: 9, target: "n2", pin: "n2"),
-    ], numbers: [BrokerInfo.Number(name: "take_overs", value: 1_000)])
+    ],
+    numbers: [
+      ("take_overs", 1_000), ("commits", 4), ("commit_microseconds", 10_000),
+      (ClusterInfo.shardCommitLatency(0), 2_300),
+    ].map { BrokerInfo.Number(name: $0, value: $1) })
 
   @Test("a cluster in order in one screen")
   func status() {
@@ -29,6 +33,7 @@ struct ClusterTableTests {
         nodes       1 live, 1 drained
         shards      2: 2 on n1; 1 moving
         taken over  1,000 shards by this node since its start
+        commits     4 by this node since its start, 2.5 ms each
         problems    none
 
         """)
@@ -59,15 +64,19 @@ struct ClusterTableTests {
 
         """)
     #expect(
-      ClusterTable.shards(info.shards) == """
-        OWNER  STATE   BELONGS TO  MOVED TO  SHARD  TERM
-        n1     held    n1                        0     7
-        n1     moving  n2          n2            1     9
+      ClusterTable.shards(info.shards, info) == """
+        OWNER  STATE   BELONGS TO  MOVED TO  SHARD  TERM  COMMIT
+        n1     held    n1                        0     7  2.3 ms
+        n1     moving  n2          n2            1     9       -
 
         """)
     #expect(
-      ClusterTable.object(info.shards[1]).description
-        == #"{"shard":1,"owner":"n1","state":"moving","term":9,"target":"n2","pin":"n2"}"#)
+      ClusterTable.object(info.shards[1], info).description
+        == #"{"shard":1,"owner":"n1","state":"moving","term":9,"target":"n2","pin":"n2","commit_latency_us":null}"#
+    )
+    #expect(
+      ClusterTable.object(info.shards[0], info).description.hasSuffix(
+        #""pin":null,"commit_latency_us":2300}"#))
     #expect(
       ClusterTable.object(info.nodes[1]).description
         == #"{"node":"n2","address":"10.0.0.2:7420","version":"1.2","state":"drained","shards":0,"silent_ms":340}"#

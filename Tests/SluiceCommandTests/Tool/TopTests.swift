@@ -97,6 +97,8 @@ struct TopTests {
     #expect(TopTable.render(rows, title: "").contains("storage full for 12 s (1 waits)"))
     let store = "; store: full for 12s, publishers wait; 100 B of 100 B used (100 %)"
     #expect(TopTable.title(rows, server: "s").hasSuffix(store))
+    #expect(
+      TopTable.title(rows, server: "s", node: "n", commits: 4_230).hasSuffix("\(store); commits: 4.2 ms"))
     #expect(TopTable.line(rows[0]).contains("\"wait_reason\":\"storage full\",\"store_state\":\"full\""))
   }
 
