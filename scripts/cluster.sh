@@ -94,6 +94,19 @@ pid_of() { # NAME
   echo "$pid"
 }
 
+# A program that was killed may hold its ports for a moment longer, until all its threads have ended.
+await_end() { # NAME
+  local pid
+  [ -s "$folder/$1.pid" ] || return 0
+  pid=$(cat "$folder/$1.pid")
+  for _ in $(seq 300); do
+    # Another program has got the number.
+    [ -z "$( (tr -d '\0' <"/proc/$pid/cmdline") 2>/dev/null)" ] || return 0
+    (cat "/proc/$pid/task/"*/status) 2>/dev/null | grep -q '^State:.[^ZX]' || return 0
+    sleep 0.1
+  done
+}
+
 engine_settings() { # NAME
   local routes="" other password open="" tls="" route_tls=""
   # A password crosses a network only encrypted. A network that SLUICE_CLUSTER_NETWORK makes has no others on it.
@@ -200,6 +213,7 @@ random_word() { head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
 start_node() { # NAME
   pid_of "$1" >/dev/null && return
+  await_end "$1"
   rm -f "$folder/$1.pid"
   node_settings "$1" >"$folder/$1.conf"
   [ -z "$network" ] || make_network "$1"
@@ -246,6 +260,7 @@ await_node() { # NAME
 
 start_engine() { # NAME
   pid_of "$1" >/dev/null && return
+  await_end "$1"
   rm -f "$folder/$1.pid" "$folder/$1.log"
   (umask 077 && engine_settings "$1" >"$folder/$1.conf")
   [ -z "$disk" ] || mount_disk "$1"
@@ -407,7 +422,8 @@ cut | heal)
   esac
   ;;
 can-cut)
-  network=${network:-10.251.251}
+  # Another than any that a test takes, and another one for each process.
+  network=10.$((100 + $$ / 200 % 50)).$((1 + $$ % 200))
   try_network
   ;;
 can-lose-power)

@@ -11,6 +11,9 @@ scripts/integration.sh [options] [SCENARIO]...     such as 04-network; all of th
   --required        fail where there can't be containers, instead of saying so and ending with 0
   --help            this
 
+The scenarios of a cluster need the engine: the image ENGINE_IMAGE, such as nats:2.15.1, or the program that scripts/nats-server.sh installs. Without, they
+are skipped. scripts/cluster-scenarios.sh plays the same with processes.
+
 Uses the docker that runs; where none does, and this is root, starts one for as long as it takes, in a folder of its own.
 END
 }
@@ -115,10 +118,32 @@ if [ -z "$IMAGE" ]; then
 fi
 export SLUICE_IMAGE=$IMAGE
 
+# --- The engine's image, for the scenarios of a cluster
+
+if [ -z "${ENGINE_IMAGE:-}" ] && program=$(scripts/nats-server.sh --path 2>/dev/null); then
+  mkdir "$work/engine"
+  cp "$program" "$work/engine/nats-server-2.15.1"
+  ENGINE_IMAGE=sluice-engine
+  docker build --quiet --tag "$ENGINE_IMAGE" --file Docker/engine.Dockerfile "$work/engine" >/dev/null 2>"$work/build.log" ||
+    { cat "$work/build.log" >&2; fail "the engine's image can't be made"; }
+fi
+if [ -n "${ENGINE_IMAGE:-}" ]; then
+  export ENGINE_IMAGE
+else
+  rest=()
+  for scenario in "${SCENARIOS[@]}"; do
+    case $scenario in
+      *-cluster-*) say "SKIPPED $scenario: nats-server isn't installed; run scripts/nats-server.sh, or name an image with ENGINE_IMAGE" ;;
+      *) rest+=("$scenario") ;;
+    esac
+  done
+  SCENARIOS=(${rest[@]+"${rest[@]}"})
+fi
+
 # --- The scenarios, one after the other
 
 failed=()
-for scenario in "${SCENARIOS[@]}"; do
+for scenario in ${SCENARIOS[@]+"${SCENARIOS[@]}"}; do
   start=$SECONDS
   if timeout --kill-after 60 600 "scripts/integration/$scenario.sh" </dev/null; then
     say "$scenario passed, $((SECONDS - start)) s"

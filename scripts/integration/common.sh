@@ -12,11 +12,20 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/sluice-integration.XXXXXX")
 export SLUICE_IMAGE SLUICE_PORT='' SLUICE_ADMIN_PORT=''
 if command -v docker-compose >/dev/null; then COMPOSE=(docker-compose); else COMPOSE=(docker compose); fi
 
-say() { echo "$SCENARIO: $*"; }
+# shellcheck source=scripts/integration/steps.sh
+. "$TOP/scripts/integration/steps.sh"
 
-# Docker/compose.yaml as a scenario has it: with compose.yaml here, and what it passed to `settings`.
+# The compose file that a scenario stands on.
+COMPOSE_FILE_OF_SCENARIO=$TOP/Docker/compose.yaml
+COMPOSE_CHANGES=$TOP/scripts/integration/compose.yaml
+# The network on which clients are, and where they connect to.
+NETWORK=default SERVER=broker:7420
+# The services whose last words are told when the scenario fails.
+SERVICES=(broker)
+
+# The compose file as a scenario has it: with the changes here, and what it passed to `settings`.
 compose() {
-  local files=(-f "$TOP/Docker/compose.yaml" -f "$TOP/scripts/integration/compose.yaml")
+  local files=(-f "$COMPOSE_FILE_OF_SCENARIO" -f "$COMPOSE_CHANGES")
   if [ -e "$WORK/settings.yaml" ]; then files+=(-f "$WORK/settings.yaml"); fi
   "${COMPOSE[@]}" --project-name "$PROJECT" "${files[@]}" "$@" 2>>"$WORK/compose.log"
 }
@@ -29,31 +38,6 @@ container() {
   docker ps --all --quiet --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=$1"
 }
 broker() { container broker; }
-
-# WHAT COMMAND...: tries again until it succeeds. Containers may be slow to start on a machine that is busy.
-eventually() {
-  local end=$((SECONDS + 180)) what=$1
-  shift
-  until "$@" >/dev/null 2>&1; do
-    if [ "$SECONDS" -ge "$end" ]; then
-      say "FAILED, not in time: $what"
-      exit 1
-    fi
-    sleep 0.2
-  done
-}
-
-# WHAT COMMAND...
-check() {
-  local what=$1
-  shift
-  if "$@"; then
-    say "ok: $what"
-  else
-    say "FAILED: $what ($*)"
-    exit 1
-  fi
-}
 
 is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(broker)")" = healthy ]; }
 
@@ -68,36 +52,12 @@ OPTIONS=()
 client() {
   local name=$1
   shift
-  docker run --interactive --rm --name "$PROJECT-$name" --label "sluice=$PROJECT" --network "${PROJECT}_default" \
-    --read-only --cap-drop ALL --env SLUICE_SERVER="${SERVER:-broker:7420}" "${OPTIONS[@]}" --entrypoint sluice "$SLUICE_IMAGE" "$@"
+  docker run --interactive --rm --name "$PROJECT-$name" --label "sluice=$PROJECT" --network "${PROJECT}_$NETWORK" \
+    --read-only --cap-drop ALL --env SLUICE_SERVER="$SERVER" "${OPTIONS[@]}" --entrypoint sluice "$SLUICE_IMAGE" "$@"
 }
-
-# TOPIC SETTING...
-create() { client create topic create "$@" </dev/null >/dev/null; }
-
-# A client in the background. What it prints is in the file $WORK/NAME, what it says in $WORK/NAME.err.
-background() {
-  client "$@" >"$WORK/$1" 2>"$WORK/$1.err" </dev/null &
-  eval "PID_${1//-/_}=$!"
-}
-
-# NAME: waits until a client in the background has ended, and fails as it did.
-ended() {
-  local pid=PID_${1//-/_}
-  wait "${!pid}"
-}
-
-# TOPIC COUNT: whether it has so many subscribers.
-subscribed() { [ "$(client observer topic show "$1" --json </dev/null | sed -n 's/.*"subscribers":\([0-9]*\).*/\1/p')" = "$2" ]; }
-
-# FILE COUNT: whether it has so many lines at least.
-has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
-
-# FILE FIRST LAST: whether it is these numbers, a line each, all of them, in order and once.
-is_sequence() { seq "$2" "$3" | cmp -s - "$1"; }
 
 finish() {
-  local code=$? file container containers
+  local code=$? file service container containers
   trap - EXIT INT TERM
   if [ "$code" -ne 0 ]; then
     for file in "$WORK"/*.err "$WORK/compose.log"; do
@@ -106,9 +66,11 @@ finish() {
         tail -n 20 "$file"
       fi
     done
-    for container in $(broker); do
-      echo "--- the broker"
-      docker logs --tail 30 "$container" 2>&1 || true
+    for service in "${SERVICES[@]}"; do
+      for container in $(container "$service"); do
+        echo "--- $service"
+        docker logs --tail 30 "$container" 2>&1 || true
+      done
     done
   fi
   containers=$(docker ps --all --quiet --filter "label=sluice=$PROJECT")

@@ -43,12 +43,8 @@ struct ClusterLosses {
       try eventually("\(node.name) has no shards\(stage.logs)") { try stage.shards(of: node.name) == 0 }
       try await load.clients[0].drain(node.name, false)
       return Pause(all: taken)
-    case .killNodes:
-      for node in stage.nodes { node.signal(SIGKILL) }
-      try stage.up()
-    case .killAll:
-      for member in stage.nodes + stage.engines { member.signal(SIGKILL) }
-      try stage.up()
+    case .killNodes: try kill(stage.nodes)
+    case .killAll: try kill(stage.nodes + stage.engines)
     case .losePower:
       try stage.losePower()
       try stage.up()
@@ -60,6 +56,13 @@ struct ClusterLosses {
     }
     try load.awaitProgress()
     return Pause(all: seconds(since: start))
+  }
+
+  /// Ends them without warning, and starts them again.
+  private func kill(_ members: [ClusterStage.Member]) throws {
+    for member in members { member.signal(SIGKILL) }
+    try eventually("\(members) have ended") { members.allSatisfy { !$0.isRunning } }
+    try stage.up()
   }
 
   /// Stops a node in order. Returns the seconds until all topics had gone on; returns when it has ended.

@@ -36,7 +36,8 @@ final class ClusterStage {
     guard let child = try? ChildProcess("/bin/bash", [checkout + "/scripts/cluster.sh", command]),
       let exit = try? child.waitForExit()
     else { return "scripts/cluster.sh doesn't run" }
-    return exit == .code(0) ? nil : child.messages
+    if exit == .code(0) { return nil }
+    return child.standardError.lines.last.map { String($0) } ?? "scripts/cluster.sh \(command) fails"
   }
 
   static let checkout: String = {

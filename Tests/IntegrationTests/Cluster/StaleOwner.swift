@@ -10,13 +10,14 @@ struct StaleOwner {
     /// Acknowledgements and records that clients got through the stale node after its successor's term had begun.
     var acknowledgements = 0
     var deliveries = 0
-    /// Records that were published to the stale node and got stored, which a node does that forwards them to its successor.
-    var forwarded = 0
+    /// Records that were published to the stale node, and those that are stored: under its own term or, forwarded, under its successor's.
+    var published = 0
+    var stored = 0
     /// What must not be. Each is a sentence.
     var violations: [String] = []
 
     var description: String {
-      "\(acknowledgements) acknowledgements and \(deliveries) records through the stale node, \(forwarded) of its clients' records stored"
+      "\(acknowledgements) acknowledgements and \(deliveries) records through the stale node, \(stored) of its clients' \(published) records stored"
     }
   }
 
@@ -27,90 +28,61 @@ struct StaleOwner {
   /// Subscribers get records of the topic before they are stored.
   let deliversUnsaved: Bool
 
-  private static let subscription: UInt32 = 1
-  private static let publications: [UInt32: PublishOpen.Acknowledgement] = [2: .durable, 3: .received]
-
   /// - Parameter random: how the moment of the pause is chosen.
   func wake(_ random: inout SeededRandom) throws -> Findings {
-    var findings = Findings()
-    let before = try owner(at: 0) { _ in true }
-    let stale = stage.nodes.firstIndex { $0.name == before.owner }!
+    var attempt = 0
+    // Shards may be on their way home to a node that has just come back.
+    let (before, stale, client) = try retrying {
+      attempt += 1
+      let before = try owner(at: 0) { $0.target == $0.owner }
+      let stale = stage.nodes.firstIndex { $0.name == before.owner }!
+      let client = try StaleOwnerClient(
+        topic, at: stage.nodes[stale].address, prefix: "\(number).\(attempt)")
+      try require(try info(at: 0).shards.first { $0.number == shard } == before, "the shard has moved")
+      return (before, stale, client)
+    }
     let other = (stale + 1 + Int(random.next() % 2)) % 3
 
-    let client = try RawClient(stage.nodes[stale].address)
-    try client.shakeHands(name: "at the owner")
-    let place = try client.subscribe(topic, stream: Self.subscription, from: .new)
-    let delivered = Delivered()
-    client.subscriptions[Self.subscription]!.onRecord = { offset, body in
-      delivered.records.append((offset, String(decoding: body, as: UTF8.self), delivered.isAwake))
-    }
-    var sent: [UInt32: [String]] = [:]
-    for (stream, acknowledgement) in Self.publications {
-      try client.openPublication(topic, stream: stream, acknowledgement: acknowledgement)
-      sent[stream] = []
-    }
-    func publish(_ count: Int) throws {
-      for stream in Self.publications.keys {
-        for _ in 0..<count {
-          let ledger = client.publications[stream]!
-          guard ledger.end == nil, ledger.sent < ledger.granted, ledger.bytesSent + 100 < ledger.bytesGranted
-          else { break }
-          let mark = "<\(number).\(stream).\(sent[stream]!.count)>"
-          sent[stream]!.append(mark)
-          try client.publish([mark], stream: stream)
-        }
-      }
-    }
-    try publish(3)
-    for stream in Self.publications.keys { try client.receiveAcknowledgements(stream: stream) }
-
     // Some are under way when the owner stops, and some arrive while it can't read them.
-    try publish(8)
+    try client.publish(8)
     usleep(UInt32(random.next() % 3_000))
     stage.nodes[stale].signal(SIGSTOP)
-    var acknowledgements: [Acknowledgement] = []
-    func receive(_ seconds: Double, isAwake: Bool) throws {
-      guard let frame = try client.receiveIfAny(within: seconds), frame.type == .ack else { return }
-      acknowledgements.append(.init(stream: frame.stream, ack: try frame.decode(Ack.self), isAwake: isAwake))
-    }
-    try publish(8)
-    let successor: ClusterInfo.Shard
-    do {
-      successor = try owner(at: other) { $0.owner != before.owner && $0.term > before.term }
-    } catch {
-      stage.nodes[stale].signal(SIGCONT)
-      throw error
-    }
-    // What the owner sent before it stopped.
-    for _ in 0..<100 { try receive(0.001, isAwake: false) }
-    let published = try publishElsewhere(at: other)
-
-    delivered.isAwake = true
-    stage.nodes[stale].signal(SIGCONT)
+    let (successor, published) = try {
+      // It wakes up whatever happens.
+      defer { stage.nodes[stale].signal(SIGCONT) }
+      try client.publish(8)
+      let successor = try owner(at: other) { $0.owner != before.owner && $0.term > before.term }
+      let published = try publishElsewhere(at: other)
+      // What the owner sent before it stopped.
+      try client.receiveAll()
+      client.isAwake = true
+      return (successor, published)
+    }()
     // Until it is an ordinary node again and has answered its clients.
     try eventually("\(before.owner) is back\(stage.logs)") {
-      try receive(0.02, isAwake: true)
+      try client.receive(0.02)
       return try isBack(stale, from: other)
     }
     let deadline = Deadline(in: 2)
-    while !client.hasEnded, !deadline.isOver {
-      try receive(0.02, isAwake: true)
-      let isAnswered = Self.publications.keys.allSatisfy { stream in
-        let ledger = client.publications[stream]!
-        return ledger.end != nil || ledger.acknowledged == ledger.sent
-      }
-      if isAnswered { break }
-    }
-    for _ in 0..<100 { try receive(0.001, isAwake: true) }
-    client.close()
+    while !client.isAnswered, !deadline.isOver { try client.receive(0.02) }
+    try client.receiveAll()
+    client.client.close()
+    return try compare(client, published, before: before, successor: successor, at: other)
+  }
 
-    let stored = try records(from: place.nextOffset, at: other)
+  /// Compares what the clients were told with what is stored, as the successor tells it.
+  private func compare(
+    _ client: StaleOwnerClient, _ published: (marks: [String], last: UInt64), before: ClusterInfo.Shard,
+    successor: ClusterInfo.Shard, at other: Int
+  ) throws -> Findings {
+    var findings = Findings()
+    let stored = try records(from: client.start, at: other)
     let offsets = Dictionary(grouping: stored.indices, by: { stored[$0] })
     findings.violations += offsets.filter { $0.value.count > 1 }.map {
       "\($0.key) is stored \($0.value.count) times"
     }
     func check(_ mark: String?, at offset: UInt64, _ what: String) {
-      let index = Int(offset) - Int(place.nextOffset)
+      let index = Int(offset) - Int(client.start)
       let found = stored.indices.contains(index) ? stored[index] : "nothing"
       if found != mark {
         findings.violations.append(
@@ -118,37 +90,28 @@ struct StaleOwner {
       }
     }
     for (index, mark) in published.marks.enumerated() {
-      check(
-        mark, at: published.last - UInt64(published.marks.count - 1 - index), "acknowledged by the successor")
+      let offset = published.last - UInt64(published.marks.count - 1 - index)
+      check(mark, at: offset, "acknowledged by the successor")
     }
-    for acknowledgement in acknowledgements {
+    for acknowledgement in client.acknowledgements {
       // What was only received may be lost with its owner, and what was delivered then, too.
-      guard acknowledgement.isAwake || acknowledgement.stream == 2 || !deliversUnsaved else { continue }
-      let marks = sent[acknowledgement.stream]!.prefix(Int(acknowledgement.ack.through))
+      guard
+        acknowledgement.isAwake || acknowledgement.stream == StaleOwnerClient.durable || !deliversUnsaved
+      else { continue }
+      let marks = client.sent[acknowledgement.stream]!.prefix(Int(acknowledgement.ack.through))
       check(marks.last, at: acknowledgement.ack.lastOffset, "acknowledged by \(before.owner)")
-      for mark in marks where offsets[mark] == nil {
+      for mark in marks where offsets[mark] == nil && (acknowledgement.isAwake || !deliversUnsaved) {
         findings.violations.append("\(mark) isn't stored, which \(before.owner) has acknowledged")
       }
     }
-    for (offset, mark, isAwake) in delivered.records where isAwake || !deliversUnsaved {
-      check(mark, at: offset, "delivered by \(before.owner)")
+    for delivery in client.deliveries where delivery.isAwake || !deliversUnsaved {
+      check(delivery.mark, at: delivery.offset, "delivered by \(before.owner)")
     }
-    findings.acknowledgements = acknowledgements.count { $0.isAwake }
-    findings.deliveries = delivered.records.count { $0.2 }
-    findings.forwarded = sent.values.joined().count { offsets[$0] != nil }
+    findings.acknowledgements = client.acknowledgements.count { $0.isAwake }
+    findings.deliveries = client.deliveries.count { $0.isAwake }
+    findings.published = client.sent.values.reduce(0) { $0 + $1.count }
+    findings.stored = client.sent.values.joined().count { offsets[$0] != nil }
     return findings
-  }
-
-  private struct Acknowledgement {
-    var stream: UInt32
-    var ack: Ack
-    var isAwake: Bool
-  }
-
-  /// What the subscriber at the owner has got, and whether that was after it had woken up.
-  private final class Delivered {
-    var records: [(UInt64, String, Bool)] = []
-    var isAwake = false
   }
 
   // MARK: The other nodes
@@ -185,23 +148,17 @@ struct StaleOwner {
 
   /// Publishes through another node than the stale one, and waits for the acknowledgement. Returns what, and the offset of the last one.
   private func publishElsewhere(at node: Int) throws -> (marks: [String], last: UInt64) {
-    let deadline = Deadline(in: 60)
     var attempt = 0
-    while true {
+    return try retrying {
       attempt += 1
       let marks = (0..<5).map { "<\(number).other.\(attempt).\($0)>" }
-      do {
-        let client = try RawClient(stage.nodes[node].address)
-        defer { client.close() }
-        try client.shakeHands(name: "elsewhere")
-        try client.openPublication(topic, stream: 2, acknowledgement: .durable)
-        try client.publish(marks, stream: 2)
-        try client.receiveAcknowledgements(stream: 2)
-        return (marks, client.publications[2]!.lastOffset!)
-      } catch {
-        if deadline.isOver { throw error }
-        pause(0.05)
-      }
+      let client = try RawClient(stage.nodes[node].address)
+      defer { client.close() }
+      try client.shakeHands(name: "elsewhere")
+      try client.openPublication(topic, stream: 2, acknowledgement: .durable)
+      try client.publish(marks, stream: 2)
+      try client.receiveAcknowledgements(stream: 2)
+      return (marks, client.publications[2]!.lastOffset!)
     }
   }
 
@@ -212,11 +169,26 @@ struct StaleOwner {
 
   /// All that is stored from an offset on.
   private func records(from offset: UInt64, at node: Int) throws -> [String] {
-    let client = try RawClient(stage.nodes[node].address)
-    defer { client.close() }
-    try client.shakeHands(name: "reader")
-    let place = try client.subscribe(topic, stream: 1, from: .offset(offset), lag: .fail)
-    if place.liveOffset > offset { try client.receiveRecords(place.liveOffset - offset, stream: 1) }
-    return client.subscriptions[1]!.texts
+    try retrying {
+      let client = try RawClient(stage.nodes[node].address)
+      defer { client.close() }
+      try client.shakeHands(name: "reader")
+      let place = try client.subscribe(topic, stream: 1, from: .offset(offset), lag: .fail)
+      if place.liveOffset > offset { try client.receiveRecords(place.liveOffset - offset, stream: 1) }
+      return client.subscriptions[1]!.texts
+    }
+  }
+
+  /// Does it again while it fails, as clients are told to while a shard moves.
+  private func retrying<Value>(_ body: () throws -> Value) throws -> Value {
+    let deadline = Deadline(in: 60)
+    while true {
+      do {
+        return try body()
+      } catch {
+        if deadline.isOver { throw error }
+        pause(0.05)
+      }
+    }
   }
 }

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Plays the scenarios of a cluster with processes of this machine: the same that scripts/integration.sh plays with containers.
+#
+#   scripts/cluster-scenarios.sh [SCENARIO]...     such as 21-cluster-owner-paused; all of them, unless told
+#
+#   SLUICE_BIN_DIR=FOLDER   where sluiced and sluice are; built unless told
+#
+# Scenarios that cut the network need root, and are skipped without. All of them are skipped where the engine isn't installed: see scripts/nats-server.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "cluster-scenarios: $*" >&2; }
+scenarios=("$@")
+if [ $# -eq 0 ]; then
+  for file in scripts/integration/[0-9]*-cluster-*.sh; do scenarios+=("$(basename "$file" .sh)"); done
+fi
+for scenario in "${scenarios[@]}"; do
+  if [ ! -x "scripts/integration/$scenario.sh" ]; then
+    say "there is no scenario $scenario"
+    exit 2
+  fi
+done
+if ! scripts/nats-server.sh --path >/dev/null; then
+  say "SKIPPED, none of the scenarios ran"
+  exit 0
+fi
+if [ -z "${SLUICE_BIN_DIR:-}" ]; then
+  say "building (the first time takes some minutes)"
+  swift build -c release --product sluiced </dev/null >&2
+  swift build -c release --product sluice </dev/null >&2
+  SLUICE_BIN_DIR=$(swift build -c release --show-bin-path)
+fi
+SLUICE_BIN_DIR=$(cd "$SLUICE_BIN_DIR" && pwd)
+export SLUICE_BIN_DIR SLUICE_SCENARIO_ON=processes
+failed=()
+for scenario in "${scenarios[@]}"; do
+  start=$SECONDS
+  if timeout --kill-after 60 600 "scripts/integration/$scenario.sh" </dev/null; then
+    say "$scenario passed, $((SECONDS - start)) s"
+  else
+    say "$scenario FAILED"
+    failed+=("$scenario")
+  fi
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  say "failed: ${failed[*]}"
+  exit 1
+fi
+say "all scenarios passed"

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The node that owns a topic stops for longer than its lease, and goes on behind its successor: it changes nothing.
+. "$(dirname "$0")/cluster.sh"
+
+start_members
+start_load 8000
+former=$(owner)
+say "$former owns the topic, and is paused for longer than its lease"
+pause_member "$former"
+eventually "another node owns the topic" has_moved_from "$former"
+goes_on
+wake_member "$former"
+goes_on
+start_members
+finish_load
