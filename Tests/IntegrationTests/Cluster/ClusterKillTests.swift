@@ -61,6 +61,7 @@ struct ClusterKillTests {
       if let pauses = pauses[kind] { print("\(kind.rawValue): \(Self.summary(of: pauses))") }
     }
     print("\(rounds) rounds: \(findings)")
+    for detail in findings.details { print(detail) }
     #expect(findings.isClean)
     for client in load.clients { client.close() }
   }

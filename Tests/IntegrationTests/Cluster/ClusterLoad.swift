@@ -15,6 +15,9 @@ final class ClusterLoad {
     /// Topics of which the node that was asked in the end has other records than the reader got.
     var different = 0
 
+    /// What is lost or different, a sentence each.
+    var details: [String] = []
+
     var isClean: Bool { lost + doubled + disordered + withheld + different == 0 }
 
     var description: String {
@@ -92,36 +95,54 @@ final class ClusterLoad {
   func finish() async throws -> Findings {
     var findings = Findings()
     for (index, topic) in topics.enumerated() {
-      try eventually("everything is acknowledged on \(topic.name)\(stage.logs)", within: 120) {
-        try requireHealth()
-        return topic.producers.allSatisfy(\.isIdle) && topic.reader.marker.isIdle
-      }
-      let head = try await clients[0].topic(show: topic.name).summary.nextOffset
-      try eventually(
-        "the reader of \(topic.name) has \(head) records, and not \(topic.reader.count)", within: 120
-      ) {
-        try requireHealth()
-        return topic.reader.count >= Int(head)
-      }
+      // A reader that gets a record may publish another one.
+      var head: UInt64 = 0
+      repeat {
+        head = try await clients[0].topic(show: topic.name).summary.nextOffset
+        try eventually(
+          "the reader of \(topic.name) has \(head) records, and not \(topic.reader.count); everything is acknowledged\(stage.logs)"
+        ) {
+          try requireHealth()
+          return topic.reader.count >= Int(head) && topic.producers.allSatisfy(\.isIdle)
+            && topic.reader.marker.isIdle
+        }
+      } while try await clients[0].topic(show: topic.name).summary.nextOffset != head
       let records = topic.reader.records
       try eventually("the group of \(topic.name) has all records", within: 120) {
         try requireHealth()
         return topic.group.missed(of: records).isEmpty
       }
       findings.records += records.count
-      if try stored(in: topic.name, at: index % stage.nodes.count) != records { findings.different += 1 }
+      let stored = try stored(in: topic.name, at: index % stage.nodes.count)
+      if stored != records {
+        findings.different += 1
+        let place =
+          zip(stored, records).enumerated().first { $1.0 != $1.1 }?.offset ?? min(stored.count, records.count)
+        findings.details.append(
+          "\(topic.name) has \(stored.count) records, and its reader got \(records.count); from \(place) on \(stored.dropFirst(place).prefix(3)) are stored, and it got \(records.dropFirst(place).prefix(3))"
+        )
+      }
       findings.withheld += topic.group.missed(of: records).count
       for producer in topic.producers + [topic.reader.marker] {
         let sequences = records.filter { $0.producer == producer.id }.map(\.sequence)
         let found = Set(sequences)
         findings.doubled += sequences.count - found.count
         findings.disordered += zip(sequences, sequences.dropFirst()).count { $0 > $1 }
-        findings.lost += (0..<producer.acknowledged).count { !found.contains($0) }
+        let lost = (0..<producer.acknowledged).filter { !found.contains($0) }
+        findings.lost += lost.count
+        findings.details += lost.prefix(3).map {
+          "\(topic.name): the reader didn't get \(producer.id):\($0) of \(producer.acknowledged) acknowledged"
+        }
         // An acknowledgement names the offset at which the record is for good.
         if let receipt = producer.receipt {
           let record = CrashRecord(producer: producer.id, sequence: receipt.sequence)
           let index = Int(receipt.offset)
-          if !records.indices.contains(index) || records[index] != record { findings.lost += 1 }
+          if !records.indices.contains(index) || records[index] != record {
+            findings.lost += 1
+            findings.details.append(
+              "\(topic.name)@\(index) was acknowledged as \(record), and the reader has \(records.dropFirst(index).prefix(1)) there"
+            )
+          }
         }
       }
     }
