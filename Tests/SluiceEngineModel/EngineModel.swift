@@ -118,6 +118,12 @@ public final class EngineModel: @unchecked Sendable {
     availabilityChanged()
   }
 
+  /// A server loses the other servers, but not its clients, until ``heal()``.
+  public func isolate(_ index: Int) {
+    servers[index].isolate(true)
+    availabilityChanged()
+  }
+
   /// A stream's leader gives its office up, and another server is elected.
   public func stepDown(_ stream: String) { streams[stream]?.loseLeader() }
 
@@ -127,6 +133,10 @@ public final class EngineModel: @unchecked Sendable {
     isFull = false
     for index in servers.indices {
       servers[index].lag = .zero
+      if servers[index].isIsolated {
+        servers[index].isolate(false)
+        availabilityChanged()
+      }
       if servers[index].isRunning { resume(index) } else { restart(index) }
     }
   }
@@ -152,6 +162,8 @@ public final class EngineModel: @unchecked Sendable {
   /// Brings a message to its subscribers and to the streams and services that it is for. On the loop of `server`.
   func route(_ message: ModelMessage, from server: EngineServerModel) {
     var isTaken = deliver(message, to: message.subject, from: server)
+    // It knows that there are streams, and reaches no leader.
+    if server.isIsolated, message.subject.hasPrefix("$JS.") || isRequest(message.subject) { return }
     if message.subject.hasPrefix("$JS.API.") {
       isTaken = serve(message, from: server) || isTaken
     } else if message.subject.hasPrefix("$JS.FC.") {
@@ -172,7 +184,7 @@ public final class EngineModel: @unchecked Sendable {
   @discardableResult
   func deliver(_ message: ModelMessage, to subject: String, from server: EngineServerModel) -> Bool {
     var isTaken = false
-    for other in servers where other.hasInterest(in: subject) {
+    for other in servers where other.hasInterest(in: subject) && server.reaches(other) {
       isTaken = true
       let job = Job { [weak other] in other?.deliver(message, to: subject) }
       // What the loop runs now may be another server's turn.

@@ -14,6 +14,8 @@ public final class EngineServerModel: @unchecked Sendable {
   public private(set) var isRunning = true
   /// Doesn't get the processor.
   public private(set) var isPaused = false
+  /// Reaches its clients, and no other server.
+  private(set) var isIsolated = false
   /// How far its replicas are behind what is committed.
   public var lag: Duration = .zero
   private var listeners: [any Listener] = []
@@ -29,8 +31,13 @@ public final class EngineServerModel: @unchecked Sendable {
     listen()
   }
 
-  /// Runs, and answers.
-  public var isAvailable: Bool { isRunning && !isPaused }
+  /// Runs, and takes part.
+  public var isAvailable: Bool { isRunning && !isPaused && !isIsolated }
+
+  func isolate(_ isIsolated: Bool) { self.isIsolated = isIsolated }
+
+  /// Whether messages get from one server to the other.
+  func reaches(_ other: EngineServerModel) -> Bool { self === other || !isIsolated && !other.isIsolated }
 
   var info: String {
     let urls = engine.servers.map { "\"\($0.address.host):\($0.address.port)\"" }.joined(separator: ",")

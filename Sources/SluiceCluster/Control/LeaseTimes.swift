@@ -16,6 +16,9 @@ public struct LeaseTimes: Hashable, Sendable {
   public var answer = Duration.seconds(1)
   /// How long to wait before something that has failed is tried again. Default: 100 ms.
   public var retry = Duration.milliseconds(100)
+  /// How long a server of the engine may serve neither the lease nor the directory, before the node tries another one: longer than the engine's own
+  /// elections, during which no server does. Default: 12 s.
+  public var patience = Duration.seconds(12)
 
   public init() {}
 

@@ -70,6 +70,9 @@ struct ClusterControl {
     watchedUpTo = 0
   }
 
+  /// Whether the directory is known up to now.
+  var isWatching: Bool { watchedSince != nil }
+
   mutating func watchCurrent(at now: MonotonicTime) {
     watchedSince = now
     directory.completeUpTo = max(directory.completeUpTo, watchedUpTo)

@@ -25,6 +25,9 @@ public final class ClusterNode: @unchecked Sendable {
   /// Called when the lease was renewed or lost, before the events that come of it: with the time at which it ends; nil without one.
   var leaseChanged: ((MonotonicTime?) -> Void)?
   private var toldLease: MonotonicTime?
+  /// Since when the server of the engine, which is connected, has served neither the lease nor the directory; nil while it does.
+  private var uselessSince: MonotonicTime?
+  private var isRefused = false
 
   /// - Parameters:
   ///   - options: the node's name, address, and engine.
@@ -159,6 +162,7 @@ public final class ClusterNode: @unchecked Sendable {
     switch event {
     case .connected:
       problems = []
+      uselessSince = nil
       events?(.engineConnected(server: client.server))
       // The watch begins anew by itself.
       if watch == nil, !isClosed { prepare() }
@@ -178,10 +182,12 @@ public final class ClusterNode: @unchecked Sendable {
       switch result {
       case .ready:
         check = nil
+        isRefused = false
         problems = []
         begin()
       case .waiting(let error): problems = [error.description]
       case .refused(let objections):
+        isRefused = true
         problems = objections
         events?(.refused(objections))
       }
@@ -228,7 +234,26 @@ public final class ClusterNode: @unchecked Sendable {
       }
       if isClosed { return }
     }
+    leaveUselessServer()
     setTimer()
+  }
+
+  /// A server that has lost the other servers takes connections and answers nothing: another one may still have a majority.
+  private func leaveUselessServer() {
+    let now = loop.now
+    guard client.isConnected, !isRefused, !control.isWatching, !control.session.isValid(at: now) else {
+      uselessSince = nil
+      return
+    }
+    let since = uselessSince ?? now
+    uselessSince = since
+    guard now >= since + options.times.patience else { return }
+    uselessSince = nil
+    client.changeServer(
+      NATSError(
+        .unavailable,
+        "the server has served neither the lease nor the directory for \(options.times.patience); another one is tried",
+        server: client.server))
   }
 
   private func tellLease() {
@@ -240,7 +265,8 @@ public final class ClusterNode: @unchecked Sendable {
 
   private func setTimer() {
     if let timer { loop.cancel(timer) }
-    timer = control.deadline(at: loop.now).map { deadline in
+    let deadlines = [control.deadline(at: loop.now), uselessSince.map { $0 + options.times.patience }]
+    timer = deadlines.compactMap(\.self).min().map { deadline in
       loop.schedule(at: deadline) { [weak self] in
         self?.timer = nil
         self?.advance()

@@ -126,6 +126,14 @@ public final class NATSClient: @unchecked Sendable {
     perform(session.close())
   }
 
+  /// Gives the connection up, as if it were lost, and tries the other servers first: for a server that takes connections, and can't do what it is
+  /// there for. Does nothing without a connection or without another server.
+  ///
+  /// - Parameter error: the cause, as ``Event/interrupted(_:)`` and the failed requests tell it.
+  public func changeServer(_ error: NATSError) {
+    perform(session.changeServer(error, at: loop.now))
+  }
+
   /// Whether messages and requests can be sent.
   public var isConnected: Bool { session.isOpen }
 

@@ -145,6 +145,12 @@ public struct NATSSession {
     NATSAction(lose(error, at: now, disconnects: false))
   }
 
+  /// Gives the connection up, as if it were lost, and tries the other servers first. Does nothing without a connection or without another server.
+  public mutating func changeServer(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
+    guard phase == .open, pool.servers.count > 1 else { return .none }
+    return NATSAction(lose(error, at: now))
+  }
+
   /// Bytes have come.
   public mutating func heard(at now: MonotonicTime) {
     keepalive.heard(at: now)

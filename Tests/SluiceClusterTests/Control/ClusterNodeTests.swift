@@ -102,6 +102,23 @@ struct ClusterNodeTests {
     #expect(scene.allViolations == [])
   }
 
+  @Test("a node goes to another server of the engine when its own has lost the others")
+  func isolation() throws {
+    let scene = try scene()
+    let member = scene.member("a")!
+    let server = Int(member.node.client.serverInfo!.serverName.dropFirst())! - 1
+    let began = scene.world.now
+    scene.engine.isolate(server)
+    #expect(
+      scene.world.run(limit: .seconds(10)) { !member.node.status.isMember || member.node.status.isSuspended })
+    #expect(
+      scene.world.run(limit: .seconds(60)) { scene.isSettled && member.node.status.unreadiness == nil },
+      "\(scene.summary)")
+    #expect(scene.world.now - began > member.node.options.times.patience)
+    #expect(scene.engine.servers[server].name != member.node.client.serverInfo!.serverName)
+    #expect(scene.allViolations == [])
+  }
+
   @Test("a node that doesn't get the processor is replaced, and joins as an ordinary node when it goes on")
   func pause() throws {
     let scene = try scene()
