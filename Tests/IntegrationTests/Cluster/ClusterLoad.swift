@@ -75,7 +75,15 @@ final class ClusterLoad {
 
   /// Waits until each producer has an acknowledgement of a record that it publishes from now on.
   func awaitProgress() throws {
-    try require(goesOn(within: 120), "all topics go on within 120 s\(stage.logs)")
+    let sent = producers.map(\.sent)
+    if try goesOn(within: 120) { return }
+    let waiting = zip(producers, sent).filter { $0.acknowledged <= $1 }.map { producer, sent in
+      let shown = try? stage.sluice("topic", "show", producer.topic, "--json").text
+      return
+        "producer \(producer.id) of \(producer.topic) has \(producer.acknowledged) of \(sent) acknowledged: \(producer.account); \(shown ?? "")"
+    }
+    throw TestFailure(
+      "topics don't go on within 120 s\n\(waiting.joined(separator: "\n"))\(stage.logs)")
   }
 
   /// Waits until each producer has an acknowledgement of a record that it publishes from now on; false if one doesn't in time.

@@ -74,6 +74,11 @@ final class CrashProducer: Sendable {
     state.update { $0.acknowledged >= $0.allowed && $0.next >= $0.allowed && $0.underWay == 0 }
   }
   var failure: String? { state.value.failure }
+  /// Where it has come to, for messages.
+  var account: String {
+    let state = state.value
+    return "next \(state.next), sent \(state.sent), allowed \(state.allowed), under way \(state.underWay)"
+  }
 
   /// One thread at a time hands over, so that the subject's numbers are the records' own.
   private func pump() {
