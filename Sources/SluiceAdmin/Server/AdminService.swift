@@ -141,7 +141,9 @@ final class AdminService: @unchecked Sendable {
       try perform(action, request, as: identity, completion)
     case .metrics(let format):
       var request = SnapshotRequest.summary(topics: .max)
-      request.consumersPerTopic = max(options.groups, options.cursors, 1)
+      request.consumersPerTopic = max(options.groups, 1)
+      // The furthest of all has a line of its own.
+      request.cursorsPerTopic = max(options.cursors, 1)
       snapshot(request, completion) { [self] snapshot in
         let program = ProgramNumbers(
           droppedLogLines: source.droppedLogLines, refusedWatchers: feed.refused)

@@ -124,7 +124,10 @@ final class SnapshotGathering: Sendable {
       topic.show(subject.topic.dropped)
       topic.holds = subject.topic.holds.withLock { $0.shown(at: now) }
       if left > 0 {
-        topic.consumers = subject.topic.consumers(atMost: min(request.consumersPerTopic, left), now: now)
+        topic.consumers = subject.topic.consumers(
+          atMost: min(request.consumersPerTopic, left),
+          cursors: request.cursorsPerTopic.map { min($0, left) },
+          now: now)
         topic.consumers.measure(in: subject.topic.epoch, wallClock: found.time)
         left -= topic.consumers.furthest.count
       }

@@ -11,6 +11,8 @@ public struct SnapshotRequest: Hashable, Sendable {
   public var connections: Int
   /// The most durable cursors, and the most groups, to list for a topic; 0 doesn't look at them. Looking takes time by the number of them.
   public var consumersPerTopic: Int
+  /// The most durable cursors to list for a topic, where that is another number than of groups.
+  public var cursorsPerTopic: Int?
 
   public init(
     topic: String? = nil, topics: Int = 1_000, subscriptionsPerTopic: Int = 100,

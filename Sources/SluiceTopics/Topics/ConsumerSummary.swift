@@ -88,8 +88,10 @@ extension Topic {
   ///
   /// Takes time by their number: tens of nanoseconds for a cursor, about 200 for a group. The topic's lock is held for 1,000 cursors at a time.
   ///
-  /// - Parameter limit: the most cursors, and the most groups, to list.
-  package func consumers(atMost limit: Int, now: MonotonicTime) -> ConsumerSummary {
+  /// - Parameters:
+  ///   - limit: the most cursors, and the most groups, to list.
+  ///   - cursors: the most cursors, where that is another number. Finding the first thousands among many takes more time for each.
+  package func consumers(atMost limit: Int, cursors: Int? = nil, now: MonotonicTime) -> ConsumerSummary {
     var summary = ConsumerSummary()
     var groups: [TopicInfo.Consumer] = []
     for group in state.withLock({ Array($0.groups.values) }) {
@@ -98,8 +100,8 @@ extension Topic {
       groups.append(consumer)
     }
     groups.sort(by: TopicInfo.Consumer.precedes)
-    let cursors = furthestCursors(limit, &summary, now: now)
-    summary.furthest = (cursors + groups.prefix(max(limit, 0))).sorted(by: TopicInfo.Consumer.precedes)
+    let furthest = furthestCursors(cursors ?? limit, &summary, now: now)
+    summary.furthest = (furthest + groups.prefix(max(limit, 0))).sorted(by: TopicInfo.Consumer.precedes)
     return summary
   }
 
@@ -119,17 +121,25 @@ extension Topic {
           let lag = head - min(next, head)
           summary.cursors += 1
           if lag > 0 { summary.behind += 1 }
-          // The list is short, so it is searched from its end.
           guard limit > 0, found.count < limit || lag > found[found.count - 1].lag else { return }
           let consumer = TopicInfo.Consumer(
             name: name, kind: .cursor, nextOffset: next, lag: lag, members: isUsed ? 1 : 0,
             idle: isUsed ? 0 : max((now - since).clampedMilliseconds, 1))
           if found.count == limit { found.removeLast() }
-          let place = found.firstIndex { TopicInfo.Consumer.precedes(consumer, $0) } ?? found.count
-          found.insert(consumer, at: place)
+          found.insert(consumer, at: Self.place(of: consumer, in: found))
         }
       }
     }
     return found
+  }
+
+  /// Where a consumer belongs in a list that is in order.
+  private static func place(of consumer: TopicInfo.Consumer, in list: [TopicInfo.Consumer]) -> Int {
+    var (low, high) = (0, list.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if TopicInfo.Consumer.precedes(consumer, list[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
   }
 }
