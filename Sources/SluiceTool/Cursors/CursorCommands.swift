@@ -66,22 +66,14 @@ struct CursorList {
       client.topics { result in
         switch result {
         case .failure(let error): run.fail(error)
-        case .success(let topics): ask(topics.map(\.topic)[...], [], client, run)
+        case .success(let topics):
+          CursorGathering(of: topics.map(\.topic), client) { result in
+            switch result {
+            case .failure(let error): run.fail(error)
+            case .success(let entries): run.print(text(entries))
+            }
+          }.begin()
         }
-      }
-    }
-  }
-
-  /// Asks topic by topic. Topics that are gone, or that the client may not read, are left out.
-  private func ask(_ topics: ArraySlice<String>, _ found: [Entry], _ client: Client, _ run: Run) {
-    guard let next = topics.first else { return run.print(text(found)) }
-    client.cursors(of: next) { result in
-      switch result {
-      case .success(let cursors):
-        ask(topics.dropFirst(), found + cursors.map { (next, $0) }, client, run)
-      case .failure(let error) where error.code == .unknownTopic || error.code == .permissionDenied:
-        ask(topics.dropFirst(), found, client, run)
-      case .failure(let error): run.fail(error)
       }
     }
   }

@@ -55,7 +55,8 @@ enum UnknownTopic {
     if let hint = ForeignWildcards.hint(for: topic) { return completion("; \(hint)") }
     nonisolated(unsafe) let completion = completion  // Called on the client's loop, from which it came.
     client.topics(withPrefix: "", limit: limit) { result in
-      let names = (try? result.get())?.map(\.topic) ?? []
+      // The topic itself may have been created since.
+      let names = ((try? result.get()) ?? []).map(\.topic).filter { $0 != topic }
       unsafe completion(clause(Spelling.nearest(to: topic, in: names, limit: 3)))
     }
   }

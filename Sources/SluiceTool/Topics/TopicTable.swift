@@ -61,7 +61,8 @@ enum TopicTable {
       }
   }
 
-  /// What the retention limits have dropped, by limit; of a durable topic, what was dropped before the broker's start as well.
+  /// What the retention limits have dropped, by limit; of a durable topic, also the rest: the broker tells neither what was dropped before its start nor
+  /// what operators have trimmed.
   private static func dropped(_ info: TopicInfo) -> String {
     var parts = DroppedRecords.Limit.allCases.compactMap { limit -> String? in
       let amount = info.dropped[limit]
@@ -73,7 +74,7 @@ enum TopicTable {
     if info.summary.storage == .durable, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
-      parts.append("\(HoldText.records(gone - counted)) before the broker's start")
+      parts.append("\(HoldText.records(gone - counted)) trimmed, or before the broker's start")
     }
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }

@@ -22,9 +22,10 @@ struct TopicTableTests {
     }
   }
 
-  @Test("What limits have dropped is told by limit, and what was dropped before the broker's start")
+  @Test(
+    "What limits have dropped is told by limit, and what was trimmed or dropped before the broker's start")
   func dropped() {
-    #expect(row("dropped", info()) == "100 records before the broker's start")
+    #expect(row("dropped", info()) == "100 records trimmed, or before the broker's start")
     #expect(row("dropped", info { $0.summary.firstOffset = 0 }) == "none")
     let info = info { info in
       info.dropped[.bytes] = .init(records: 60, bytes: 61_440)
@@ -32,7 +33,7 @@ struct TopicTableTests {
     }
     #expect(
       row("dropped", info)
-        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 39 records before the broker's start"
+        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 39 records trimmed, or before the broker's start"
     )
     #expect(TopicJSON.line(info).contains("\"replay-bytes\":{\"records\":60,\"bytes\":61440}"))
   }
