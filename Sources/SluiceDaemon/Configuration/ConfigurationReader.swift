@@ -152,9 +152,8 @@ struct ConfigurationReader {
     let keys = settings.compactMap(\.key)
     // What stands in the wrong section, or has its option's name.
     let elsewhere =
-      settings.first { $0.option.name == entry.key && $0.key?.section == section }?.key
+      settings.first { $0.option.name == entry.key }?.key
       ?? keys.first { $0.section != section && $0.name == entry.key }
-      ?? settings.first { $0.option.name == entry.key }?.key
     if let elsewhere {
       return elsewhere.section == .general
         ? "\(beginning); write \(elsewhere.name) in front of all sections"

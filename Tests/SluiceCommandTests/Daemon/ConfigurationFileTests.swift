@@ -185,6 +185,7 @@ struct ConfigurationFileTests {
         "[limits]\nmax-tpics = 1",
         "s.toml:2:1: limits.max-tpics: there is no such key; did you mean max-topics?"
       ),
+      ("tls-cert = \"c\"", "s.toml:1:1: tls-cert: there is no such key; write cert in [tls]"),
       ("[tls]\ntls-cert = \"c\"", "s.toml:2:1: tls.tls-cert: there is no such key; write cert in [tls]"),
       (
         "[log]\nlisten = []",
