@@ -169,6 +169,8 @@ public struct AdminLimits: Sendable {
   /// Records in one answer, and bytes of them.
   public var records = 100
   public var recordBytes = 8 << 20
+  /// About the bytes of records that are looked at for one answer.
+  public var scannedBytes = 32 << 20
   /// Bytes of a payload that are shown.
   public var payloadBytes = 2 << 10
   /// Bytes of a request's body.
@@ -201,14 +203,12 @@ public protocol AdminSource: Sendable {
     _ request: SnapshotRequest,
     completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void)
 
-  /// The newest records of a topic, the oldest of them first; nil when there is no such topic.
+  /// Looks for records of a topic. The work is done on `loop`, a portion at a time.
   ///
-  /// - Parameters:
-  ///   - count: the most records.
-  ///   - bytes: the most bytes that they may have together, which bounds the copy; a longer record is left out.
-  ///   - completion: as of ``snapshot(_:completion:)``.
-  func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void)
+  /// - Parameter completion: called once, on `loop`, with the records or the reason why there are none; not at all when the broker stops before.
+  func records(
+    of topic: String, _ query: RecordQuery, on loop: any EventLoop,
+    completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void)
 
   /// Looks up the identity with these credentials.
   ///

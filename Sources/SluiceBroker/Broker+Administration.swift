@@ -10,7 +10,26 @@ public enum AdministrationRequest: Hashable, Sendable {
   case setTopic(TopicSet)
   case trimTopic(TopicTrim)
   case deleteTopic(String)
+  case publish(RecordPublication)
   case closeConnection(UInt64)
+}
+
+/// One record for a topic that exists.
+public struct RecordPublication: Hashable, Sendable {
+  public var topic: String
+  /// Nil for a record without one.
+  public var key: [UInt8]?
+  public var headers: [RecordSnapshot.Header]
+  public var payload: [UInt8]
+
+  public init(
+    topic: String, key: [UInt8]? = nil, headers: [RecordSnapshot.Header] = [], payload: [UInt8] = []
+  ) {
+    self.topic = topic
+    self.key = key
+    self.headers = headers
+    self.payload = payload
+  }
 }
 
 extension Broker {
@@ -38,6 +57,7 @@ extension Broker {
         case .setTopic(let frame): topic = try administration.set(frame)
         case .trimTopic(let frame): topic = try administration.trim(frame)
         case .deleteTopic(let name): topic = try administration.delete(name)
+        case .publish(let publication): topic = try administration.publish(publication)
         case .closeConnection(let connection):
           return try close(connection, administration, completion)
         }

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceTopics
 import SluiceWire
 
@@ -29,21 +30,24 @@ extension Broker {
     return gathered.assembled()
   }
 
-  /// The most records that are shown, also when more are requested.
-  private static let shownRecords = 10_000
-
-  /// Shows the newest records of a topic; for a durable topic, those that are still in memory. Attaches nothing to the topic and doesn't delay
-  /// its producers. From any thread.
+  /// Looks for records of a topic to show. Attaches nothing to the topic, and delays neither its producers nor its subscribers: `loop` does the
+  /// work, a portion at a time. From any thread; returns at once.
   ///
   /// - Parameters:
   ///   - topic: its name.
-  ///   - count: the most records.
-  ///   - bytes: the most bytes of them in all, keys and headers included.
-  ///   - completion: called once, before this returns, with the records from the oldest to the newest; with nil when the topic doesn't exist.
-  public func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @Sendable ([RecordSnapshot]?) -> Void
+  ///   - query: which records, and the most work for them.
+  ///   - loop: a loop, of the broker or of its owner, that may be busy for about a millisecond at a time.
+  ///   - completion: called once, on `loop`, with the records from the oldest to the newest, or with the reason why there are none: the topic
+  ///     doesn't exist, or its store can't be read. Not called when the broker, or the loop, stops before.
+  public func records(
+    of topic: String, _ query: RecordQuery, on loop: any EventLoop,
+    completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void
   ) {
-    let log = core.registry.find(topic)?.epoch.log
-    completion(log?.newestRecords(min(count, Self.shownRecords), bytes: bytes))
+    loop.execute { [core] in
+      guard let found = core.registry.find(topic) else {
+        return completion(.failure(WireError(.unknownTopic, "there is no topic \(topic)")))
+      }
+      RecordScan(found, query, on: loop, completion).begin()
+    }
   }
 }

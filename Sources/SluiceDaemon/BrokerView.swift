@@ -50,10 +50,11 @@ final class BrokerView: AdminSource {
     broker?.snapshot(request) { gathered in completion { gathered.assembled() } }
   }
 
-  func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void
+  func records(
+    of topic: String, _ query: RecordQuery, on loop: any EventLoop,
+    completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void
   ) {
-    broker?.lastRecords(of: topic, count: count, bytes: bytes, completion: completion)
+    broker?.records(of: topic, query, on: loop, completion: completion)
   }
 
   func authenticate(

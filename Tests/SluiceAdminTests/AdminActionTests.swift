@@ -65,6 +65,11 @@ import Testing
     #expect(
       try stage.send("POST", "/api/topics/orders/trim", #"{"before": 18446744073709551615}"#).status == 200)
     #expect(try stage.send("POST", "/api/topics/orders/trim", #"{"keepLast": "7"}"#).status == 200)
+    let record =
+      #"{"key": {"text": "k"}, "headers": [{"name": "n", "hex": "00fF"}], "payload": {"text": "é"}}"#
+    let published = try stage.send("POST", "/api/topics/orders/records", record)
+    #expect(published.status == 200 && published.text == "{\"done\":true}\n")
+    #expect(try stage.send("POST", "/api/topics/orders/records", #"{"payload": {"hex": ""}}"#).status == 200)
     let deleted = try stage.send("DELETE", "/api/topics/orders")
     #expect(deleted.status == 200 && deleted.text == "{\"done\":true}\n")
     #expect(try stage.send("DELETE", "/api/connections/42").status == 200)
@@ -75,6 +80,12 @@ import Testing
         .setTopic(TopicSet(topic: "orders", settings: settings)),
         .trimTopic(TopicTrim(topic: "orders", .from(.max))),
         .trimTopic(TopicTrim(topic: "orders", .newest(7))),
+        .publish(
+          RecordPublication(
+            topic: "orders", key: [UInt8]("k".utf8),
+            headers: [RecordSnapshot.Header(name: [UInt8]("n".utf8), value: [0, 255])],
+            payload: [UInt8]("é".utf8))),
+        .publish(RecordPublication(topic: "orders")),
         .deleteTopic("orders"), .closeConnection(42),
       ])
   }
@@ -146,6 +157,14 @@ import Testing
       #"{"before": 18446744073709551616}"#,
     ] {
       #expect(try stage.send("POST", "/api/topics/orders/trim", body).status == 400, "\(body)")
+    }
+    for body in [
+      "{}", #"{"payload": "x"}"#, #"{"payload": {}}"#, #"{"payload": {"text": "x", "hex": "00"}}"#,
+      #"{"payload": {"hex": "0"}}"#, #"{"payload": {"hex": "zz"}}"#,
+      #"{"payload": {"text": "x"}, "offset": 1}"#,
+      #"{"payload": {"text": "x"}, "key": 1}"#, #"{"payload": {"text": "x"}, "headers": [{"text": "y"}]}"#,
+    ] {
+      #expect(try stage.send("POST", "/api/topics/orders/records", body).status == 400, "\(body)")
     }
     #expect(stage.asked.isEmpty)
     // A connection goes on behind a body that was taken.

@@ -1,3 +1,4 @@
+import SluiceBroker
 import SluiceIO
 import TestSupport
 import Testing
@@ -55,7 +56,9 @@ import Testing
     }
     #expect(try route("/api/topics") { $0.topics = 3 } == .topics(after: "", limit: 3))
     #expect(try route("/api/connections") { $0.listedConnections = 2 } == .connections(limit: 2))
-    #expect(try route("/api/topics/t/records?count=5") { $0.records = 5 } == .records(topic: "t", count: 5))
+    #expect(
+      try route("/api/topics/t/records?count=5") { $0.records = 5 }
+        == .records(topic: "t", RecordQuery(count: 5)))
     for target in ["/api/topics?limit=6", "/api/connections?limit=6", "/api/topics/t/records?count=6"] {
       #expect(throws: AdminProblem.self, "\(target)") {
         try route(target) { ($0.topics, $0.listedConnections, $0.records) = (5, 5, 5) }

@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceBroker
 import SluiceIO
 import SluiceWire
 import Testing
@@ -78,7 +79,7 @@ import Testing
   }
 
   @Test func recordsNeedTheRightToSubscribeAsWell() throws {
-    let route = Route.records(topic: "orders.eu", count: 1)
+    let route = Route.records(topic: "orders.eu", RecordQuery())
     #expect(try !may([(.admin, ">")], route))
     #expect(try !may([(.admin, ">"), (.subscribe, "jobs")], route))
     #expect(try may([(.admin, ">"), (.subscribe, "orders.*")], route))

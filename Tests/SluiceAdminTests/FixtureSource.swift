@@ -13,6 +13,7 @@ final class FixtureSource: AdminSource {
     var snapshot = BrokerSnapshot()
     var records: [String: [RecordSnapshot]] = [:]
     var requests: [SnapshotRequest] = []
+    var queries: [RecordQuery] = []
     /// Whether it answers at all.
     var isSilent = false
     var policy: AccessPolicy?
@@ -50,10 +51,25 @@ final class FixtureSource: AdminSource {
     if let snapshot { completion { snapshot } }
   }
 
-  func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void
+  func records(
+    of topic: String, _ query: RecordQuery, on loop: any EventLoop,
+    completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void
   ) {
-    completion(state.withLock { $0.records[topic].map { Array($0.suffix(count)) } })
+    let found = state.withLock { state in
+      state.queries.append(query)
+      return state.records[topic]
+    }
+    loop.execute {
+      guard let found else {
+        return completion(.failure(WireError(.unknownTopic, "there is no topic \(topic)")))
+      }
+      var page = RecordPage()
+      page.records = Array(found.suffix(query.count))
+      page.nextOffset = (found.last?.offset).map { $0 + 1 } ?? 0
+      page.through = page.nextOffset
+      page.scannedRecords = UInt64(found.count)
+      completion(.success(page))
+    }
   }
 
   func authenticate(

@@ -104,7 +104,7 @@ import Testing
       ("/api/broker", .broker), ("/api/topics", .topics(after: "", limit: 1_000)),
       ("/api/topics/{name}", .topic("{name}")),
       ("/api/topics/{name}/trim", .action(.trim(topic: "{name}"))),
-      ("/api/topics/{name}/records", .records(topic: "{name}", count: 20)),
+      ("/api/topics/{name}/records", .records(topic: "{name}", RecordQuery())),
       ("/api/connections", .connections(limit: 200)),
       ("/api/connections/{id}", .action(.disconnect(7))),
       ("/api/consumers", .consumers(topic: nil, limit: 200)),

@@ -1,3 +1,5 @@
+import SluiceBroker
+import SluiceWire
 import Testing
 
 @testable import SluiceAdmin
@@ -31,7 +33,7 @@ import Testing
     #expect(try route("/api/topics/a.b") == .topic("a.b"))
     #expect(try route("/api/topics/%C3%A9%2F%2e") == .topic("é/."))
     #expect(try route("/api/topics/records") == .topic("records"))
-    #expect(try route("/api/topics/a/records?count=3") == .records(topic: "a", count: 3))
+    #expect(try route("/api/topics/a/records?count=3") == .records(topic: "a", RecordQuery(count: 3)))
     #expect(try route("/api/connections") == .connections(limit: 200))
     #expect(try route("/api/consumers") == .consumers(topic: nil, limit: 200))
     #expect(try route("/api/consumers?topic=a&limit=3") == .consumers(topic: "a", limit: 3))
@@ -40,6 +42,36 @@ import Testing
     #expect(try route("/api/history?topic=a&range=60&step=10") == .history(topic: "a", seconds: 60, step: 10))
     #expect(try route("/api/events") == .events(topic: nil))
     #expect(try route("/api/events?topic=a%20b") == .events(topic: "a b"))
+  }
+
+  @Test func recordsAreLookedForWhereThePageSays() throws {
+    func query(_ parameters: String) throws -> RecordQuery? {
+      guard case .records("a", let query) = try route("/api/topics/a/records?\(parameters)") else {
+        return nil
+      }
+      return query
+    }
+    #expect(try query("from=earliest") == RecordQuery(.from(.earliest)))
+    #expect(try query("from=offset:7&count=3") == RecordQuery(.from(.offset(7)), count: 3))
+    #expect(try query("from=last:9") == RecordQuery(.from(.last(9))))
+    #expect(try query("from=time:1500") == RecordQuery(.from(.time(1_500))))
+    #expect(try query("from=time:1970-01-01T00:00:02Z") == RecordQuery(.from(.time(2_000))))
+    guard case .from(.time(let ago))? = try query("from=time:-10m")?.start else {
+      Issue.record("a time ago isn't a time")
+      return
+    }
+    #expect(ago > 600_000)
+    #expect(try query("before=12") == RecordQuery(.before(12)))
+    #expect(
+      try query("key=k%201&text=%C3%A9") == RecordQuery(key: Array("k 1".utf8), text: Array("é".utf8)))
+    #expect(try query("key=") == RecordQuery(key: []))
+    for wrong in [
+      "from=", "from=now", "from=offset:", "from=offset:-1", "from=last:x", "from=time:yesterday",
+      "from=time:-x",
+      "before=", "before=-1", "from=earliest&before=3", "count=0", "filter=x",
+    ] {
+      #expect(status("/api/topics/a/records?\(wrong)") == 400, "\(wrong)")
+    }
   }
 
   @Test(arguments: [
@@ -79,6 +111,7 @@ import Testing
     #expect(try action("/api/topics/a.b", "PATCH") == .action(.set(topic: "a.b")))
     #expect(try action("/api/topics/a%2Fb", "DELETE") == .action(.delete(topic: "a/b")))
     #expect(try action("/api/topics/trim/trim", "POST") == .action(.trim(topic: "trim")))
+    #expect(try action("/api/topics/a%2Fb/records", "POST") == .action(.publish(topic: "a/b")))
     #expect(try action("/api/connections/7", "DELETE") == .action(.disconnect(7)))
     #expect(try action("/api/topics/a.b", "GET") == .topic("a.b"))
     for (target, method) in [

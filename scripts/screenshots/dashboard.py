@@ -142,7 +142,7 @@ def picture(browser, address, place):
 def pictures(browser, address, directory):
     os.makedirs(directory, exist_ok=True)
     topic = browser_topic(browser, address)
-    for place in ["", "topics", f"topics/{topic}", "consumers", "connections", "storage"]:
+    for place in ["", "topics", f"topics/{topic}", f"topics/{topic}/records", "consumers", "connections", "storage", "cluster"]:
         for width in (1280, 360):
             for dark in (False, True):
                 browser.show(width, 900, dark)
@@ -150,7 +150,10 @@ def pictures(browser, address, directory):
                 height = min(3000, int(browser.evaluate("document.documentElement.scrollHeight")))
                 browser.show(width, height, dark)
                 data = browser.call("Page.captureScreenshot", format="png")["data"]
-                name = f"{place.split('/')[0] or 'overview'}{'-one' if '/' in place else ''}-{width}-{'dark' if dark else 'light'}.png"
+                parts = place.split("/")
+                if len(parts) == 3:
+                    browser.evaluate("document.querySelectorAll('#records-list details')[1]?.setAttribute('open', '')")
+                name = f"{parts[0] or 'overview'}{['', '-one', '-records'][len(parts) - 1]}-{width}-{'dark' if dark else 'light'}.png"
                 with open(os.path.join(directory, name), "wb") as file:
                     file.write(base64.b64decode(data))
 

@@ -8,6 +8,7 @@ enum AdminAction: Hashable, Sendable {
   case set(topic: String)
   case trim(topic: String)
   case delete(topic: String)
+  case publish(topic: String)
   case disconnect(UInt64)
 
   /// Nil for a path at which nothing is changed, and for a method that reads.
@@ -26,6 +27,9 @@ enum AdminAction: Hashable, Sendable {
     case (4, "api", "topics") where !path[2].isEmpty && path[3] == "trim":
       guard method == "POST" else { throw Self.refused("this", allow: "POST") }
       self = .trim(topic: path[2])
+    case (4, "api", "topics") where !path[2].isEmpty && path[3] == "records" && !isReading:
+      guard method == "POST" else { throw Self.refused("this", allow: "GET, HEAD, POST") }
+      self = .publish(topic: path[2])
     case (3, "api", "connections") where !path[2].isEmpty:
       guard method == "DELETE" else { throw Self.refused("a connection", allow: "DELETE") }
       guard let connection = UInt64(path[2]) else {
@@ -43,7 +47,7 @@ enum AdminAction: Hashable, Sendable {
   /// Whether the request says more in a body.
   var takesBody: Bool {
     switch self {
-    case .create, .set, .trim: true
+    case .create, .set, .trim, .publish: true
     case .delete, .disconnect: false
     }
   }
@@ -52,7 +56,7 @@ enum AdminAction: Hashable, Sendable {
   var changedTopic: String? {
     switch self {
     case .create(let topic), .set(let topic), .trim(let topic): topic
-    case .delete, .disconnect: nil
+    case .delete, .publish, .disconnect: nil
     }
   }
 
@@ -72,6 +76,7 @@ enum AdminAction: Hashable, Sendable {
       return .setTopic(TopicSet(topic: topic, settings: settings))
     case .trim(let topic): return .trimTopic(TopicTrim(topic: topic, try Self.limit(Self.members(body))))
     case .delete(let topic): return .deleteTopic(topic)
+    case .publish(let topic): return .publish(try Self.record(Self.members(body), for: topic))
     case .disconnect(let connection): return .closeConnection(connection)
     }
   }
@@ -135,6 +140,44 @@ enum AdminAction: Hashable, Sendable {
       throw .badRequest("\(names[0]) isn't a whole number from 0 on")
     }
     return names[0] == "before" ? .from(number) : .newest(number)
+  }
+
+  /// `{"key": {"text": "k"}, "headers": [{"name": "a", "text": "b"}], "payload": {"text": "…"}}`, as records are shown; `hex` instead of `text` for any bytes.
+  private static func record(
+    _ members: [String: JSONContent], for topic: String
+  ) throws(AdminProblem) -> RecordPublication {
+    var members = members
+    guard let payload = members.removeValue(forKey: "payload") else {
+      throw .badRequest("the body has to have \"payload\", an object with \"text\" or \"hex\"")
+    }
+    var record = RecordPublication(topic: topic, payload: try bytes(payload, "payload"))
+    if let key = members.removeValue(forKey: "key"), key != .null { record.key = try bytes(key, "key") }
+    if let stated = members.removeValue(forKey: "headers") {
+      guard let headers = stated.array else { throw .badRequest("headers: a list is expected") }
+      for header in headers {
+        var parts = header.object ?? [:]
+        guard let name = parts.removeValue(forKey: "name")?.text, !name.isEmpty else {
+          throw .badRequest("headers: an object with \"name\", and \"text\" or \"hex\", is expected")
+        }
+        record.headers.append(.init(name: Array(name.utf8), value: try bytes(.object(parts), "headers")))
+      }
+    }
+    try end(members)
+    return record
+  }
+
+  private static func bytes(_ content: JSONContent, _ name: String) throws(AdminProblem) -> [UInt8] {
+    if let members = content.object, members.count == 1 {
+      if let text = members["text"]?.text { return Array(text.utf8) }
+      if let hex = members["hex"]?.text, let bytes = bytes(hex: hex) { return bytes }
+    }
+    throw .badRequest("\(name): either \"text\", or \"hex\" with two digits a byte, is expected")
+  }
+
+  private static func bytes(hex: String) -> [UInt8]? {
+    let digits = hex.filter { !$0.isWhitespace }.map(\.hexDigitValue)
+    guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) }
   }
 
   private static func end(_ members: [String: JSONContent]) throws(AdminProblem) {

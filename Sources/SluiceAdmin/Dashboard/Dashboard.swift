@@ -47,6 +47,7 @@ enum Dashboard {
       PackageResources.topics_js,
       PackageResources.streams_js,
       PackageResources.topic_js,
+      PackageResources.records_js,
       PackageResources.charts_js,
       PackageResources.consumers_js,
       PackageResources.connections_js,

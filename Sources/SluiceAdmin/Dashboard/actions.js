@@ -36,6 +36,7 @@ function ask({ title, text, fields, confirm, isDanger, run }) {
   const field = (each) => {
     const input = each.choices
       ? make("select", {}, make("option", { value: "" }, each.value ? "" : "as the broker's rules say"), ...each.choices.map((choice) => make("option", { value: choice, selected: choice === each.value }, choice)))
+      : each.isLong ? make("textarea", { rows: "4", placeholder: each.hint || "", spellcheck: "false" })
       : make("input", { type: "text", value: each.value ?? "", placeholder: each.hint || "", autocomplete: "off", spellcheck: "false", required: each.required });
     inputs.set(each.name, input);
     return make("label", {}, make("span", {}, each.label || each.name), input);
@@ -56,7 +57,7 @@ function ask({ title, text, fields, confirm, isDanger, run }) {
     submit.disabled = true;
     setText(note, "");
     try {
-      await run(Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()])));
+      await run(Object.fromEntries([...inputs].map(([name, input]) => [name, input.localName === "textarea" ? input.value : input.value.trim()])));
       dialog.close();
       // The button that has the focus again may be in a row that is about to go.
       if (isDanger) document.activeElement?.blur();

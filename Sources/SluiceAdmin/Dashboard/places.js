@@ -6,21 +6,24 @@ let viewCharts = null;
 function go(address) { location.hash = address; }
 
 function showPlace() {
-  const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map((part) => {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter(Boolean).map((part) => {
     try { return decodeURIComponent(part); } catch { return part; }
   });
-  const wanted = views.includes(parts[0]) ? parts[0] : "overview";
+  const isRecords = parts[0] === "topics" && parts[2] === "records";
+  const wanted = isRecords ? "records" : views.includes(parts[0]) ? parts[0] : "overview";
   const topic = wanted === "topics" && parts.length > 1 ? parts[1] : null;
   if (wanted !== view || wanted === "connections") openView(wanted, parts);
   if (topic !== null || opened !== null) openTopic(topic);
   if (topic !== null) reveal(topic);
+  if (isRecords) openRecords(parts[1], query || "");
 }
 
 function openView(wanted, parts) {
   view = wanted;
   document.body.dataset.view = view;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.getAttribute("href") === (view === "overview" ? "#/" : `#/${view}`)) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href") === (view === "overview" ? "#/" : view === "records" ? "#/topics" : `#/${view}`)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   clearInterval(poll);

@@ -1,4 +1,4 @@
-// The row of the open topic: its streams, its settings, its last records.
+// The row of the open topic: its streams and its settings.
 let detail = null;
 
 function detailRow() {
@@ -6,20 +6,17 @@ function detailRow() {
   const scroll = (label) => make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label });
   const parts = {
     facts: make("p", { class: "facts" }, "Loading…"), chart: make("div"), consumers: scroll("Groups and cursors"), subscribers: scroll("Subscribers"), producers: scroll("Producers"),
-    button: make("button", { type: "button", class: "plain" }, "Show the last records"),
-    note: make("p", { class: "facts", role: "status" }), records: make("ul", { class: "records", hidden: true }),
   };
   const name = opened;
   const legend = (met, open) =>
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`);
-  parts.button.addEventListener("click", () => showRecords(name));
   const cell = make(
-    "td", { colspan: "10", id: "detail" }, parts.facts, topicActions(name),
+    "td", { colspan: "10", id: "detail" }, parts.facts, make("p", {}, make("a", { class: "browse", href: recordsAddress(name, {}) }, "Browse the records")), topicActions(name),
     make("h3", {}, "Groups and cursors"), parts.consumers,
     make("h3", {}, "Subscribers"), legend("sent", "asked for"), parts.subscribers,
     make("h3", {}, "Producers"), legend("received", "granted"), parts.producers,
     // What goes on now comes first: in trouble, the client that causes it.
-    make("h3", {}, "History"), parts.chart, make("h3", {}, "Records"), parts.button, parts.note, parts.records);
+    make("h3", {}, "History"), parts.chart);
   detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
   detail.charts = new Charts(parts.chart, name, [
     ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
@@ -62,33 +59,3 @@ function showDetail(topic) {
   detail.consumers.replaceChildren(consumersTable(topic.consumers, null, number(topic.consumerLag.cursors) + number(topic.consumerLag.groups)));
   detail.producers.replaceChildren(producersTable(topic.producers, topic.publications));
 }
-
-async function showRecords(name) {
-  const shown = detail;
-  setText(shown.button, "Show the last records again");
-  try {
-    const response = await fetch(`/api/topics/${encodeURIComponent(name)}/records?count=20`);
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
-    setText(shown.note, answer.records.length ? "" : "There are none in memory that can be shown.");
-    shown.records.hidden = !answer.records.length;
-    shown.records.replaceChildren(...answer.records.reverse().map(recordItem));
-  } catch (error) {
-    setText(shown.note, `They can't be shown: ${error.message}`);
-    shown.records.hidden = true;
-  }
-}
-
-function recordItem(record) {
-  const facts = [`#${record.offset}`, new Date(record.time).toISOString().replace("T", " ").replace("Z", ""), bytes(number(record.payload.size))];
-  if (record.key) facts.push(`key ${plain(record.key)}`);
-  for (const header of record.headers || []) facts.push(`${header.name}: ${plain(header)}`);
-  const payload = record.payload;
-  const body = payload.text ?? (payload.hex.match(/.{1,64}/g) || []).map((line) => line.match(/.{1,4}/g).join(" ")).join("\n");
-  const cut = payload.cut ? "\n…" : "";
-  return make(
-    "li", {}, make("p", { class: "head" }, ...facts.map((fact) => make("span", {}, fact))),
-    payload.size ? make("pre", { class: "mono", tabindex: "0" }, body + cut) : make("p", { class: "head" }, "empty"));
-}
-
-const plain = (value) => (value.text ?? value.hex) + (value.cut ? "…" : "");

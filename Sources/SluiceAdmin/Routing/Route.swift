@@ -1,3 +1,5 @@
+import SluiceBroker
+
 /// The resource that a request asks for.
 enum Route: Hashable, Sendable {
   case dashboard
@@ -9,7 +11,7 @@ enum Route: Hashable, Sendable {
   /// The topics behind a name, in the order of names.
   case topics(after: String, limit: Int)
   case topic(String)
-  case records(topic: String, count: Int)
+  case records(topic: String, RecordQuery)
   case connections(limit: Int)
   /// The durable cursors and groups, of one topic if it is named.
   case consumers(topic: String?, limit: Int)
@@ -65,8 +67,7 @@ enum Route: Hashable, Sendable {
     case let path where path.count == 3 && path.starts(with: ["api", "topics"]) && !path[2].isEmpty:
       self = .topic(path[2])
     case let path where path.count == 4 && path.starts(with: ["api", "topics"]) && path[3] == "records":
-      self = .records(
-        topic: path[2], count: try target.takeCount("count", standard: 20, most: limits.records))
+      self = .records(topic: path[2], try RecordQuery(&target, limits))
     default:
       throw .notFound(
         "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/cluster, /api/history and /api/events"

@@ -195,7 +195,7 @@ final class AdminService: @unchecked Sendable {
           ])))
     case .history(let topic, let seconds, let step):
       completion(try history(of: topic, seconds: seconds, step: step))
-    case .records(let topic, let count): records(of: topic, count, completion)
+    case .records(let topic, let query): records(of: topic, query, completion)
     case .events(let topic):
       guard request.method == "GET" else { return completion(.response(.text(""))) }
       guard let watcher = feed.watch(topic, as: identity) else {
@@ -266,13 +266,12 @@ final class AdminService: @unchecked Sendable {
     ]
   }
 
-  private func records(of topic: String, _ count: Int, _ completion: @escaping Completion) {
-    let limits = options.limits
-    source.lastRecords(of: topic, count: count, bytes: limits.recordBytes) { [loop] records in
-      loop.execute {
-        guard let records else { return completion(.problem(.unknownTopic(topic))) }
-        let objects = records.map { RecordJSON.object($0, limit: limits.payloadBytes) }
-        completion(.response(.json(["topic": .text(topic), "records": .array(objects)])))
+  private func records(of topic: String, _ query: RecordQuery, _ completion: @escaping Completion) {
+    let limit = options.limits.payloadBytes
+    source.records(of: topic, query, on: loop) { result in
+      switch result {
+      case .success(let page): completion(.response(.json(RecordJSON.page(page, of: topic, limit: limit))))
+      case .failure(let error): completion(.problem(AdminProblem(error)))
       }
     }
   }

@@ -31,6 +31,8 @@ public enum BrokerEvent: Hashable, Sendable {
     case disconnectTopic
     case setTopic
     case trimTopic
+    /// One record, from a user that isn't a client of the protocol.
+    case publishRecord
     /// A request for the connection of that number, which concerns no topic.
     case closeConnection(UInt64)
     /// Requests that concern the cluster: to drain a node or take that back, and to move a shard to a node, or to none in particular.

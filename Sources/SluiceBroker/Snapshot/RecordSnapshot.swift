@@ -1,5 +1,3 @@
-import SluiceLog
-import SluiceTopics
 import SluiceWire
 
 /// A copy of a topic's record.
@@ -33,7 +31,7 @@ public struct RecordSnapshot: Hashable, Sendable {
 
 extension RecordSnapshot {
   /// A copy of a record; nil for a malformed one, which a log never has.
-  fileprivate init?(_ record: BatchIterator.Record, at offset: UInt64) {
+  init?(_ record: BatchIterator.Record, at offset: UInt64) {
     guard record.isAttributed else {
       unsafe self.init(offset: offset, time: record.time, key: nil, headers: [], payload: Array(record.body))
       return
@@ -46,48 +44,5 @@ extension RecordSnapshot {
     unsafe self.init(
       offset: offset, time: record.time, key: attributes.key.map { unsafe Array($0) }, headers: headers,
       payload: Array(attributes.payload))
-  }
-}
-
-extension TopicLog {
-  /// The approximate number of bytes that one step reads.
-  private static var portion: Int { 256 << 10 }
-
-  /// Copies of the newest records that are in memory, oldest first. From any thread.
-  ///
-  /// - Parameters:
-  ///   - count: the most records.
-  ///   - bytes: the most bytes of their bodies in all.
-  func newestRecords(_ count: Int, bytes: Int) -> [RecordSnapshot] {
-    let end = head
-    let first = max(oldestOffset, end - min(UInt64(max(count, 0)), end))
-    var cursor = LogCursor(unplacedAt: first)
-    var found: [(offset: UInt64, record: BatchIterator.Record)] = []
-    // These keep the memory of the records found.
-    var segments: [Segment] = []
-    var time: Int64 = 0
-    while cursor.nextOffset < end {
-      let step = next(&cursor, records: end - cursor.nextOffset, bytes: Self.portion, hint: segments.last)
-      // Records that were dropped meanwhile are no longer among the newest.
-      if case .lagged = step { continue }
-      guard case .slice(let slice) = step else { break }
-      if let mark = cursor.pendingTimeMark.take() { time = mark }
-      if segments.last !== slice.segment { segments.append(slice.segment) }
-      var iterator = unsafe BatchIterator(slice.bytes, time: time)
-      var offset = slice.firstOffset
-      while let record = try? iterator.next() {
-        found.append((offset, record))
-        offset += 1
-      }
-      time = iterator.time
-    }
-    var left = bytes
-    let fitting = found.reversed().prefix { found in
-      unsafe left -= found.record.body.count
-      return left >= 0
-    }
-    return withExtendedLifetime(segments) {
-      fitting.reversed().compactMap { RecordSnapshot($0.record, at: $0.offset) }
-    }
   }
 }

@@ -184,6 +184,7 @@ extension BrokerEvent.Administration {
     case .disconnectTopic: "disconnect-topic"
     case .setTopic: "set-topic"
     case .trimTopic: "trim-topic"
+    case .publishRecord: "publish-record"
     case .closeConnection: "close-connection"
     case .drainNode: "drain-node"
     case .undrainNode: "undrain-node"

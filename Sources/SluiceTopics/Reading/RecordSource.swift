@@ -220,7 +220,7 @@ package final class SegmentHint {
   }
 
   /// Whether the result of a request is of use: the source may have been moved elsewhere meanwhile.
-  func awaits(_ request: StoreRequest) -> Bool { store?.awaits(request) ?? false }
+  package func awaits(_ request: StoreRequest) -> Bool { store?.awaits(request) ?? false }
 
   /// Takes what was loaded. A request that has failed stays open until it is repeated or abandoned.
   package mutating func take(_ records: StoredRecords, for request: StoreRequest) {

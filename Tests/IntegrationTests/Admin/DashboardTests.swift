@@ -34,8 +34,10 @@ struct DashboardTests {
     try browser.run("\(Self.row).find((button) => button.textContent === 'orders.eu').click()")
     try browser.wait(
       "\(Self.row).find((button) => button.textContent === 'orders.eu').ariaExpanded === 'true'")
-    try browser.run("document.querySelector('#detail > button').click()")
-    try browser.wait("document.querySelector('#detail pre')?.textContent.includes('onerror')")
+    try browser.run("document.querySelector('#detail .browse').click()")
+    try browser.wait("document.querySelector('.preview')?.textContent.includes('onerror')")
+    try browser.run("document.querySelector('#records-list details').open = true")
+    try browser.wait("document.querySelector('#records-list pre')?.textContent.includes('onerror')")
     #expect(try browser.holds("document.querySelectorAll('img').length === 0"))
 
     for width in [1280, 360] {
@@ -112,6 +114,61 @@ struct DashboardTests {
     }
     #expect(browser.complaints == [])
     subscriber.stop()
+  }
+
+  @Test func recordsAreBrowsedByAddressesAndLookedFor() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--admin-actions", "on")
+    let numbers = (0..<100).map { "number=\($0)" }.joined(separator: "\n")
+    let producer = try broker.sluice(
+      "pub", "orders.eu", "--key", "k", "--quiet", input: .bytes(Array(numbers.utf8)))
+    #expect(try producer.waitForExit() == .code(0))
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    let list = "[...document.querySelectorAll('#records-list .offset')].map((each) => each.textContent)"
+    func shows(_ first: Int, _ last: Int) throws {
+      try browser.wait("\(list)[0] === '#\(last)' && \(list).at(-1) === '#\(first)'")
+    }
+    try browser.open("http://\(try #require(broker.adminAddress))/#/topics/orders.eu/records")
+    try shows(80, 99)
+    #expect(try browser.holds("document.getElementById('records-newer').disabled"))
+    try browser.run("document.getElementById('records-older').click()")
+    try shows(60, 79)
+    #expect(try browser.holds("location.hash === '#/topics/orders.eu/records?before=80'"))
+    try browser.run("document.getElementById('records-newer').click()")
+    try shows(80, 99)
+    try browser.run("history.back()")
+    try shows(60, 79)
+    try browser.run("location.hash = '#/topics/orders.eu/records?from=offset:7&count=3'")
+    try shows(7, 9)
+    try browser.run("location.hash = '#/topics/orders.eu/records?from=earliest'")
+    try shows(0, 19)
+    #expect(try browser.holds("document.getElementById('records-older').disabled"))
+
+    // What the form says is in the address.
+    try browser.run("document.getElementById('records-text').value = 'number=4'")
+    try browser.run("document.querySelector('#records-form [type=submit]').click()")
+    try shows(4, 49)
+    #expect(try browser.holds("location.hash.includes('from=earliest&text=number%3D4')"))
+    try browser.wait(
+      "document.getElementById('records-note').textContent.includes('11 records found among 100')")
+    try browser.run("document.getElementById('records-key').value = 'other'")
+    try browser.run("document.querySelector('#records-form [type=submit]').click()")
+    try browser.wait(
+      "document.getElementById('records-note').textContent.includes('0 records found among 100')")
+
+    // One is published by hand, and shown.
+    try browser.run("document.getElementById('records-key').value = ''")
+    try browser.run("document.getElementById('publish-record').click()")
+    try browser.wait("document.querySelector('dialog:modal textarea')")
+    try browser.run("document.querySelector('dialog textarea').value = 'number=4 by hand'")
+    try browser.run("document.querySelector('dialog [type=submit]').click()")
+    try browser.wait("!document.querySelector('dialog')")
+    try browser.run("location.hash = '#/topics/orders.eu/records'")
+    try browser.wait("document.querySelector('#records-list .preview')?.textContent === 'number=4 by hand'")
+    for width in [1280, 360] {
+      try browser.show(width: width, dark: false)
+      #expect(try browser.holds("document.documentElement.scrollWidth <= \(width)"), "\(width)")
+    }
+    #expect(browser.complaints == [])
   }
 
   @Test func topicsAreCreatedChangedTrimmedAndDeletedInDialogs() throws {

@@ -1,0 +1,49 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceWire
+
+extension RecordQuery {
+  /// Takes the query's parameters out of a target: `from` or `before`, `key`, `text`, `count`.
+  ///
+  /// - Throws: 400, and why.
+  init(_ target: inout RequestTarget, _ limits: AdminLimits) throws(AdminProblem) {
+    let start: Start
+    switch (target.take("from"), target.take("before")) {
+    case (nil, nil): start = .before(nil)
+    case (let text?, nil): start = .from(try Self.position(text))
+    case (nil, let text?):
+      guard let offset = UInt64(text) else { throw .badRequest("before: '\(text)' isn't an offset") }
+      start = .before(offset)
+    case (_?, _?): throw .badRequest("state from, or before; not both")
+    }
+    self.init(
+      start, key: target.take("key").map { Array($0.utf8) }, text: Array((target.take("text") ?? "").utf8),
+      count: try target.takeCount("count", standard: 20, most: limits.records), bytes: limits.recordBytes,
+      scannedBytes: limits.scannedBytes)
+  }
+
+  /// `earliest`, `last:10`, `offset:7`, `time:2026-02-03T04:05:06Z`, `time:-10m` or `time:` and milliseconds since 1970.
+  private static func position(_ text: String) throws(AdminProblem) -> Subscribe.Start {
+    if text == "earliest" { return .earliest }
+    let (word, value) = Values.word(text)
+    switch (word, value) {
+    case ("last", let value?): if let count = UInt64(value) { return .last(count) }
+    case ("offset", let value?): if let offset = UInt64(value) { return .offset(offset) }
+    case ("time", let value?):
+      if let time = time(value) { return .time(time) }
+    default: break
+    }
+    throw .badRequest(
+      "from: '\(text)' isn't a start; it can be earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
+    )
+  }
+
+  private static func time(_ text: String) -> Int64? {
+    if text.hasPrefix("-") {
+      guard let ago = try? TimeSpan.milliseconds(String(text.dropFirst())) else { return nil }
+      return WallTime.now - ago
+    }
+    if let time = Int64(text) { return time }
+    return try? WallTime.parse(text)
+  }
+}
