@@ -29,13 +29,19 @@ struct Directive {
     case setup
     /// A broker listens on 127.0.0.1:7420.
     case broker
+    /// The same, and its doors are open: http on port 7480, ws on 7481, mqtt on 1883.
+    case doors
+    /// The cluster of `scripts/cluster.sh up` runs. The blocks of a page with this directive share it, and a directory.
+    case cluster
+    /// `needs PROGRAM`: the block isn't run where this program isn't installed.
+    case needs
     /// The program is compiled and doesn't run.
     case compiles
     /// The program runs two times with the same broker.
     case twice
     /// The program doesn't end by itself; it is ended when it has printed what it should.
     case interrupted
-    /// `serves COMMAND`: the program doesn't end by itself; it is ended when COMMAND succeeds.
+    /// `serves COMMAND`: the program, or the last line, doesn't end by itself; it is ended when COMMAND succeeds.
     case serves
     /// The further lines are what the program prints.
     case prints
@@ -73,13 +79,17 @@ struct Directive {
 /// Why a block, or a line of it, isn't run. There are no other reasons.
 enum Reason: String, CaseIterable {
   case containers = "needs a container daemon"
-  case cluster = "needs a cluster"
-  case doors = "needs a broker with doors"
+  case cluster = "needs a cluster with these names"
   case installs = "installs packages"
   case test = "is the test command itself"
   case release = "builds with optimisation, which takes minutes"
   /// Only found out when the script runs, never written at a block.
   case isolation = "needs namespaces of its own, which this system doesn't allow"
+  /// The same.
+  case program = "needs a program that isn't installed here"
+
+  /// Those that may be written at a block.
+  static var written: [Reason] { allCases.filter { $0 != .isolation && $0 != .program } }
 }
 
 struct Failure: Error {

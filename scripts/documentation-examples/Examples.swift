@@ -42,6 +42,7 @@ struct Examples {
           result.failures.append(failure)
         }
       }
+      try bench.endCluster()
       // What has neither an outcome nor a failure would be a mistake of this program.
       if result.failures.isEmpty, result.outcomes.count != result.count {
         result.failures.append(

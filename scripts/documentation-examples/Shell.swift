@@ -7,30 +7,40 @@ struct Shell {
   /// Runs the lines of a block, all of which must succeed. Returns why lines of it weren't run.
   func run(script block: Block) throws -> (Outcome, [Reason]) {
     if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
+    if let program = block.directive(.needs)?.argument, !bench.has(program: program) {
+      return (.notRun(.program), [])
+    }
+    let cluster = block.has(.cluster) ? try bench.cluster() : nil
+    if block.has(.cluster), cluster == nil { return (.notRun(.program), []) }
+    let patience = cluster == nil ? bench.patience : TestCluster.patience
     var reasons: [Reason] = []
     let lines = block.lines.map { line in
       guard let reason = Plan.reason(against: line, in: block) else { return line }
       reasons.append(reason)
       return ""
     }
-    let directory = try bench.directory("script")
+    let directory = try cluster?.directory ?? bench.directory("script")
     if let directive = block.directive(.setup) { try setUp(directive, for: block, in: directory) }
-    let broker = block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+    let broker = try TestBroker.start(for: block, on: bench, in: directory)
     defer { _ = broker?.stop() }
-    let child = try start(lines.joined(separator: "\n") + "\n", in: directory)
+    let child = try start(lines.joined(separator: "\n") + "\n", in: directory, cluster: cluster)
     defer { child.kill() }
     let expectation = block.directive(.prints).map { Expectation($0.body) }
     func fail(_ message: String) -> Failure {
       block.failure(message, details: Workbench.text(of: child.output) + Workbench.text(of: child.errors))
     }
     func isMet() -> Bool { expectation?.isMet(by: Workbench.text(of: child.output)) ?? true }
-    if block.has(.interrupted) {
+    if let directive = block.directive(.serves) {
+      guard try succeeds(directive.argument, in: directory, while: child) else {
+        throw fail("'\(directive.argument)' doesn't succeed")
+      }
+    } else if block.has(.interrupted) {
       guard expectation != nil else { throw block.failure("a block that is interrupted needs 'prints'") }
-      guard child.wait(seconds: bench.patience, until: isMet) else {
+      guard child.wait(seconds: patience, until: isMet) else {
         throw fail("the block doesn't print what the page says")
       }
     } else {
-      guard let code = child.waitForEnd(seconds: bench.patience) else { throw fail("the block doesn't end") }
+      guard let code = child.waitForEnd(seconds: patience) else { throw fail("the block doesn't end") }
       guard code == 0 else { throw fail("a line ends with \(code)") }
       guard isMet() else { throw fail("the block doesn't print what the page says") }
     }
@@ -43,7 +53,7 @@ struct Shell {
     if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
     let directory = try bench.directory("session")
     if let directive = block.directive(.setup) { try setUp(directive, for: block, in: directory) }
-    let broker = block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+    let broker = try TestBroker.start(for: block, on: bench, in: directory)
     defer { _ = broker?.stop() }
     var reasons: [Reason] = []
     var steps: [SessionStep] = []
@@ -111,16 +121,19 @@ struct Shell {
     return false
   }
 
-  private func start(_ text: String, in directory: String, name: String = "script", isTerminal: Bool = false)
-    throws -> Child
-  {
+  private func start(
+    _ text: String, in directory: String, name: String = "script", isTerminal: Bool = false,
+    cluster: TestCluster? = nil
+  ) throws -> Child {
     let file = "\(directory)/\(name).sh"
     try text.write(toFile: file, atomically: true, encoding: .utf8)
     let output = "\(directory)/\(name).output"
     let options = isTerminal ? ["-u"] : ["-euo", "pipefail"]
+    // In the directory of a cluster several blocks run, one after the other.
+    for old in [output, "\(directory)/\(name).errors"] { try? FileManager.default.removeItem(atPath: old) }
     return try Child(
       ["bash"] + options + [file], directory: directory + "/block",
-      environment: bench.environment(home: directory + "/home"),
+      environment: cluster?.environment ?? bench.environment(home: directory + "/home"),
       output: output, errors: isTerminal ? output : "\(directory)/\(name).errors")
   }
 }

@@ -11,6 +11,8 @@ final class Workbench {
   var patience: Double = 60
   /// How many seconds what a command left in the background may take to print.
   var lateness: Double = 60
+  /// The cluster of the page whose blocks run.
+  private var pageCluster: TestCluster?
   private let work: String
   private var directories = 0
   private var maps: [String] = []
@@ -45,6 +47,26 @@ final class Workbench {
     environment["SWIFT_BACKTRACE"] = "enable=no"
     if let home { environment["HOME"] = home }
     return environment
+  }
+
+  // MARK: Other programs
+
+  func has(program: String) -> Bool {
+    (environment()["PATH"] ?? "").split(separator: ":").contains {
+      FileManager.default.isExecutableFile(atPath: "\($0)/\(program)")
+    }
+  }
+
+  /// The page's cluster, which is started if it doesn't run; nil where the engine isn't installed.
+  func cluster() throws -> TestCluster? {
+    if pageCluster == nil { pageCluster = try TestCluster(on: self) }
+    return pageCluster
+  }
+
+  /// Ends the cluster of a page that is done.
+  func endCluster() throws {
+    try pageCluster?.erase()
+    pageCluster = nil
   }
 
   // MARK: The compiler
@@ -112,10 +134,22 @@ final class Workbench {
 struct TestBroker {
   private let process: Child
 
+  private static let doors = [
+    "127.0.0.1:7420", "http://127.0.0.1:7480", "ws://127.0.0.1:7481", "mqtt://127.0.0.1:1883",
+  ]
+
+  /// The broker that a block wants, if it wants one.
+  static func start(for block: Block, on bench: Workbench, in directory: String) throws -> TestBroker? {
+    if block.has(.doors) {
+      return try TestBroker(on: bench, in: directory, doors.flatMap { ["--listen", $0] })
+    }
+    return block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+  }
+
   /// Starts the broker and waits until it is ready.
-  init(on bench: Workbench, in directory: String) throws {
+  init(on bench: Workbench, in directory: String, _ options: [String] = []) throws {
     process = try Child(
-      ["sluiced"], directory: directory, environment: bench.environment(home: directory + "/home"),
+      ["sluiced"] + options, directory: directory, environment: bench.environment(home: directory + "/home"),
       output: directory + "/broker.output", errors: directory + "/broker.log")
     let output = process.output
     guard process.wait(seconds: 60, until: { Workbench.text(of: output).hasSuffix("sluiced ready\n") }) else {

@@ -1,0 +1,2 @@
+# The file that the page publishes line by line.
+printf 'one\ntwo\n' >words
