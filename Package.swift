@@ -108,8 +108,8 @@ let package = Package(
     .target(
       name: "SluiceDoors",
       dependencies: [
-        "SluiceCommand", "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire", "SluiceTLS",
-        "SluiceIO",
+        "SluiceCommand", "SluiceAccess", "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire",
+        "SluiceTLS", "SluiceIO",
       ],
       swiftSettings: strictSettings),
     // The broker's metrics, its API and its page, over HTTP.
@@ -236,9 +236,8 @@ let package = Package(
     .testTarget(
       name: "SluiceDoorsTests",
       dependencies: [
-        "SluiceDoors", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceAccess", "SluiceTLS",
-        "SluiceIO",
-        "SluiceSimulation", "SluiceWire", "TestSupport",
+        "SluiceDoors", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceTopics", "SluiceStore",
+        "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -53,7 +53,9 @@ enum Startup {
       let layer = tls.map { TLSNetwork(over: network, server: $0) { handshakes.note($0, $1) } } ?? network
       // Without doors nothing is in the way.
       guard settings.broker.listen.contains(where: { $0.door != nil }) else { return layer }
-      return DoorNetwork(over: layer, settings.doors)
+      var doors = settings.doors
+      doors.keepsSessions = settings.data != nil || cluster != nil
+      return DoorNetwork(over: layer, doors)
     }
     let policy = try policy(settings.access, logger)
     var configuration = settings.broker

@@ -2,6 +2,7 @@ import SluiceIO
 import SluiceMQTT
 import SluiceTLS
 import SluiceWebSocket
+import Synchronization
 
 /// Doors over another network: the addresses of doors are listened at there, and their streams have the bytes of the native protocol, whatever
 /// the clients speak. All other addresses are passed on as they are, at no cost.
@@ -16,13 +17,17 @@ import SluiceWebSocket
 public final class DoorNetwork: Network {
   private let beneath: any Network
   private let upgrade: WebSocketUpgrade
-  private let sessions = MQTTHub()
+  private let broker = DoorBroker()
+  private let sessions: MQTTHub
   private let rules = MQTTSessionRules()
   private let options: DoorOptions
+  /// Whether the sessions' journal was opened, for all listeners together.
+  private let hasJournal = Once()
 
   public init(over network: any Network, _ options: DoorOptions = DoorOptions()) {
     beneath = network
     self.options = options
+    sessions = MQTTHub(broker)
     upgrade = WebSocketUpgrade(
       WebSocketUpgrade.Rules(
         subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
@@ -37,6 +42,10 @@ public final class DoorNetwork: Network {
     guard case .door(let door, _, _, let isSecure) = address, let plain = address.plain else {
       return try beneath.listen(at: address, group: group, accepted: accepted)
     }
+    broker.serve(accepted)
+    if options.keepsSessions, door != .http, let loop = group.loops.first, !hasJournal.exchange(true) {
+      sessions.store.open(on: loop) { accepted($0, loop) }
+    }
     do {
       // The layer of TLS knows the door's addresses.
       let listener = try beneath.listen(at: isSecure ? address : plain, group: group) { [self] stream, loop in
@@ -49,7 +58,8 @@ public final class DoorNetwork: Network {
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
         }
       }
-      return LayeredListener(address, listener)
+      // What the doors have of the broker ends with its listeners.
+      return LayeredListener(address, listener) { [broker] in broker.serve(nil) }
     } catch let error as IOError {
       throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
     }
@@ -58,6 +68,14 @@ public final class DoorNetwork: Network {
   private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTConnection
   {
     MQTTConnection(stream, peer: peer, sessions, rules, on: loop)
+  }
+
+  /// A flag that is set once. From any thread.
+  private final class Once: Sendable {
+    private let isSet = Atomic(false)
+
+    /// Sets the flag, and returns what it was.
+    func exchange(_ value: Bool) -> Bool { isSet.exchange(value, ordering: .relaxed) }
   }
 
   /// Doors are for other clients: this connects to what the network beneath knows.

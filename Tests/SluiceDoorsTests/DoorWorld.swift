@@ -1,31 +1,56 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceDoors
 import SluiceIO
 import SluiceSimulation
+import SluiceStore
+import SluiceTopics
+import SluiceWire
 import Testing
 
 /// A broker with doors and clients of it, in a simulated world.
 final class DoorWorld {
   let world: SimulatedWorld
-  let broker: Broker
+  private(set) var broker: Broker
   let loop: SimulatedLoop
   /// The doors' addresses, in the order of the configuration.
-  let addresses: [SocketAddress]
+  private(set) var addresses: [SocketAddress]
+  private let make: (SimulatedWorld) throws -> Broker
 
+  /// - Parameter store: of durable topics, which all topics are then unless `configure` says otherwise.
   init(
     seed: UInt64 = 1, loops: Int = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
-    conditions: SimulatedConditions = .calm, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+    conditions: SimulatedConditions = .calm, store: MemoryStore? = nil, access: AccessPolicy? = nil,
+    _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: loops, conditions: conditions)
     var configuration = BrokerConfiguration()
     configuration.identity = 1
     configuration.listen =
       [.host("127.0.0.1", port: 0)] + doors.map { .door($0, "127.0.0.1", port: 0, isSecure: false) }
+    var options = options
+    if store != nil {
+      options.keepsSessions = true
+      configuration.topicDefaults.storage = .durable
+    }
     configure(&configuration)
-    broker = try Broker(
-      configuration, network: DoorNetwork(over: world.network, options), group: world.group)
+    make = { [configuration, options] world in
+      try Broker(
+        configuration, network: DoorNetwork(over: world.network, options), group: world.group,
+        storage: store.map { StoreConfiguration($0) }, access: access)
+    }
+    broker = try make(world)
     addresses = try broker.start()
     loop = world.makeLoop(name: "clients")
+  }
+
+  /// Ends the broker, at once or in an orderly way, and starts another one on the same store.
+  func restart(orderly: Bool = false) throws {
+    if orderly { broker.shutdown() } else { broker.stop() }
+    settle(.seconds(20))
+    broker = try make(world)
+    addresses = try broker.start()
+    settle()
   }
 
   /// A client of bytes that is connected to one of the addresses; 0 is the native one.

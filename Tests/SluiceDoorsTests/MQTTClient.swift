@@ -13,6 +13,8 @@ final class MQTTClient {
   /// Whether messages at QoS 1 and 2 are acknowledged.
   var acknowledges = true
   private(set) var payloads: [[UInt8]] = []
+  /// The packet identifiers of messages at QoS 1 and 2, by their texts.
+  var identifiers: [String: UInt16] = [:]
 
   init(_ door: DoorWorld, _ version: MQTTVersion = .v5, at index: Int = 1) {
     self.door = door
@@ -123,6 +125,9 @@ final class MQTTClient {
         line += " \(property.name)=\(property.value)"
       }
       lines.append(line)
+      if packet.qos > .atMostOnce {
+        identifiers[String(decoding: packet.payload, as: UTF8.self)] = packet.packetID
+      }
       guard acknowledges, packet.qos > .atMostOnce else { return }
       send(
         .acknowledgement(

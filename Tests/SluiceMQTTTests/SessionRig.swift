@@ -251,7 +251,8 @@ struct SessionRig {
   private mutating func handle<Result>(
     _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void, UInt64, Int64) -> Result
   ) -> Result {
-    var (output, asks, stored, departure) = (output, asks, stored, departure)
+    var (output, asks, departure) = (output, asks, departure)
+    var isStored = false
     let result = body(
       &session, &output,
       { action in
@@ -274,8 +275,8 @@ struct SessionRig {
         case .fetch(let packetID, let place): asks.append(.fetch(packetID, place))
         case .commit(let number, let place): asks.append(.commit(number, place))
         case .settle(let number, let place): asks.append(.settle(number, place))
-        case .store(let bytes):
-          stored = bytes
+        case .store:
+          isStored = true
           asks.append(.store)
         case .forget: asks.append(.forget)
         case .end(let left, let reason, _):
@@ -283,7 +284,8 @@ struct SessionRig {
           asks.append(.end(reason))
         }
       }, now, time)
-    (self.output, self.asks, self.stored, self.departure) = (output, asks, stored, departure)
+    (self.output, self.asks, self.departure) = (output, asks, departure)
+    if isStored { stored = session.encodedState }
     return result
   }
 }

@@ -24,9 +24,9 @@ extension Connection {
     }
   }
 
-  /// Whether the peer's certificate is that of a node.
+  /// Whether the peer vouches for identities: it is part of this process, or its certificate is that of a node.
   private var isProvenNode: Bool {
-    client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
+    stream.isInternal || client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
   }
 
   private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
@@ -48,7 +48,7 @@ extension Connection {
     // Anonymous connections have no limit per identity.
     if client.account == nil { try? client.enter("", now: context.loop.now) }
     client.name = agreement.clientName
-    client.isNode = agreement.credentials.method == .node
+    client.isNode = agreement.credentials.method == .node && !stream.isInternal
     streams.largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     context.agreed(keepalive: agreement.welcome.keepalive)

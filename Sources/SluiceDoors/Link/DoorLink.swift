@@ -38,7 +38,8 @@ final class DoorLink: ByteStream {
 
   let peer: SocketAddress
   private let loop: any EventLoop
-  private unowned let transport: any ByteStream
+  /// Nil for a client that is a part of the broker's program.
+  private unowned let transport: (any ByteStream)?
   /// The door, which has the link, until either side has ended.
   private var client: (any DoorLinkClient)?
   private var handler: (any ByteStreamHandler)?
@@ -52,9 +53,9 @@ final class DoorLink: ByteStream {
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
-  /// - Parameter transport: the client's own stream, which `client` keeps.
+  /// - Parameter transport: the client's own stream, which `client` keeps; nil for a client that is a part of the broker's program.
   init(
-    _ client: any DoorLinkClient, transport: any ByteStream, peer: SocketAddress, on loop: any EventLoop
+    _ client: any DoorLinkClient, transport: (any ByteStream)?, peer: SocketAddress, on loop: any EventLoop
   ) {
     self.client = client
     self.transport = transport
@@ -62,6 +63,8 @@ final class DoorLink: ByteStream {
     self.loop = loop
     security = nil
   }
+
+  var isInternal: Bool { transport == nil }
 
   /// What protects the client's stream, once its first bytes have come.
   private(set) var security: StreamSecurity?
@@ -91,7 +94,10 @@ final class DoorLink: ByteStream {
   }
 
   /// The identity that the client's stream has proved, before HELLO is sent.
-  func adoptSecurity() { security = transport.security }
+  func adopt(_ security: StreamSecurity?) { self.security = security }
+
+  /// The same, of the client's own stream.
+  func adoptSecurity() { security = transport?.security }
 
   /// Has the broker read what was sent, in a turn of its own.
   func wake() {

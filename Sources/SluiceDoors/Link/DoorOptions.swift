@@ -6,5 +6,8 @@ public struct DoorOptions: Hashable, Sendable {
   /// Whether pages of every origin may connect.
   public var allowsAnyOrigin = false
 
+  /// Whether the broker has a store, so that sessions of MQTT outlive its process: in the durable topic `mqtt.sessions`.
+  public var keepsSessions = false
+
   public init() {}
 }

@@ -36,8 +36,11 @@ extension MQTTConnection {
     var token = MQTTToken(packetID: message.packetID)
     if let sequence, producer != 0 {
       token.exact = sequence
-      if let former = formerExact.removeValue(forKey: sequence), former.topic == publication.topic {
+      // By the topic's next sequence the publication tells whether it is in the log: see ``MQTTPublication/opened(next:)``. Of a publication that is
+      // open, the places that are left are of messages in the log.
+      if let former = formerExact[sequence], former.topic == publication.topic {
         token.sentAt = former.sequence
+        if publication.isOpen { return later.append(.done([token])) }
       }
     }
     guard marksOwn else { return append(message, token, to: publication) }
@@ -97,7 +100,10 @@ extension MQTTConnection {
 
   /// Publishes the client's will, which has ended.
   func publishWill() {
-    guard let will = will.take(), let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
+    guard let will = will.take() else { return }
+    if isCutOff { return hub.publish(will, of: key?.identity ?? "", on: loop) }
+    guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
+    sentWill = will
     will.withMessage { message in
       if will.isRetained { retain(message, topic) }
       let publication = MQTTPublication(.will, topic: topic)
@@ -111,10 +117,24 @@ extension MQTTConnection {
   func publicationOpened(_ stream: UInt32, next: UInt64) {
     guard let publication = publicationsByStream[stream] else { return }
     let before = publication.pendingBytes
+    settleFormer(publication, next: next)
     let done = publication.opened(next: next)
     pendingBytes -= before - publication.pendingBytes
     later.append(.done(done))
     runLater()
+  }
+
+  /// What earlier connections have sent to the topic is in the log or isn't, and is told apart by its place now: later messages get the places of
+  /// those that aren't.
+  private func settleFormer(_ publication: MQTTPublication, next: UInt64) {
+    guard case .topic = publication.role, !formerExact.isEmpty else { return }
+    var isChanged = false
+    for (message, place) in formerExact where place.topic == publication.topic && place.sequence >= next {
+      formerExact[message] = nil
+      isChanged = true
+    }
+    // Nothing is sent before that is kept.
+    if isChanged { publication.barrier = keeping?.want() }
   }
 
   func acknowledged(_ stream: UInt32, _ through: UInt64) {
@@ -144,7 +164,9 @@ extension MQTTConnection {
       if !publication.tokens.isEmpty {
         let before = publication.pendingBytes
         let longest = Int(welcome?.maximumFrame ?? 65_536) - PublishHeader.size
-        for (sequence, place) in publication.send(by: &native, to: link, longest: longest) {
+        for (sequence, place) in publication.send(
+          by: &native, to: link, longest: longest, kept: keeping?.kept)
+        {
           exact[sequence] = place
         }
         pendingBytes -= before - publication.pendingBytes

@@ -40,7 +40,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
   static let maximumPending = 256 << 10
   /// How long messages of a client that is gone wait for the broker's grants.
-  private static let linger = Duration.seconds(30)
+  static let linger = Duration.seconds(30)
 
   let loop: any EventLoop
   let hub: MQTTHub
@@ -59,11 +59,11 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   // Bytes.
   var output: [UInt8] = []
-  private var unread: [UInt8] = []
+  var unread: [UInt8] = []
   private var transportIsOpen = true
-  private var timer: TimerToken?
+  var timer: TimerToken?
   private var timerTime: UInt64 = 0
-  private var lingerTimer: TimerToken?
+  var lingerTimer: TimerToken?
 
   // Messages of the client.
   var publications: [UInt16: MQTTPublication] = [:]
@@ -83,8 +83,16 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   private(set) var marksOwn = false
   let mark = String(UInt64.random(in: .min ... .max), radix: 36)
 
+  /// CONNECT, until the broker has answered HELLO.
+  var requested: MQTTConnect?
+  /// Another connection has taken the session, and whether it has ended it.
+  var isSurrendered = false
+  var isForgotten = false
+
   // What outlives the connection.
   var isLasting = false
+  /// What is on its way to the store, and what waits for it; nil where nothing outlives the broker.
+  var keeping: MQTTKeeping?
   var producer: UInt64 = 0
   var topics: [UInt32: MQTTKnownTopic] = [:]
   var numbers: [MQTTKnownTopic: UInt32] = [:]
@@ -94,6 +102,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// Those of earlier connections.
   var formerExact: [UInt64: MQTTExactPlace] = [:]
   var will: MQTTConnect.Will?
+  /// The will, once it was sent to the broker.
+  var sentWill: MQTTConnect.Will?
+  /// The broker takes nothing more of this connection.
+  var isCutOff = false
   var willTimer: TimerToken?
 
   init(
@@ -137,9 +149,12 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .fetch(let packetID, let place): later.append(.fetch(packetID, place))
     case .commit(let number, let place):
       positions[number, default: MQTTPositions()].offsets[place.topic] = place.offset
-    case .settle(let number, let place): settle(number, place)
-    // What is kept is in memory: it is taken when the connection ends.
-    case .store, .forget: break
+      keeping?.isDirty = true
+    case .settle(let number, let place):
+      if keeping == nil { settle(number, place) } else { keeping?.settles.append((number, place)) }
+    // Without a store, what is kept is in memory: it is taken when the connection ends.
+    case .store: keeping?.want()
+    case .forget: if let key { hub.store.put(nil, of: key, at: loop.wallClock) }
     case .end(let departure, _, _): later.append(.end(departure))
     }
   }
@@ -168,7 +183,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
     for token in tokens where token.packetID != 0 {
-      if error == nil, let sequence = token.exact { exact[sequence] = nil }
+      if let sequence = token.exact {
+        exact[sequence] = nil
+        formerExact[sequence] = nil
+      }
       play { session, output, perform in
         session.appended(token.packetID, error, output: &output, perform)
       }
@@ -185,6 +203,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       // Records that were held may have been acknowledged by nothing, and make room at once.
       play { session, _, perform in session.flush(perform) }
       distribute()
+      keep()
     }
     sendPublications()
     sendOutput()
@@ -193,10 +212,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     updateTimer()
     link.wake()
     guard phase == .open else { return link.resume() }
-    guard output.count <= Self.maximumOutput else { return }
+    guard unsent <= Self.maximumOutput else { return }
     if !isHeldByOutput { return link.resume() }
     // The client's stream has taken everything, so it reports no room later.
-    guard output.isEmpty, !isComingRound else { return }
+    guard unsent == 0, !isComingRound else { return }
     isComingRound = true
     _ = loop.schedule(at: loop.now) { [weak self] in
       self?.isComingRound = false
@@ -265,22 +284,35 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   func streamWritable() {
     sendOutput()
-    if output.isEmpty { endTurn() }
+    if unsent == 0 { endTurn() }
   }
 
+  /// Bytes for the client that wait for its reading, or for the store.
+  var unsent: Int { output.count + (keeping?.heldBytes ?? 0) }
+
   func streamFailed(_ error: IOError) {
-    transportIsOpen = false
-    output = []
+    dropOutput()
     guard phase == .open else { return }
     transportEnded()
     endTurn()
   }
 
-  func sendOutput() {
-    guard transportIsOpen, !output.isEmpty else { return }
-    if output.write(to: transport) { return }
+  private func dropOutput() {
     transportIsOpen = false
     output = []
+    keeping?.sendable = []
+  }
+
+  func sendOutput() {
+    guard transportIsOpen else { return }
+    var isSent = true
+    if keeping == nil {
+      if !output.isEmpty { isSent = output.write(to: transport) }
+    } else if let count = keeping?.sendable.count, count > 0 {
+      isSent = keeping?.sendable.write(to: transport) ?? true
+    }
+    if isSent { return }
+    dropOutput()
     if phase == .open { transportEnded() }
   }
 
@@ -289,13 +321,16 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     guard transportIsOpen else { return }
     let pauses =
       phase != .open || !unread.isEmpty || pendingBytes > Self.maximumPending || link.isFull
-      || output.count > 4 * Self.maximumOutput
+      || unsent > 4 * Self.maximumOutput
     if transport.readsPaused != pauses { transport.readsPaused = pauses }
   }
 
   /// Closes the client's stream when its output is out.
   func closeTransport() {
     guard transportIsOpen else { return }
+    // What waits for the store isn't sent any more; what the client is told at the end doesn't depend on it.
+    keeping?.sendable += output
+    if keeping != nil { output = [] }
     sendOutput()
     guard transportIsOpen else { return }
     transportIsOpen = false
@@ -330,82 +365,6 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     }
   }
 
-  // MARK: The handshake
-
-  private func connect(_ connect: MQTTConnect) {
-    var credentials = Credentials.none
-    if let password = connect.password {
-      let secret = String(decoding: password, as: UTF8.self)
-      if let user = connect.username, !user.isEmpty {
-        credentials = .password(secret, user: user)
-      } else {
-        credentials = .token(secret)
-      }
-    } else if let user = connect.username, !user.isEmpty {
-      credentials = .password("", user: user)
-    }
-    link.adoptSecurity()
-    let name = connect.clientID.utf8.count <= Int(Limits.name) ? connect.clientID : ""
-    let hello = Hello(
-      maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: name, credentials: credentials)
-    guard hello.encoded(stream: 0).count <= Limits.handshakeFrame else {
-      return refuse(.badCredentials, "the user name and the password are too long")
-    }
-    requested = connect
-    link.send(hello, stream: 0)
-  }
-
-  private var requested: MQTTConnect?
-
-  func refuse(_ reason: MQTTReason, _ message: String) {
-    play { session, output, perform in
-      session.refused(reason, message, output: &output, perform)
-    }
-  }
-
-  /// The broker has accepted the client: its session follows.
-  func welcomed(_ welcome: Welcome) {
-    guard let connect = requested.take() else { return }
-    // The client has left meanwhile.
-    guard phase == .open else { return finish() }
-    self.welcome = welcome
-    will = connect.will
-    isLasting = connect.sessionExpiry > 0
-    let clientID =
-      connect.clientID.isEmpty
-      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
-    let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
-    self.key = key
-    hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
-      admit(clientID, connect.cleanStart ? nil : kept)
-    }
-  }
-
-  private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
-    guard phase == .open else {
-      if let key { hub.leave(key, self, kept: kept, mourns: false, at: loop.now) }
-      return
-    }
-    producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
-    if let kept {
-      producer = kept.producer
-      topics = kept.topics
-      for (number, topic) in kept.topics {
-        numbers[topic] = number
-        lastTopic = max(lastTopic, number)
-      }
-      positions = kept.positions
-      formerExact = kept.exact
-    }
-    let now = loop.now.nanoseconds
-    play { session, output, perform in
-      session.connected(
-        MQTTAdmission(clientID: clientID, state: kept?.state), now: now, output: &output, perform)
-    }
-    takeUnread()
-    endTurn()
-  }
-
   // MARK: Frames of the broker
 
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
@@ -418,7 +377,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       }
     }
     // Of a client that has left only its publications count.
-    return phase != .open || output.count <= Self.maximumOutput && !isHeldByOutput
+    return phase != .open || unsent <= Self.maximumOutput && !isHeldByOutput
   }
 
   private func take(_ action: ClientAction) {
@@ -433,7 +392,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .subscribed(let stream, let place): subscribed(stream, place)
     case .matched(let stream, let matched): self.matched(stream, matched)
     case .unmatched(let stream, let number): unmatched(stream, number)
-    case .selectedTopic(let stream, let number): feeds[stream].map { $0.current = $0.topics[number] }
+    case .selectedTopic(let stream, let number): selected(stream, number)
     case .topicEnded(let stream, let ending): topicEnded(stream, ending)
     case .deliveries(let stream, let count): feeds[stream]?.delivery = count
     case .live(let stream, _): live(stream)
@@ -460,151 +419,9 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   private func failed(_ fault: Fault) {
     let reason = MQTTReason(fault.code)
     if requested.take() != nil { return refuse(reason, fault.message) }
+    isCutOff = true
     play { session, output, perform in
       session.close(reason, fault.message, output: &output, perform)
     }
-  }
-
-  // MARK: The end
-
-  /// The session has ended: its state is kept, and its will goes its way.
-  private func depart(_ departure: MQTTDeparture?) {
-    guard phase == .open else { return }
-    phase = .leaving
-    closeTransport()
-    if let timer { loop.cancel(timer) }
-    timer = nil
-    for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
-    feeds = [:]
-    held = []
-    let kept = departure.flatMap { keptSession(of: $0) }
-    if isSurrendered { surrenderedState = kept } else { keep(kept, departure) }
-    if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
-    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in
-      guard let self, willTimer == nil else { return }
-      finish()
-    }
-    leaveWhenDone()
-  }
-
-  private func keep(_ kept: MQTTKeptSession?, _ departure: MQTTDeparture?) {
-    guard let key else { return }
-    let mourns = departure?.will != nil && departure?.willDelay ?? 0 > 0
-    hub.leave(key, self, kept: kept, mourns: mourns, at: loop.now)
-  }
-
-  private func keptSession(of departure: MQTTDeparture) -> MQTTKeptSession? {
-    guard let state = departure.state else { return nil }
-    var used: Set<UInt32> = []
-    for place in positions.values { used.formUnion(place.offsets.keys) }
-    // Messages that are under way name topics as well, and are in the log for a while.
-    let topics = topics.count <= 4 * used.count + 64 ? topics : topics.filter { used.contains($0.key) }
-    return MQTTKeptSession(
-      state: state, producer: producer, topics: topics, positions: positions, exact: exact,
-      expires: departure.expiry == .max ? nil : loop.now + .seconds(Int64(departure.expiry)))
-  }
-
-  private var isSurrendered = false
-  private var surrenderedState: MQTTKeptSession?
-
-  /// Another connection takes the session. Returns what is left of it; nil where the connection has ended before.
-  func surrender(isClean: Bool) -> MQTTKeptSession? {
-    guard phase == .open else { return nil }
-    isSurrendered = true
-    endsSession = isClean
-    play { session, output, perform in session.takenOver(output: &output, perform) }
-    endTurn()
-    return surrenderedState.take()
-  }
-
-  /// Whether the session ends with this connection, whatever its expiry.
-  private var endsSession = false
-
-  private func mourn(_ will: MQTTConnect.Will, after delay: UInt32) {
-    self.will = will
-    if delay == 0 || isSurrendered && endsSession { return publishWill() }
-    // The session goes on with another connection.
-    guard !isSurrendered else { return self.will = nil }
-    willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
-      self?.settleWill(publishing: true)
-    }
-  }
-
-  /// The delay of the will is over, or the client is back.
-  func settleWill(publishing: Bool) {
-    guard let timer = willTimer.take() else { return }
-    loop.cancel(timer)
-    if let key { hub.mourned(key, self) }
-    if publishing, phase == .leaving { publishWill() } else { will = nil }
-    // It has as long as messages have that a client has left.
-    if let lingerTimer { loop.cancel(lingerTimer) }
-    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
-    endTurn()
-  }
-
-  /// Ends the link when everything that the client has published is in the log.
-  private func leaveWhenDone() {
-    guard phase == .leaving, willTimer == nil, requested == nil else { return }
-    let publications = publicationsByStream.values
-    guard publications.allSatisfy({ $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }) else { return }
-    finish()
-  }
-
-  private func finish() {
-    guard phase == .leaving else { return }
-    phase = .closed
-    cancelTimers()
-    link.end()
-    clear()
-  }
-
-  /// The broker has closed the connection.
-  func linkClosed() {
-    guard phase != .closed else { return }
-    if phase == .open {
-      play { session, output, perform in
-        session.close(.serverShuttingDown, "the broker ends the connection", output: &output, perform)
-      }
-    }
-    if let key, willTimer != nil { hub.mourned(key, self) }
-    closeTransport()
-    phase = .closed
-    cancelTimers()
-    clear()
-  }
-
-  private func cancelTimers() {
-    for timer in [timer, lingerTimer, willTimer] { if let timer { loop.cancel(timer) } }
-    (timer, lingerTimer, willTimer) = (nil, nil, nil)
-  }
-
-  private func clear() {
-    publications = [:]
-    publicationsByStream = [:]
-    lastPublication = nil
-    retaining = nil
-    subscriptions = [:]
-    feeds = [:]
-    held = []
-    unread = []
-  }
-}
-
-extension MQTTReason {
-  /// The reason that says most of what an error of the broker says.
-  init(_ code: ErrorCode) {
-    self =
-      switch code {
-      case .authenticationRequired, .authenticationFailed, .credentialsExpired: .badCredentials
-      case .accessRevoked, .permissionDenied: .notAuthorized
-      case .tooManyConnections, .limitReached: .quotaExceeded
-      case .tooManyAttempts: .serverBusy
-      case .shuttingDown: .serverShuttingDown
-      case .closedByOperator: .administrativeAction
-      case .keepaliveTimeout, .handshakeTimeout, .idleTimeout: .keepAliveTimeout
-      case .invalidTopic: .topicNameInvalid
-      case .recordTooLarge, .frameTooLarge: .packetTooLarge
-      default: .unspecified
-      }
   }
 }

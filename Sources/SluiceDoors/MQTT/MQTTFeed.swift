@@ -34,6 +34,8 @@ final class MQTTFeed {
   enum Role {
     case pattern
     case group
+    /// The topics that a shared filter with wildcards selects, without their records: each has a group's stream of its own.
+    case watch
     /// The retained messages of the topics that a filter matches.
     case retained(MQTTTopicFilter)
     /// A record that is read again, for a message that is under way.
@@ -59,6 +61,10 @@ final class MQTTFeed {
   var isDone = false
   /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.
   var delivery: UInt32 = 1
+  /// Of a group in a topic that a filter with wildcards selects: the broker's name of the topic.
+  var joined: String?
+  /// Of a watch: all topics are known that were there at first.
+  var hasBegun = false
   var deliveries: [UInt64: UInt32] = [:]
 
   init(_ role: Role, number: UInt16, stream: UInt32, granted: UInt64) {

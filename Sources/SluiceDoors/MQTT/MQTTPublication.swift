@@ -8,6 +8,8 @@ struct MQTTToken {
   var packetID: UInt16 = 0
   /// Of the session, for a message at QoS 2.
   var exact: UInt64?
+  /// The change of the session that has to be kept before the message is sent; nil before the message has a place.
+  var change: UInt64?
   /// Where the message stood in the topic when it was sent on an earlier connection.
   var sentAt: UInt64?
 }
@@ -32,6 +34,9 @@ final class MQTTPublication {
   /// Nothing more is published: the stream is cancelled when everything is acknowledged.
   var isClosing = false
 
+  /// The change of the session that has to be kept before anything is sent; nil for none.
+  var barrier: UInt64?
+
   /// Records that aren't sent yet, and one token for each.
   private(set) var pending: [UInt8] = []
   private(set) var tokens: [MQTTToken] = []
@@ -39,6 +44,8 @@ final class MQTTPublication {
   private(set) var unacknowledged: [(sequence: UInt64, token: MQTTToken)] = []
   private(set) var lastSequence: UInt64?
   private var acknowledgedThrough: UInt64 = 0
+  /// The sequence of the first message of ``tokens``.
+  private var nextSequence: UInt64 = 0
 
   init(_ role: Role, topic: String) {
     self.role = role
@@ -69,14 +76,20 @@ final class MQTTPublication {
 
   /// Sends what the broker has granted.
   ///
+  /// - Parameter kept: the last change of the session that is kept, which messages at QoS 2 wait for; nil where nothing is.
   /// - Returns: messages at QoS 2 that were sent, with their places.
-  func send(by native: inout ClientSession, to link: DoorLink, longest: Int) -> [(UInt64, MQTTExactPlace)] {
-    guard let stream, isOpen else { return [] }
+  func send(
+    by native: inout ClientSession, to link: DoorLink, longest: Int, kept: UInt64? = nil
+  ) -> [(UInt64, MQTTExactPlace)] {
+    guard let stream, isOpen, barrier ?? 0 <= kept ?? .max else { return [] }
     var sent: [(UInt64, MQTTExactPlace)] = []
     var begin = 0
     var done = 0
-    while done < tokens.count {
-      let most = Int(clamping: min(native.available(stream), UInt64(tokens.count - done)))
+    let ready =
+      kept.map { kept in tokens.prefix { $0.exact == nil || $0.change.map { $0 <= kept } ?? false }.count }
+      ?? tokens.count
+    while done < ready {
+      let most = Int(clamping: min(native.available(stream), UInt64(ready - done)))
       guard most > 0 else { break }
       let room = Int(clamping: min(native.availableBytes(stream), UInt64(longest)))
       let (count, length) = batch(from: begin, most: most, room: room)
@@ -94,6 +107,7 @@ final class MQTTPublication {
         if let exact = token.exact { sent.append((exact, MQTTExactPlace(topic: topic, sequence: place))) }
       }
       lastSequence = sequence + UInt64(count) - 1
+      nextSequence = sequence + UInt64(count)
       begin += length
       done += count
     }
@@ -105,6 +119,22 @@ final class MQTTPublication {
       tokens.removeFirst(done)
     }
     return sent
+  }
+
+  /// Gives the messages at QoS 2 that have none their places in the topic.
+  ///
+  /// - Parameter change: the change of the session with which the places are kept.
+  func plan(change: UInt64) -> [(UInt64, MQTTExactPlace)] {
+    guard isOpen else { return [] }
+    var planned: [(UInt64, MQTTExactPlace)] = []
+    for index in tokens.indices.reversed() {
+      // They come in order: all before one that has a place have theirs.
+      if tokens[index].change != nil { break }
+      guard let exact = tokens[index].exact else { continue }
+      tokens[index].change = change
+      planned.append((exact, MQTTExactPlace(topic: topic, sequence: nextSequence + UInt64(index))))
+    }
+    return planned
   }
 
   /// How many records one PUBLISH takes: at least one, of which the last begins within `room`.
@@ -127,6 +157,7 @@ final class MQTTPublication {
   func opened(next: UInt64) -> [MQTTToken] {
     isOpen = true
     acknowledgedThrough = next
+    nextSequence = next
     guard tokens.contains(where: { $0.sentAt.map { $0 < next } ?? false }) else { return [] }
     var (kept, keptTokens, done): ([UInt8], [MQTTToken], [MQTTToken]) = ([], [], [])
     var start = 0

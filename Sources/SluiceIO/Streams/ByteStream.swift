@@ -15,6 +15,9 @@ public protocol ByteStream: AnyObject {
   /// What protects the bytes and the peer's proved identity, once the first bytes have come; nil for bytes as they are.
   var security: StreamSecurity? { get }
 
+  /// Whether the other side is a part of this program. Its word about its identity needs no proof.
+  var isInternal: Bool { get }
+
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
   func start(_ handler: any ByteStreamHandler)
 
@@ -46,6 +49,8 @@ public protocol ByteStream: AnyObject {
 
 extension ByteStream {
   public var security: StreamSecurity? { nil }
+
+  public var isInternal: Bool { false }
 
   /// Writes as much of `bytes` as the transport takes now. See `write(_:)` of vectors.
   package func write(_ bytes: UnsafeRawBufferPointer) -> WriteResult {

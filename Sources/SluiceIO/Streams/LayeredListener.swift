@@ -2,14 +2,24 @@
 package final class LayeredListener: Listener {
   private let wanted: SocketAddress
   private let beneath: any Listener
+  private let closed: @Sendable () -> Void
 
-  /// - Parameter wanted: the address that was asked for.
-  package init(_ wanted: SocketAddress, _ beneath: any Listener) {
+  /// - Parameters:
+  ///   - wanted: the address that was asked for.
+  ///   - beneath: the listener beneath.
+  ///   - closed: called each time the listener is closed.
+  package init(
+    _ wanted: SocketAddress, _ beneath: any Listener, closed: @escaping @Sendable () -> Void = {}
+  ) {
     self.wanted = wanted
     self.beneath = beneath
+    self.closed = closed
   }
 
   package var address: SocketAddress { wanted.bound(to: beneath.address) }
 
-  package func close() { beneath.close() }
+  package func close() {
+    beneath.close()
+    closed()
+  }
 }

@@ -10,6 +10,13 @@ package struct MQTTProperties: Hashable, Sendable {
     unsafe bytes = Array(view.bytes)
   }
 
+  /// Those of a will, as ``bytes`` were; nil where they can't be.
+  package init?(willBytes bytes: [UInt8]) {
+    let isValid = unsafe bytes.withUnsafeBytes { unsafe (try? MQTTPropertyView(bytes: $0, in: .will)) != nil }
+    guard isValid else { return nil }
+    self.bytes = bytes
+  }
+
   package var isEmpty: Bool { bytes.isEmpty }
 
   // MARK: Reading

@@ -40,6 +40,14 @@ package struct MQTTPropertyView {
     try check(in: place)
   }
 
+  /// Takes properties without their length.
+  ///
+  /// - Throws: as ``init(_:in:)``.
+  init(bytes: UnsafeRawBufferPointer, in place: MQTTPropertyPlaces) throws(MQTTError) {
+    unsafe self.init(checked: bytes)
+    try check(in: place)
+  }
+
   private func check(in place: MQTTPropertyPlaces) throws(MQTTError) {
     var seen: UInt64 = 0
     var rest = unsafe MQTTReader(bytes)

@@ -36,9 +36,14 @@ struct InFlightTable: Hashable, Sendable {
   /// In the order in which they were sent.
   var unsettled: [Entry] { entries[head...].filter { !$0.isSettled } }
 
+  /// What a session that comes back needs: the unsettled entries, and the settled ones behind them, from which the cursors go on.
+  var kept: ArraySlice<Entry> {
+    entries[head...].drop { $0.isSettled }
+  }
+
   mutating func append(_ entry: Entry) {
     entries.append(entry)
-    count += 1
+    if !entry.isSettled { count += 1 }
   }
 
   /// Counts a record as settled once those before it are.

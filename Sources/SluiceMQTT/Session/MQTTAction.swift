@@ -71,9 +71,9 @@ package enum MQTTAction {
   case settle(UInt16, MQTTPlace)
 
   // The session
-  /// Keep the state. Output of the events before isn't sent until the state is as durable as the session's topics are; what is committed and settled by
-  /// the same flush becomes durable with it, in one transaction.
-  case store([UInt8])
+  /// Keep ``MQTTSession/encodedState``, as it is now or later. Output of the events before isn't sent until the state is as durable as the session's
+  /// topics are; what is committed by the same flush is kept with it, and what is settled by the same flush is settled behind it.
+  case store
   /// Delete what is kept of an earlier session of that client, and its cursors.
   case forget
   /// Send the output, then close the transport. Nothing follows. The reason and a sentence are for the log.

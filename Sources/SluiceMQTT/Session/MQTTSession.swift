@@ -81,6 +81,20 @@ package struct MQTTSession: Sendable {
   /// Whether the session outlives its connection.
   package var isLasting: Bool { expiry > 0 }
 
+  /// What of the session outlives its connection, as it is now.
+  package var encodedState: [UInt8] { state.encoded() }
+
+  /// The sequences of messages at QoS 2 of the client for which PUBREC isn't sent.
+  package var unacknowledgedSequences: Set<UInt64> {
+    Set(state.received.lazy.filter { !$0.isAcknowledged }.map(\.sequence))
+  }
+
+  /// Seconds for which the session outlives its connection; all ones: for ever.
+  package var sessionExpiry: UInt32 { expiry }
+
+  /// The topics of records that are under way to the client, by the caller's numbers.
+  package var topicsUnderWay: Set<UInt32> { Set(state.inFlight.kept.map(\.place.topic)) }
+
   /// Bytes of memory that are held for a packet that isn't complete.
   package var heldBytes: Int { decoder.heldBytes }
 
@@ -206,7 +220,7 @@ package struct MQTTSession: Sendable {
   package mutating func flush(_ perform: (MQTTAction) -> Void) {
     guard phase == .open else { return }
     flushCommits(perform)
-    if needsStore, isLasting { perform(.store(state.encoded())) }
+    if needsStore, isLasting { perform(.store) }
     needsStore = false
     let more = demand
     if more > 0 {

@@ -2,7 +2,7 @@ import SluiceWire
 
 /// What of a session outlives its connection: subscriptions and identifiers, no messages.
 ///
-/// Encoded it takes 25 bytes, 16 and the filter's for each subscription, 19 for each message at QoS 1 or 2 under way to the client, 2 for each that
+/// Encoded it takes 25 bytes, 16 and the filter's for each subscription, 17 for each message at QoS 1 or 2 under way to the client, 2 for each that
 /// waits for PUBCOMP, and 10 for each message at QoS 2 from the client that isn't released: with a window of 32, below 1 KiB for 10 subscriptions
 /// with filters of 20 bytes.
 package struct MQTTSessionState: Hashable, Sendable {
@@ -98,12 +98,14 @@ package struct MQTTSessionState: Hashable, Sendable {
       writer.integer(number)
       writer.integer(value)
     }
-    let unsettled = inFlight.unsettled
-    writer.integer(UInt16(unsettled.count))
-    for entry in unsettled {
+    let kept = inFlight.kept
+    writer.integer(UInt16(kept.count))
+    for entry in kept {
       writer.integer(entry.packetID)
       writer.integer(entry.subscription)
-      writer.integer(entry.qos.rawValue | (entry.isRetained ? 4 : 0) | (entry.hasCursor ? 8 : 0))
+      writer.integer(
+        entry.qos.rawValue | (entry.isRetained ? 4 : 0) | (entry.hasCursor ? 8 : 0)
+          | (entry.isSettled ? 16 : 0))
       writer.integer(entry.place.topic)
       writer.integer(entry.place.offset)
     }
@@ -155,13 +157,14 @@ package struct MQTTSessionState: Hashable, Sendable {
       let flags: UInt8 = try reader.integer("flags")
       let topic: UInt32 = try reader.integer("topic")
       let offset: UInt64 = try reader.integer("offset")
-      guard let qos = MQTTQoS(rawValue: flags & 3), qos > .atMostOnce, packetID != 0 else {
+      let isSettled = flags & 16 != 0
+      guard let qos = MQTTQoS(rawValue: flags & 3), isSettled || qos > .atMostOnce && packetID != 0 else {
         throw malformed()
       }
       inFlight.append(
         InFlightTable.Entry(
           packetID: packetID, subscription: subscription, qos: qos, isRetained: flags & 4 != 0,
-          hasCursor: flags & 8 != 0, isSettled: false, place: MQTTPlace(topic: topic, offset: offset)))
+          hasCursor: flags & 8 != 0, isSettled: isSettled, place: MQTTPlace(topic: topic, offset: offset)))
     }
     for _ in 0..<(try reader.integer("releasing", as: UInt16.self)) {
       let packetID: UInt16 = try reader.integer("packet identifier")

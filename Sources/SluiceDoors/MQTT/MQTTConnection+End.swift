@@ -1,0 +1,154 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+// The end of the connection, of its session, and its will.
+extension MQTTConnection {
+  /// The session has ended: its state is kept, and its will goes its way.
+  func depart(_ departure: MQTTDeparture?) {
+    guard phase == .open else { return }
+    phase = .leaving
+    closeTransport()
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
+    feeds = [:]
+    held = []
+    leaveHub(departure)
+    if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
+    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in
+      guard let self, willTimer == nil else { return }
+      finish()
+    }
+    leaveWhenDone()
+  }
+
+  private func leaveHub(_ departure: MQTTDeparture?) {
+    guard let key else { return }
+    // Before CONNACK the session isn't this connection's.
+    guard let departure else { return hub.detach(key, self) }
+    var kept = departure.state.map { keptSession($0, expiry: departure.expiry) }
+    if isForgotten { kept = nil }
+    // The broker stops: what is owed then, the will among it, is for the next process.
+    let isStopping = !opensStreams
+    if !isStopping { kept?.leftAt = loop.wallClock }
+    if isStopping, keeping != nil, departure.will != nil {
+      kept = kept ?? keptSession([], expiry: 0)
+      kept?.will = departure.will
+    }
+    let mourns = !isSurrendered && departure.will != nil && departure.willDelay > 0
+    hub.leave(key, self, kept: kept, mourns: mourns)
+  }
+
+  /// Another connection takes the session.
+  func surrender(isClean: Bool) {
+    guard phase == .open else { return }
+    isSurrendered = true
+    isForgotten = isClean
+    play { session, output, perform in session.takenOver(output: &output, perform) }
+    endTurn()
+  }
+
+  private func mourn(_ will: MQTTConnect.Will, after delay: UInt32) {
+    self.will = will
+    // The broker stops: the will is kept for its next process.
+    guard opensStreams || keeping == nil else { return self.will = nil }
+    if delay == 0 || isSurrendered && isForgotten { return publishWill() }
+    // The session goes on with another connection.
+    guard !isSurrendered else { return self.will = nil }
+    willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
+      self?.settleWill(publishing: true)
+    }
+  }
+
+  /// The delay of the will is over, or the client is back.
+  func settleWill(publishing: Bool) {
+    guard let timer = willTimer.take() else { return }
+    loop.cancel(timer)
+    if let key { hub.mourned(key, self) }
+    if publishing, phase == .leaving { publishWill() } else { will = nil }
+    // It has as long as messages have that a client has left.
+    if let lingerTimer { loop.cancel(lingerTimer) }
+    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
+    endTurn()
+  }
+
+  /// Ends the link when everything that the client has published is in the log.
+  func leaveWhenDone() {
+    guard phase == .leaving, willTimer == nil, requested == nil else { return }
+    let publications = publicationsByStream.values
+    guard publications.allSatisfy({ $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }) else { return }
+    finish()
+  }
+
+  func finish() {
+    guard phase == .leaving else { return }
+    phase = .closed
+    cancelTimers()
+    link.end()
+    clear()
+  }
+
+  /// The broker has closed the connection.
+  func linkClosed() {
+    guard phase != .closed else { return }
+    isCutOff = true
+    if phase == .open {
+      play { session, output, perform in
+        session.close(.serverShuttingDown, "the broker ends the connection", output: &output, perform)
+      }
+    }
+    settleWill(publishing: true)
+    resendWill()
+    closeTransport()
+    phase = .closed
+    cancelTimers()
+    clear()
+  }
+
+  /// The broker has closed the connection before the will was in the log.
+  private func resendWill() {
+    guard let sentWill, publicationsByStream.values.contains(where: { $0.role == .will && !$0.isInLog })
+    else {
+      return
+    }
+    hub.publish(sentWill, of: key?.identity ?? "", on: loop)
+  }
+
+  private func cancelTimers() {
+    stopKeeping()
+    for timer in [timer, lingerTimer, willTimer] { if let timer { loop.cancel(timer) } }
+    (timer, lingerTimer, willTimer) = (nil, nil, nil)
+  }
+
+  private func clear() {
+    publications = [:]
+    publicationsByStream = [:]
+    lastPublication = nil
+    retaining = nil
+    subscriptions = [:]
+    feeds = [:]
+    held = []
+    unread = []
+  }
+}
+
+extension MQTTReason {
+  /// The reason that says most of what an error of the broker says.
+  init(_ code: ErrorCode) {
+    self =
+      switch code {
+      case .authenticationRequired, .authenticationFailed, .credentialsExpired: .badCredentials
+      case .accessRevoked, .permissionDenied: .notAuthorized
+      case .tooManyConnections, .limitReached: .quotaExceeded
+      case .tooManyAttempts: .serverBusy
+      case .shuttingDown: .serverShuttingDown
+      case .closedByOperator: .administrativeAction
+      case .keepaliveTimeout, .handshakeTimeout, .idleTimeout: .keepAliveTimeout
+      case .invalidTopic: .topicNameInvalid
+      case .recordTooLarge, .frameTooLarge: .packetTooLarge
+      default: .unspecified
+      }
+  }
+}

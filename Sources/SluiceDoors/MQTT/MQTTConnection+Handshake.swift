@@ -1,0 +1,83 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+// CONNECT: the client's identity, then its session.
+extension MQTTConnection {
+  func connect(_ connect: MQTTConnect) {
+    var credentials = Credentials.none
+    if let password = connect.password {
+      let secret = String(decoding: password, as: UTF8.self)
+      if let user = connect.username, !user.isEmpty {
+        credentials = .password(secret, user: user)
+      } else {
+        credentials = .token(secret)
+      }
+    } else if let user = connect.username, !user.isEmpty {
+      credentials = .password("", user: user)
+    }
+    link.adoptSecurity()
+    let name = connect.clientID.utf8.count <= Int(Limits.name) ? connect.clientID : ""
+    let hello = Hello(
+      maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: name, credentials: credentials)
+    guard hello.encoded(stream: 0).count <= Limits.handshakeFrame else {
+      return refuse(.badCredentials, "the user name and the password are too long")
+    }
+    requested = connect
+    link.send(hello, stream: 0)
+  }
+
+  func refuse(_ reason: MQTTReason, _ message: String) {
+    play { session, output, perform in
+      session.refused(reason, message, output: &output, perform)
+    }
+  }
+
+  /// The broker has accepted the client: its session follows.
+  func welcomed(_ welcome: Welcome) {
+    guard let connect = requested.take() else { return }
+    // The client has left meanwhile.
+    guard phase == .open else { return finish() }
+    self.welcome = welcome
+    will = connect.will
+    isLasting = connect.sessionExpiry > 0
+    if isLasting || will != nil, hub.store.isDurable { keeping = MQTTKeeping() }
+    let clientID =
+      connect.clientID.isEmpty
+      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
+    let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
+    self.key = key
+    hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
+      admit(clientID, connect.cleanStart ? nil : kept)
+    }
+  }
+
+  private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
+    guard phase == .open else {
+      if let key { hub.detach(key, self) }
+      return
+    }
+    producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
+    if let kept {
+      producer = kept.producer
+      topics = kept.topics
+      for (number, topic) in kept.topics {
+        numbers[topic] = number
+        lastTopic = max(lastTopic, number)
+      }
+      positions = kept.positions
+      formerExact = kept.exact
+    }
+    if keeping == nil, kept == nil, let key { hub.store.put(nil, of: key, at: loop.wallClock) }
+    // CONNACK says that there is a session: it has to be there then.
+    keeping?.want()
+    let now = loop.now.nanoseconds
+    play { session, output, perform in
+      session.connected(
+        MQTTAdmission(clientID: clientID, state: kept?.state), now: now, output: &output, perform)
+    }
+    takeUnread()
+    endTurn()
+  }
+}

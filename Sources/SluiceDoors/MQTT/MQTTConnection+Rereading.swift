@@ -1,0 +1,44 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+// Retained messages, and records that are read again.
+extension MQTTConnection {
+  func sendRetained(_ number: UInt16) {
+    guard let request = subscriptions[number]?.request, let filter = session.filter(of: number) else {
+      return
+    }
+    let granted = request.isUnlimited ? Credit.unlimited : 0
+    guard opensStreams, let stream = native.openSubscription(granted: granted) else { return }
+    feeds[stream] = MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted)
+    // The keys are the broker's names: those that begin with the tokens before the first wildcard.
+    var conditions: [RecordFilter.Condition] = []
+    if let pattern = request.patterns.last {
+      let literal = pattern.split(separator: ".").prefix { $0 != "*" && $0 != ">" }.joined(separator: ".")
+      let test: RecordFilter.Test =
+        filter.hasWildcards ? .hasPrefix(Array(literal.utf8)) : .equals(Array(pattern.utf8))
+      if !literal.isEmpty { conditions = [RecordFilter.Condition(.key, test)] }
+    }
+    link.send(
+      Subscribe(
+        topic: Self.retainedTopic, start: .earliest, ifMissing: .fail, grantedThrough: granted,
+        filter: RecordFilter(conditions)), stream: stream)
+  }
+
+  func fetch(_ packetID: UInt16, _ place: MQTTPlace) {
+    guard opensStreams, let known = topics[place.topic], let stream = native.openSubscription(granted: 1)
+    else {
+      return fetched(packetID, nil)
+    }
+    feeds[stream] = MQTTFeed(.fetch(packetID, place), number: 0, stream: stream, granted: Credit.unlimited)
+    link.send(
+      Subscribe(
+        topic: known.name, start: .offset(place.offset), ifMissing: .fail, epoch: known.epoch,
+        grantedThrough: 1), stream: stream)
+  }
+
+  func fetched(_ packetID: UInt16, _ record: MQTTRecord?) {
+    session.fetched(packetID, record, time: loop.wallClock, output: &output)
+  }
+}

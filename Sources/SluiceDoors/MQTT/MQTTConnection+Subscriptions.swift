@@ -1,0 +1,236 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+/// The streams of one subscription of a session: two for `parent/#`.
+struct MQTTSubscriptionFeeds {
+  var request: MQTTSubscriptionRequest
+  var streams: [UInt32] = []
+  /// Streams whose answers are awaited.
+  var waiting = 0
+  var hasAnswered = false
+}
+
+// Subscriptions of the session as streams of the broker.
+extension MQTTConnection {
+  static let positionsPerFrame = 500
+  static let noStream = MQTTError(
+    .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
+
+  func subscribe(_ request: MQTTSubscriptionRequest) {
+    var resumed: [TopicPosition] = []
+    var goesOn = false
+    if let former = subscriptions[request.number] {
+      if request.isResumed, former.hasAnswered, former.request.isUnlimited == request.isUnlimited {
+        subscriptions[request.number]?.request = request
+        return answer(request.number, nil)
+      }
+      // The kind of demand has changed, or the place: other streams go on from here.
+      if request.isResumed {
+        goesOn = true
+        for stream in former.streams {
+          for topic in feeds[stream]?.topics.values.map(\.self) ?? [] {
+            guard let known = topics[topic.number] else { continue }
+            resumed.append(TopicPosition(topic: known.name, epoch: known.epoch, nextOffset: topic.nextOffset))
+          }
+        }
+      } else {
+        positions[request.number] = nil
+      }
+      cancelFeeds(of: request.number)
+    } else if request.isResumed, request.keepsCursors {
+      goesOn = true
+      resumed = keptPositions(of: request)
+    }
+    subscriptions[request.number] = MQTTSubscriptionFeeds(request: request)
+    if let group = request.group { return join(request, group) }
+    for pattern in request.patterns {
+      let granted = request.isUnlimited ? Credit.unlimited : 0
+      guard opensStreams, let stream = native.openSubscription(granted: granted, isPattern: true) else {
+        return answer(request.number, Self.noStream)
+      }
+      add(MQTTFeed(.pattern, number: request.number, stream: stream, granted: granted))
+      let parsed = try? TopicPattern(pattern)
+      let positions = resumed.filter { parsed?.matches($0.topic) ?? false }
+      var frame = SubscribePattern(
+        pattern: pattern, start: goesOn ? .offset(0) : request.start, grantedThrough: granted)
+      frame.positions = Array(positions.prefix(Self.positionsPerFrame))
+      var rest = positions.dropFirst(Self.positionsPerFrame)
+      frame.more = !rest.isEmpty
+      link.send(frame, stream: stream)
+      while !rest.isEmpty {
+        let part = Array(rest.prefix(Self.positionsPerFrame))
+        rest = rest.dropFirst(Self.positionsPerFrame)
+        link.send(Positions(part, more: !rest.isEmpty), stream: stream)
+      }
+    }
+  }
+
+  /// Where a session's subscription goes on: behind what is settled, and behind what is under way and read again by itself.
+  func keptPositions(of request: MQTTSubscriptionRequest) -> [TopicPosition] {
+    var offsets = positions[request.number]?.offsets ?? [:]
+    for place in request.underWay {
+      offsets[place.topic] = max(offsets[place.topic] ?? 0, place.offset + 1)
+    }
+    return offsets.compactMap { number, offset in
+      topics[number].map { TopicPosition(topic: $0.name, epoch: $0.epoch, nextOffset: offset) }
+    }
+  }
+
+  func add(_ feed: MQTTFeed) {
+    feeds[feed.stream] = feed
+    subscriptions[feed.number]?.streams.append(feed.stream)
+    subscriptions[feed.number]?.waiting += 1
+  }
+
+  func unsubscribe(_ number: UInt16) {
+    cancelFeeds(of: number)
+    subscriptions[number] = nil
+    positions[number] = nil
+  }
+
+  func cancelFeeds(of number: UInt16) {
+    for feed in feeds.values where feed.number == number {
+      if case .fetch = feed.role { continue }
+      cancel(feed)
+    }
+    subscriptions[number]?.streams = []
+  }
+
+  func cancel(_ feed: MQTTFeed) {
+    feeds[feed.stream] = nil
+    held.removeAll { $0.feed === feed }
+    if native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
+  }
+
+  func answer(_ number: UInt16, _ error: MQTTError?) {
+    if error != nil {
+      cancelFeeds(of: number)
+      subscriptions[number] = nil
+    }
+    play { session, output, perform in session.subscribed(number, error, output: &output, perform) }
+  }
+
+  func settle(_ number: UInt16, _ place: MQTTPlace) {
+    for stream in subscriptions[number]?.streams ?? [] {
+      guard let feed = feeds[stream], !feed.isUnlimited, feed.current?.number == place.topic else { continue }
+      let delivery = feed.deliveries.removeValue(forKey: place.offset) ?? 1
+      return link.send(Settle(.done, delivery: delivery, firstOffset: place.offset, count: 1), stream: stream)
+    }
+  }
+
+  // MARK: What the broker says
+
+  func subscribed(_ stream: UInt32, _ place: Subscribed) {
+    guard let feed = feeds[stream] else { return }
+    feed.isOpen = true
+    switch feed.role {
+    case .pattern: streamOpened(feed)
+    case .watch: break
+    case .group:
+      guard let name = feed.joined ?? subscriptions[feed.number]?.request.patterns.first else { return }
+      feed.current = topic(name, place.epoch, at: place.nextOffset)
+      streamOpened(feed)
+    case .retained:
+      feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
+    case .fetch(let packetID, let wanted):
+      guard let known = topics[wanted.topic], place.epoch == known.epoch, place.nextOffset == wanted.offset
+      else {
+        cancel(feed)
+        return fetched(packetID, nil)
+      }
+      feed.current = MQTTFeedTopic(number: wanted.topic, brokerName: known.name, nextOffset: wanted.offset)
+    }
+  }
+
+  func streamOpened(_ feed: MQTTFeed) {
+    guard subscriptions[feed.number]?.hasAnswered == false else { return }
+    subscriptions[feed.number]?.waiting -= 1
+    guard subscriptions[feed.number]?.waiting == 0 else { return }
+    subscriptions[feed.number]?.hasAnswered = true
+    // SUBACK waits until the places are kept from which the subscription goes on.
+    if subscriptions[feed.number]?.request.keepsCursors == true { keeping?.want() }
+    answer(feed.number, nil)
+  }
+
+  /// A topic as places of the session name it.
+  func topic(_ name: String, _ epoch: UInt64, at offset: UInt64) -> MQTTFeedTopic {
+    let known = MQTTKnownTopic(name: name, epoch: epoch)
+    let number: UInt32
+    if let former = numbers[known] {
+      number = former
+    } else {
+      lastTopic += 1
+      number = lastTopic
+      numbers[known] = number
+      topics[number] = known
+    }
+    // The doors' own topics aren't for wildcards: each message would make records there, and those would be messages.
+    return MQTTFeedTopic(number: number, brokerName: Self.isHidden(name) ? "" : name, nextOffset: offset)
+  }
+
+  static func isHidden(_ name: String) -> Bool {
+    name == retainedTopic || name == MQTTSessionJournal.topic
+  }
+
+  func matched(_ stream: UInt32, _ matched: Matched) {
+    guard let feed = feeds[stream] else { return }
+    if case .watch = feed.role { return watched(feed, matched) }
+    let topic = topic(matched.topic, matched.place.epoch, at: matched.place.nextOffset)
+    feed.topics[matched.number] = topic
+    guard isLasting, topic.text != nil, subscriptions[feed.number]?.request.keepsCursors == true,
+      positions[feed.number]?.offsets[topic.number] == nil
+    else { return }
+    positions[feed.number, default: MQTTPositions()].offsets[topic.number] = matched.place.nextOffset
+  }
+
+  /// The frames that follow are about another topic; none is the subscription as a whole.
+  func selected(_ stream: UInt32, _ number: UInt32) {
+    guard let feed = feeds[stream] else { return }
+    feed.current = feed.topics[number]
+    guard number == 0, case .watch = feed.role, !feed.hasBegun else { return }
+    feed.hasBegun = true
+    streamOpened(feed)
+  }
+
+  func unmatched(_ stream: UInt32, _ number: UInt32) {
+    guard let feed = feeds[stream], let topic = feed.topics.removeValue(forKey: number) else { return }
+    positions[feed.number]?.offsets[topic.number] = nil
+  }
+
+  func topicEnded(_ stream: UInt32, _ ending: Complete.Ending) {
+    guard let feed = feeds[stream], let name = feed.current?.text else { return }
+    var failure: (code: UInt32, message: String)?
+    if case .failure(let code, let message) = ending { failure = (code.rawValue, message) }
+    session.topicEnded(name, on: feed.number, failure: failure, output: &output)
+  }
+
+  func live(_ stream: UInt32) {
+    guard let feed = feeds[stream], case .retained = feed.role else { return }
+    feed.isDone = true
+    if feed.held == 0 { cancel(feed) }
+  }
+
+  func streamEnded(_ stream: UInt32, _ ending: Complete.Ending) {
+    if case .group = feeds[stream]?.role { topicEnded(stream, ending) }
+    var message = "the topic has ended"
+    if case .failure(_, let why) = ending { message += ": \(why)" }
+    streamRefused(stream, WireError(.topicEnded, message))
+  }
+
+  func streamRefused(_ stream: UInt32, _ error: WireError) {
+    let told = MQTTError(MQTTReason(error.code), error.message)
+    if publicationEnded(stream, told) { return }
+    guard let feed = feeds.removeValue(forKey: stream) else { return }
+    held.removeAll { $0.feed === feed }
+    switch feed.role {
+    case .fetch(let packetID, _): fetched(packetID, nil)
+    case .retained: break
+    case .pattern, .group, .watch:
+      guard subscriptions[feed.number]?.hasAnswered == false else { return }
+      // A topic that a shared filter selects may refuse its group; the others are shared nevertheless.
+      if feed.joined != nil { streamOpened(feed) } else { answer(feed.number, told) }
+    }
+  }
+}

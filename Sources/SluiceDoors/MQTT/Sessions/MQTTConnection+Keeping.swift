@@ -1,0 +1,137 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceWire
+
+/// What of a session is on its way to the store, and what waits for it.
+///
+/// One record is under way at a time. It covers everything up to its number, and what changes meanwhile goes with the next one.
+struct MQTTKeeping {
+  /// Counts changes that output waits for; the last one that is kept.
+  private(set) var wanted: UInt64 = 0
+  private(set) var kept: UInt64 = 0
+  fileprivate var isUnderWay = false
+  /// Whether positions have moved, for which nothing waits: what a client has acknowledged may come again.
+  var isDirty = false
+  fileprivate var timer: TimerToken?
+
+  /// Output that may be sent; and output behind changes that aren't kept yet.
+  var sendable: [UInt8] = []
+  fileprivate var guarded: [(change: UInt64, bytes: [UInt8])] = []
+  /// Records of groups that were settled since the last change was noted; and those behind changes.
+  var settles: [(number: UInt16, place: MQTTPlace)] = []
+  fileprivate var guardedSettles: [(change: UInt64, number: UInt16, place: MQTTPlace)] = []
+
+  /// Bytes of output that wait.
+  var heldBytes: Int { guarded.reduce(sendable.count) { $0 + $1.bytes.count } }
+
+  /// Notes a change. Returns its number.
+  @discardableResult
+  mutating func want() -> UInt64 {
+    wanted += 1
+    return wanted
+  }
+
+  /// Takes the output of a turn.
+  fileprivate mutating func take(_ output: inout [UInt8]) {
+    guard !output.isEmpty else { return }
+    if kept < wanted || !guarded.isEmpty {
+      guarded.append((wanted, output))
+      output = []
+    } else if sendable.isEmpty {
+      swap(&sendable, &output)
+    } else {
+      sendable += output
+      output = []
+    }
+  }
+
+  /// A record was kept that covers all changes up to that one. Returns the settlements that may go.
+  fileprivate mutating func finish(_ change: UInt64) -> [(number: UInt16, place: MQTTPlace)] {
+    kept = max(kept, change)
+    isUnderWay = false
+    let count = guarded.prefix { $0.change <= kept }.count
+    for (_, bytes) in guarded[..<count] { sendable += bytes }
+    guarded.removeFirst(count)
+    let settled = guardedSettles.prefix { $0.change <= kept }.map { ($0.number, $0.place) }
+    guardedSettles.removeFirst(settled.count)
+    return settled
+  }
+}
+
+// The session in the store.
+extension MQTTConnection {
+  /// How long positions may have moved before they are kept.
+  private static let keepingDelay = Duration.milliseconds(250)
+
+  /// The session as it is kept; its client is connected, unless it is said otherwise.
+  func keptSession(_ state: [UInt8], expiry: UInt32) -> MQTTKeptSession {
+    var used = session.topicsUnderWay
+    for place in positions.values { used.formUnion(place.offsets.keys) }
+    // Those of messages that the client has released without asking again are over.
+    let open = session.unacknowledgedSequences
+    let places = formerExact.merging(exact) { $1 }.filter { open.contains($0.key) }
+    return MQTTKeptSession(
+      state: state, producer: producer, topics: topics.filter { used.contains($0.key) }, positions: positions,
+      exact: places, expiry: expiry)
+  }
+
+  /// Ends a turn: output that depends on changes waits until they are kept, and so do messages at QoS 2.
+  func keep() {
+    guard keeping != nil else { return }
+    keeping?.take(&output)
+    for settle in keeping?.settles ?? [] { settleWhenKept(settle.number, settle.place) }
+    keeping?.settles = []
+    planExactMessages()
+    guard let now = keeping, !now.isUnderWay else { return }
+    if now.kept < now.wanted { return putSession() }
+    guard now.isDirty, now.timer == nil else { return }
+    keeping?.timer = loop.schedule(after: Self.keepingDelay) { [weak self] in
+      guard let self else { return }
+      keeping?.timer = nil
+      if keeping?.isDirty == true, keeping?.isUnderWay == false { putSession() }
+    }
+  }
+
+  private func settleWhenKept(_ number: UInt16, _ place: MQTTPlace) {
+    guard let now = keeping, now.kept < now.wanted else { return settle(number, place) }
+    keeping?.guardedSettles.append((now.wanted, number, place))
+  }
+
+  private func putSession() {
+    guard let key, let change = keeping?.wanted, phase == .open else { return }
+    keeping?.isUnderWay = true
+    keeping?.isDirty = false
+    var kept = keptSession(session.isLasting ? session.encodedState : [], expiry: session.sessionExpiry)
+    kept.will = will
+    let loop = loop
+    hub.store.put(kept, of: key, at: loop.wallClock) { [weak self] in
+      loop.execute { [weak self] in self?.kept(change) }
+    }
+  }
+
+  private func kept(_ change: UInt64) {
+    guard phase == .open, keeping != nil else { return }
+    for settled in keeping?.finish(change) ?? [] { settle(settled.number, settled.place) }
+    sendOutput()
+    endTurn()
+  }
+
+  /// Gives messages at QoS 2 their places, which are kept before the messages are sent: whether a message that comes again is in the log is known by its
+  /// place.
+  private func planExactMessages() {
+    guard let change = keeping?.wanted else { return }
+    var isPlanned = false
+    for publication in publicationsByStream.values {
+      for (message, place) in publication.plan(change: change + 1) {
+        exact[message] = place
+        isPlanned = true
+      }
+    }
+    if isPlanned { keeping?.want() }
+  }
+
+  func stopKeeping() {
+    if let timer = keeping?.timer { loop.cancel(timer) }
+    keeping?.timer = nil
+  }
+}

@@ -1,0 +1,101 @@
+import SluiceIO
+import SluiceMQTT
+import Synchronization
+
+/// The sessions of all clients of MQTT: which connection has one. What is kept of them is in ``MQTTSessionStore``.
+///
+/// A session belongs to an identity and a client identifier: a client with the identifier of another identity's client has a session of its own.
+/// From any thread.
+final class MQTTHub: Sendable {
+  struct Key: Hashable, Sendable {
+    var identity: String
+    var clientID: String
+  }
+
+  private struct Entry {
+    var connection: MQTTConnection?
+    /// A connection that has ended and will publish its will later.
+    var mourner: MQTTConnection?
+
+    var isEmpty: Bool { connection == nil && mourner == nil }
+  }
+
+  private let entries = Mutex<[Key: Entry]>([:])
+  let store = MQTTSessionStore()
+  private let broker: DoorBroker
+
+  init(_ broker: DoorBroker) {
+    self.broker = broker
+  }
+
+  /// Gives a session to a new connection: the connection that had it, if any, ends first.
+  ///
+  /// - Parameters:
+  ///   - isClean: whether the client begins a new session, which ends a former one.
+  ///   - completion: called on the loop of `connection` with what is kept.
+  func attach(
+    _ key: Key, to connection: MQTTConnection, isClean: Bool,
+    _ completion: @escaping @Sendable (MQTTKeptSession?) -> Void
+  ) {
+    let (former, mourner) = entries.withLock { entries in
+      var entry = entries[key] ?? Entry()
+      let former = (entry.connection, entry.mourner)
+      entry.connection = connection
+      entry.mourner = nil
+      entries[key] = entry
+      return former
+    }
+    // The will of a session that goes on isn't published; that of one that ends is, now.
+    mourner?.loop.execute { mourner?.settleWill(publishing: isClean) }
+    let loop = connection.loop
+    let complete = { @Sendable [store] in
+      loop.execute { completion(isClean ? nil : store.session(key, at: loop.wallClock)) }
+    }
+    guard let former else { return isClean ? complete() : store.whenLoaded(complete) }
+    former.loop.execute {
+      former.surrender(isClean: isClean)
+      complete()
+    }
+  }
+
+  /// A connection has ended.
+  ///
+  /// - Parameters:
+  ///   - kept: what is left of its session; nil where nothing is.
+  ///   - mourns: whether the connection will publish its will later, and has to know when the client is back before.
+  func leave(_ key: Key, _ connection: MQTTConnection, kept: MQTTKeptSession?, mourns: Bool) {
+    entries.withLock { entries in
+      var entry = entries[key] ?? Entry()
+      if entry.connection === connection { entry.connection = nil }
+      if mourns { entry.mourner = connection } else if entry.mourner === connection { entry.mourner = nil }
+      entries[key] = entry.isEmpty ? nil : entry
+    }
+    let time = connection.loop.wallClock
+    store.put(kept, of: key, at: time)
+    store.sweep(at: time)
+  }
+
+  /// A connection has ended before it had its session, or without the session.
+  func detach(_ key: Key, _ connection: MQTTConnection) {
+    entries.withLock { entries in
+      guard var entry = entries[key], entry.connection === connection else { return }
+      entry.connection = nil
+      entries[key] = entry.isEmpty ? nil : entry
+    }
+  }
+
+  /// Publishes the will of a client whose connection the broker has closed. On the loop.
+  func publish(_ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop) {
+    guard let accept = broker.accept else { return }
+    MQTTWillSender.publish(will, of: identity, on: loop) { accept($0, loop) }
+  }
+
+  /// The connection's will was published or dropped.
+  func mourned(_ key: Key, _ connection: MQTTConnection) {
+    entries.withLock { entries in
+      guard var entry = entries[key], entry.mourner === connection else { return }
+      entry.mourner = nil
+      entries[key] = entry.isEmpty ? nil : entry
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+/// Publishes the will of a client whose connection the broker has closed, on a connection in memory of its own, by the client's identity: what that may
+/// not publish, its will isn't either. Permissions that came with a token are gone with the connection.
+///
+/// Belongs to its loop. Lives until the will is in the log, is refused, or the broker stops.
+final class MQTTWillSender: DoorLinkClient {
+  private let identity: String
+  private let will: MQTTConnect.Will
+  private var link: DoorLink?
+  private var native = ClientSession()
+  private var publications: [UInt32: MQTTPublication] = [:]
+
+  private init(_ will: MQTTConnect.Will, of identity: String) {
+    self.will = will
+    self.identity = identity
+  }
+
+  /// - Parameter accept: has the broker serve a connection on `loop`, which keeps the sender.
+  static func publish(
+    _ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop, accept: (any ByteStream) -> Void
+  ) {
+    let sender = MQTTWillSender(will, of: identity)
+    let link = DoorLink(
+      sender, transport: nil, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
+    sender.link = link
+    accept(link)
+  }
+
+  func linkStarted() {
+    link?.send(
+      Hello(
+        maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: "will of MQTT",
+        credentials: .node(onBehalfOf: identity)), stream: 0)
+    link?.wake()
+  }
+
+  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
+    guard let action = try? unsafe native.receive(header, body, at: 0) else {
+      end()
+      return true
+    }
+    switch action {
+    case .opened: open()
+    case .publicationOpened(let stream, let next): _ = publications[stream]?.opened(next: next)
+    case .acknowledged(let stream, let ack): _ = publications[stream]?.acknowledged(through: ack.through)
+    case .ended(let stream, _), .refused(let stream, _): publications[stream] = nil
+    case .goAway, .failed: publications = [:]
+    default: break
+    }
+    return true
+  }
+
+  private func open() {
+    guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
+    will.withMessage { message in
+      if will.isRetained {
+        open(MQTTPublication(.retained, topic: MQTTConnection.retainedTopic), message, topic)
+      }
+      open(MQTTPublication(.will, topic: topic), message, nil)
+    }
+  }
+
+  private func open(_ publication: MQTTPublication, _ message: MQTTPublish, _ key: String?) {
+    guard let stream = native.openPublication(), publication.append(message, key: key, MQTTToken()) else {
+      return
+    }
+    publication.stream = stream
+    publications[stream] = publication
+    var settings = TopicSettings()
+    if key != nil { settings.compact = true }
+    link?.send(
+      PublishOpen(topic: publication.topic, acknowledgement: .received, settings: settings), stream: stream)
+  }
+
+  func linkWritten() {
+    guard let link, native.phase != .handshake else { return }
+    for publication in publications.values { _ = publication.send(by: &native, to: link, longest: 1 << 20) }
+    if publications.values.allSatisfy(\.isInLog) { return end() }
+    link.wake()
+  }
+
+  private func end() {
+    link?.end()
+    link = nil
+  }
+
+  func linkDrained() {}
+
+  func linkClosed() { link = nil }
+}

@@ -1,0 +1,183 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceDoors
+import SluiceIO
+import SluiceMQTT
+import SluiceStore
+import SluiceWire
+import TestSupport
+import Testing
+
+/// Sessions of MQTT over the ends of brokers.
+@Suite struct MQTTRestartTests {
+  private let door: DoorWorld
+
+  init() throws {
+    door = try DoorWorld([.mqtt], store: MemoryStore())
+  }
+
+  private func messages(_ client: MQTTClient) -> [String] { client.take().filter { $0.hasPrefix("publish") } }
+
+  private func session(_ id: String = "c", receiveMaximum: UInt32? = nil) -> MQTTClient {
+    MQTTClient.connected(door, id, clean: false, expiry: 3600, receiveMaximum: receiveMaximum)
+  }
+
+  @Test(arguments: [MQTTQoS.atLeastOnce, .exactlyOnce], [false, true])
+  func aSessionGoesOnWithTheNextBroker(qos: MQTTQoS, orderly: Bool) throws {
+    let client = session()
+    client.subscribe("t/+", qos)
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("t/a", "1", qos, 1)
+    for _ in 0..<3 { for client in [publisher, client] { client.settle() } }
+    #expect(messages(client) == ["publish t/a \"1\" \(qos.rawValue)"])
+    client.settle(.seconds(2))
+    try door.restart(orderly: orderly)
+    let other = MQTTClient.connected(door, "p")
+    other.publish("t/a", "2", qos, 2)
+    other.publish("t/new", "3", qos, 3)
+    for _ in 0..<3 { other.settle() }
+    let again = session()
+    again.settle()
+    #expect(
+      again.take().filter { !$0.hasPrefix("pubrel") }.sorted() == ["connack 0 present"]
+        + ["a \"2\"", "new \"3\""].map {
+          "publish t/\($0) \(qos.rawValue)"
+        })
+    again.settle()
+    // The next one knows what was acknowledged to this one.
+    again.settle(.seconds(2))
+    try door.restart(orderly: orderly)
+    #expect(session().take() == ["connack 0 present"])
+  }
+
+  @Test func whatWasUnderWayComesAgainUnderItsIdentifier() throws {
+    let client = session(receiveMaximum: 3)
+    client.subscribe("t", .exactlyOnce)
+    client.acknowledges = false
+    let publisher = MQTTClient.connected(door, "p")
+    for number in 1...3 { publisher.publish("t", "\(number)", .exactlyOnce, UInt16(number)) }
+    for _ in 0..<3 { for client in [publisher, client] { client.settle() } }
+    #expect(messages(client).count == 3)
+    // The second one is with the client, the third one is known to be there before the first.
+    client.send(.acknowledgement(MQTTAcknowledgement(.pubrec, 2)))
+    client.settle()
+    #expect(client.take() == ["pubrel 2"])
+    try door.restart()
+    let again = session()
+    again.settle()
+    let lines = again.take()
+    #expect(
+      lines.filter { !$0.hasPrefix("pubrel") }
+        == ["connack 0 present"] + [1, 3].map { "publish t \"\($0)\" 2 again" })
+    #expect(lines.first { $0.hasPrefix("pubrel") } == "pubrel 2")
+  }
+
+  @Test func aMessageThatComesAgainToTheNextBrokerIsInTheLogOnce() throws {
+    let client = session()
+    client.acknowledges = false
+    for number in 1...3 { client.publish("t", "\(number)", .exactlyOnce, UInt16(number)) }
+    client.settle()
+    #expect(client.take().dropFirst().sorted() == (1...3).map { "pubrec \($0)" })
+    try door.restart()
+    let again = session()
+    for number in 1...4 {
+      again.publish("t", "\(number)", .exactlyOnce, UInt16(number), isDuplicate: number < 4)
+    }
+    for _ in 0..<3 { again.settle() }
+    #expect(again.take().filter { $0.hasPrefix("pubcomp") }.count == 4)
+    #expect(try NativeClient(door).show("t").summary.nextOffset == 4)
+  }
+
+  @Test func aSessionThatWasEndedIsGone() throws {
+    let client = session()
+    client.subscribe("t", .atLeastOnce)
+    client.disconnect()
+    _ = MQTTClient.connected(door, "c", clean: true)
+    let short = MQTTClient.connected(door, "d", clean: false, expiry: 10)
+    short.subscribe("t", .atLeastOnce)
+    short.settle()
+    try door.restart()
+    door.settle(.seconds(11))
+    #expect(session("c").take() == ["connack 0"])
+    #expect(session("d").take() == ["connack 0"])
+  }
+
+  @Test(arguments: [false, true]) func aWillComesWithTheNextBroker(orderly: Bool) throws {
+    let watcher = session("w")
+    watcher.subscribe("gone/+", .atLeastOnce)
+    watcher.settle()
+    let will = MQTTConnect.Will(topic: "gone/c", payload: Array("dead".utf8), qos: .atLeastOnce)
+    _ = MQTTClient.connected(door, "c", will: will)
+    try door.restart(orderly: orderly)
+    let again = session("w")
+    again.settle()
+    #expect(messages(again) == ["publish gone/c \"dead\" 1"])
+    again.settle(.seconds(2))
+    try door.restart(orderly: orderly)
+    let third = session("w")
+    third.settle(.seconds(2))
+    #expect(messages(third) == [])
+  }
+
+  @Test func theTopicOfSessionsStaysShort() throws {
+    let client = session()
+    client.subscribe("t", .exactlyOnce)
+    let publisher = session("p")
+    for number in 1...2000 {
+      publisher.publish("t", "\(number)", .exactlyOnce, UInt16(number))
+      publisher.settle(.milliseconds(10))
+      client.settle(.milliseconds(10))
+    }
+    let topic = try NativeClient(door).show("mqtt.sessions").summary
+    #expect(topic.nextOffset > 4000)
+    #expect(topic.nextOffset - topic.firstOffset < 2000)
+    try door.restart()
+    #expect(session().take().first == "connack 0 present")
+    #expect(session("p").take().first == "connack 0 present")
+  }
+
+  @Test func wildcardsDoNotSelectTheTopicsOfTheDoors() throws {
+    let client = session()
+    client.subscribe("#", .exactlyOnce)
+    client.publish("a", "x", .exactlyOnce, 1, retained: true)
+    for _ in 0..<5 { client.settle(.seconds(1)) }
+    #expect(messages(client) == ["publish a \"x\" 2"])
+    // No message, no record: otherwise each record would make another one.
+    let before = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
+    client.settle(.seconds(10))
+    #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset == before)
+  }
+
+  /// Clients and brokers that are lost at any moment: nothing is lost, nothing comes twice at QoS 2.
+  @Test(arguments: 1...12 as ClosedRange<UInt64>)
+  func nothingIsLostAndNothingComesTwice(seed: UInt64) throws {
+    var random = TestSupport.SeededRandom(seed: seed)
+    let qos = seed % 2 == 0 ? MQTTQoS.exactlyOnce : .atLeastOnce
+    var subscriber = PersistentClient(door, "s", qos)
+    var publisher = PersistentClient(door, "p", qos)
+    subscriber.client.subscribe("t/#", qos)
+    for _ in 0..<60 {
+      for _ in 0..<Int.random(in: 0..<6, using: &random) { publisher.publishNext() }
+      door.settle(.microseconds(.random(in: 0..<3000, using: &random)))
+      switch random.next() % 8 {
+      case 0: publisher.reconnect()
+      case 1: subscriber.reconnect()
+      case 2:
+        try door.restart(orderly: random.next() % 4 == 0)
+        publisher.reconnect()
+        subscriber.reconnect()
+      default: break
+      }
+      publisher.run()
+      subscriber.run()
+    }
+    for _ in 0..<50 {
+      publisher.run(.milliseconds(100))
+      subscriber.run(.milliseconds(100))
+    }
+    #expect(publisher.isIdle)
+    let texts = subscriber.received
+    #expect(Set(texts) == Set((0..<publisher.published).map { "m\($0)" }))
+    if qos == .exactlyOnce { #expect(texts.count == publisher.published) }
+  }
+}

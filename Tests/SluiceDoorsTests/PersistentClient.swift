@@ -1,0 +1,96 @@
+import SluiceMQTT
+import Testing
+
+/// A client of MQTT that keeps its side of a session as the standard asks, over any number of connections.
+struct PersistentClient {
+  private let door: DoorWorld
+  private let id: String
+  private let qos: MQTTQoS
+  private(set) var client: MQTTClient
+  private(set) var published = 0
+  /// Messages that were sent and aren't acknowledged, in their order.
+  private var unacknowledged: [(packetID: UInt16, text: String)] = []
+  /// Identifiers for which PUBREL was sent.
+  private var releasing: [UInt16] = []
+  /// Identifiers of messages at QoS 2 that the client has, and the broker hasn't released.
+  private var known: Set<String> = []
+  private(set) var received: [String] = []
+  private var lastID: UInt16 = 0
+
+  init(_ door: DoorWorld, _ id: String, _ qos: MQTTQoS) {
+    self.door = door
+    self.id = id
+    self.qos = qos
+    client = MQTTClient.connected(door, id, clean: false, expiry: 3600)
+    client.acknowledges = false
+    _ = client.take()
+  }
+
+  var isIdle: Bool { unacknowledged.isEmpty && releasing.isEmpty }
+
+  mutating func publishNext() {
+    repeat {
+      lastID = lastID == 500 ? 1 : lastID + 1
+    } while releasing.contains(lastID) || unacknowledged.contains { $0.packetID == lastID }
+    let text = "m\(published)"
+    unacknowledged.append((lastID, text))
+    client.publish("t/\(published % 3)", text, qos, lastID)
+    published += 1
+  }
+
+  /// Loses the connection and makes another one, on which what wasn't acknowledged goes out again.
+  mutating func reconnect() {
+    handle(client.take())
+    client.bytes.abort()
+    client = MQTTClient.connected(door, id, clean: false, expiry: 3600)
+    client.acknowledges = false
+    let lines = client.take()
+    #expect(lines.first == "connack 0 present")
+    for packetID in releasing { client.send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID))) }
+    for (packetID, text) in unacknowledged {
+      client.publish("t/\((Int(text.dropFirst()) ?? 0) % 3)", text, qos, packetID, isDuplicate: true)
+      // The broker may have the topic open when the next one comes.
+      if packetID % 2 == 0 { door.settle(.milliseconds(2)) }
+    }
+    handle(lines)
+  }
+
+  /// Lets time pass, and answers what comes.
+  mutating func run(_ time: Duration = .milliseconds(5)) {
+    client.settle(time)
+    handle(client.take())
+  }
+
+  private mutating func handle(_ lines: [String]) {
+    for line in lines {
+      let words = line.split(separator: " ").map(String.init)
+      let packetID = words.count > 1 ? UInt16(words[1]) ?? 0 : 0
+      switch words[0] {
+      case "puback", "pubrec":
+        unacknowledged.removeAll { $0.packetID == packetID }
+        guard words[0] == "pubrec" else { break }
+        if !releasing.contains(packetID) { releasing.append(packetID) }
+        client.send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID)))
+      case "pubcomp": releasing.removeAll { $0 == packetID }
+      case "pubrel":
+        known.remove(words[1])
+        client.send(.acknowledgement(MQTTAcknowledgement(.pubcomp, packetID)))
+      case "publish": take(words)
+      default: break
+      }
+    }
+  }
+
+  /// Takes `publish t/1 "m7" 2 again #5`.
+  private mutating func take(_ words: [String]) {
+    let text = words[2].replacing("\"", with: "")
+    guard let number = client.identifiers.removeValue(forKey: text) else { return }
+    if words[3] == "2" {
+      if known.insert("\(number)").inserted { received.append(text) }
+      client.send(.acknowledgement(MQTTAcknowledgement(.pubrec, number)))
+    } else {
+      received.append(text)
+      client.send(.acknowledgement(MQTTAcknowledgement(.puback, number)))
+    }
+  }
+}
