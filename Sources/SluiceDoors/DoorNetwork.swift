@@ -19,6 +19,7 @@ public final class DoorNetwork: Network {
   private let upgrade: WebSocketUpgrade
   private let broker = DoorBroker()
   private let sessions: MQTTHub
+  private let members = HTTPGroupMembers()
   private let rules = MQTTSessionRules()
   private let options: DoorOptions
   /// Whether the sessions' journal was opened, for all listeners together.
@@ -54,7 +55,7 @@ public final class DoorNetwork: Network {
         case .webSocket:
           let socket = WebSocketStream(stream, peer: peer, upgrade, on: loop)
           accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
-        case .http: accepted(HTTPConnection(stream, peer: peer, options, on: loop).link, loop)
+        case .http: accepted(http(stream, peer, loop).link, loop)
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
         }
       }
@@ -63,6 +64,11 @@ public final class DoorNetwork: Network {
     } catch let error as IOError {
       throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
     }
+  }
+
+  private func http(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> HTTPConnection
+  {
+    HTTPConnection(stream, peer: peer, options, broker, members, on: loop)
   }
 
   private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTConnection

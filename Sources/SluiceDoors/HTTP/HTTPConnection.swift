@@ -7,10 +7,7 @@ import SluiceWire
 
 /// A connection of a client of HTTP/1.1: one request after the other on one side, a client of the native protocol on the other.
 ///
-/// | request | |
-/// |---|---|
-/// | `POST /topics/NAME` | publishes the body: see ``HTTPPublishing`` |
-/// | `GET /topics/NAME` | streams records: see ``HTTPReading`` |
+/// What requests there are is in ``HTTPRoute``.
 ///
 /// The connection belongs to the identity of its first request. What the client doesn't read isn't taken from the broker.
 ///
@@ -36,6 +33,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   let loop: any EventLoop
   let options: DoorOptions
+  let broker: DoorBroker
+  let members: HTTPGroupMembers
   private let transport: any ByteStream
   private(set) var link: DoorLink!
   var native = ClientSession()
@@ -55,9 +54,14 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private var transportIsOpen = true
   private var timer: TimerToken?
 
-  init(_ transport: any ByteStream, peer: SocketAddress, _ options: DoorOptions, on loop: any EventLoop) {
+  init(
+    _ transport: any ByteStream, peer: SocketAddress, _ options: DoorOptions, _ broker: DoorBroker,
+    _ members: HTTPGroupMembers, on loop: any EventLoop
+  ) {
     self.transport = transport
     self.options = options
+    self.broker = broker
+    self.members = members
     self.loop = loop
     link = DoorLink(self, transport: transport, peer: peer, on: loop)
   }
@@ -193,7 +197,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   }
 
   private static let preflight = [
-    ("Access-Control-Allow-Methods", "GET, POST, OPTIONS"),
+    ("Access-Control-Allow-Methods", "DELETE, GET, OPTIONS, PATCH, POST, PUT"),
     (
       "Access-Control-Allow-Headers",
       "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Sluice-Key"
@@ -201,17 +205,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   ]
 
   private func start(_ request: HTTPRequest) throws(HTTPProblem) {
-    guard request.path.count == 2, request.path[0] == "topics", !request.path[1].isEmpty else {
-      throw HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
-    }
     guard native.phase == .open else {
       throw HTTPProblem(503, "the broker is about to stop; try again later")
     }
-    switch request.head.method {
-    case "POST": exchange = try HTTPPublishing(request, by: self)
-    case "GET": exchange = try HTTPReading(request, by: self)
-    default: throw HTTPProblem(405, "\(request.head.method) isn't understood here; there are GET and POST")
-    }
+    exchange = try HTTPRoute.exchange(request, by: self)
   }
 
   /// Answers the request as a whole.
@@ -220,6 +217,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   ) {
     let stays = !isLast && request?.keepsAlive ?? false
     var all = fields + crossOrigin
+    if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204 { all.append(("Content-Length", "\(body.utf8.count)")) }
     if !stays { all.append(("Connection", "close")) }
@@ -335,10 +333,15 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   // MARK: The end of a turn
 
-  private func endTurn() {
+  func endTurn() {
     if case .closed = phase { return }
     exchange?.turnEnds()
     sendOutput()
+    if output.isEmpty, transportIsOpen, exchange != nil {
+      // What follows from everything being written.
+      exchange?.turnEnds()
+      sendOutput()
+    }
     if case .closing = phase, output.isEmpty { return leave() }
     if transportIsOpen {
       let pauses = unread.count > 65_536 || output.count > Self.maximumOutput || link.isFull

@@ -29,6 +29,15 @@ final class HTTPReading: HTTPExchange {
   private let isPattern: Bool
   /// Records that are still wanted; nil for all.
   private var wanted: UInt64?
+  /// The durable cursor that it moves; empty for none.
+  private let cursor: String
+  /// The records that may be asked for and not written to the client yet; nil for no limit.
+  private let window: UInt64?
+  private var granted: UInt64
+  private var delivered: UInt64 = 0
+  /// Behind the last record that was put into the answer, and where the cursor stands.
+  private var nextOffset: UInt64 = 0
+  private var committed: UInt64 = 0
   private var hasBegun = false
   /// Set when nothing more comes: what is held is sent, then the answer ends.
   private var isEnding = false
@@ -50,14 +59,17 @@ final class HTTPReading: HTTPExchange {
     }
     let start = try request.start()
     wanted = try request.count()
-    var conditions: [RecordFilter.Condition] = []
-    if let key = request.parameter("key") { conditions = [.init(.key, .equals(Array(key.utf8)))] }
+    let filter = request.filter()
+    cursor = request.parameter("cursor") ?? ""
+    guard cursor.isEmpty || !isPattern else { throw HTTPProblem(400, "a cursor belongs to one topic") }
+    window = try request.number("demand")
+    guard window ?? 1 > 0 else { throw HTTPProblem(400, "demand must be a number from 1 on") }
     do throws(WireError) {
       if isPattern { _ = try TopicPattern(name) } else { try TopicName.validate(name) }
     } catch {
       throw HTTPProblem(error)
     }
-    let granted = wanted ?? Credit.unlimited
+    granted = min(wanted ?? Credit.unlimited, window ?? Credit.unlimited)
     guard let stream = connection.native.openSubscription(granted: granted, isPattern: isPattern) else {
       throw HTTPProblem(429, "the connection has too many streams")
     }
@@ -65,14 +77,14 @@ final class HTTPReading: HTTPExchange {
     if isPattern {
       connection.link.send(
         SubscribePattern(
-          pattern: name, start: start, grantedThrough: granted, filter: RecordFilter(conditions)),
+          pattern: name, start: start, grantedThrough: granted, filter: filter),
         stream: stream)
     } else {
       current = Topic(name)
       connection.link.send(
         Subscribe(
-          topic: name, start: start, ifMissing: .fail, grantedThrough: granted,
-          filter: RecordFilter(conditions)), stream: stream)
+          topic: name, start: start, ifMissing: .fail, grantedThrough: granted, cursor: cursor,
+          filter: filter), stream: stream)
     }
   }
 
@@ -81,8 +93,9 @@ final class HTTPReading: HTTPExchange {
   func received(_ action: ClientAction) {
     guard !isEnding else { return }
     switch action {
-    case .subscribed:
+    case .subscribed(_, let place):
       hasBegun = true
+      (nextOffset, committed) = (place.nextOffset, place.nextOffset)
       connection.beginAnswer(type: format.contentType)
     case .deliver(_, let header, let batch):
       guard let current else { return }
@@ -137,6 +150,8 @@ final class HTTPReading: HTTPExchange {
       guard let record = try? iterator.next() else { break }
       format.append(record, topic: topic.name, offset: offset, to: &chunk)
       offset += 1
+      delivered += 1
+      nextOffset = offset
       if let left = wanted { wanted = left - 1 }
       if let end = unsafe record.body.baseAddress.map({ unsafe $0 + record.body.count }),
         let base = batch.baseAddress
@@ -157,8 +172,27 @@ final class HTTPReading: HTTPExchange {
       unsafe next.bytes.withUnsafeBytes { unsafe deliver($0, of: next.topic, from: next.offset) }
       held += later
     }
+    if held.isEmpty { passWritten() }
     guard isEnding, held.isEmpty else { return }
+    // The cursor goes on behind what the connection has taken, so that comes first.
+    guard cursor.isEmpty || connection.output.isEmpty else { return }
     finish(isWhole: true)
+  }
+
+  /// Everything so far has been written to the connection: the cursor goes on, and more is asked for.
+  private func passWritten() {
+    guard connection.output.isEmpty else { return }
+    if !cursor.isEmpty, nextOffset > committed {
+      committed = nextOffset
+      connection.link.send(Commit(nextOffset: nextOffset), stream: stream)
+    }
+    guard let window, granted < Credit.unlimited, !isEnding else { return }
+    let through = min(delivered + window, wanted.map { delivered + $0 } ?? .max - 1)
+    guard through > granted else { return }
+    granted = through
+    if connection.native.grant(stream, through: through) {
+      connection.link.send(Demand(grantedThrough: through), stream: stream)
+    }
   }
 
   private func finish(isWhole: Bool) {

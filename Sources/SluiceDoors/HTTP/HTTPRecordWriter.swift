@@ -20,19 +20,27 @@ enum HTTPRecordFormat {
   }
 
   /// Appends a record.
+  ///
+  /// - Parameters:
+  ///   - record: in place.
+  ///   - topic: its topic.
+  ///   - offset: its offset there.
+  ///   - delivery: for which time a group delivers it; nil where none does.
+  ///   - output: is appended to.
   func append(
-    _ record: BatchIterator.Record, topic: String, offset: UInt64, to output: inout [UInt8]
+    _ record: BatchIterator.Record, topic: String, offset: UInt64, delivery: UInt32? = nil,
+    to output: inout [UInt8]
   ) {
     let attributes = record.isAttributed ? try? unsafe RecordAttributes(record.body) : nil
     let payload = unsafe attributes?.payload ?? record.body
     switch self {
     case .raw: unsafe output.append(contentsOf: payload)
     case .lines:
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, to: &output)
+      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, to: &output)
       output.append(0x0A)
     case .events:
       output += Array("id: \(offset)\ndata: ".utf8)
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, to: &output)
+      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, to: &output)
       output += [0x0A, 0x0A]
     }
   }
@@ -49,10 +57,11 @@ enum HTTPRecordFormat {
   /// The object that the command line prints, too.
   private static func appendObject(
     _ record: BatchIterator.Record, _ attributes: RecordAttributes?, _ payload: UnsafeRawBufferPointer,
-    _ topic: String, _ offset: UInt64, to output: inout [UInt8]
+    _ topic: String, _ offset: UInt64, _ delivery: UInt32?, to output: inout [UInt8]
   ) {
+    let times = delivery.map { ",\"delivery\":\($0)" } ?? ""
     output += Array(
-      "{\"offset\":\(offset),\"topic\":\(JSONText.quoted(topic)),\"time\":\"\(WallTime.format(record.time))\""
+      "{\"offset\":\(offset)\(times),\"topic\":\(JSONText.quoted(topic)),\"time\":\"\(WallTime.format(record.time))\""
         .utf8)
     if let attributes {
       if let key = unsafe attributes.key { unsafe append("key", key, to: &output) }

@@ -124,6 +124,23 @@ struct HTTPRequest {
     throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
   }
 
+  /// The records that are wanted: `key=K`, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
+  func filter() -> RecordFilter {
+    var conditions: [RecordFilter.Condition] = []
+    for (name, value) in query {
+      switch name {
+      case "key": conditions.append(.init(.key, .equals(Array(value.utf8))))
+      case "key-prefix": conditions.append(.init(.key, .hasPrefix(Array(value.utf8))))
+      case "header":
+        let parts = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let test: RecordFilter.Test = parts.count == 2 ? .equals(Array(parts[1].utf8)) : .exists
+        conditions.append(.init(.header(String(parts[0])), test))
+      default: break
+      }
+    }
+    return RecordFilter(conditions)
+  }
+
   /// How many records are wanted; nil for all.
   func count() throws(HTTPProblem) -> UInt64? {
     guard let text = parameter("count") else { return nil }
@@ -154,8 +171,11 @@ struct HTTPProblem: Error, Hashable {
       switch error.code {
       case .authenticationRequired, .authenticationFailed, .credentialsExpired, .accessRevoked: 401
       case .permissionDenied: 403
-      case .unknownTopic, .topicDeleted: 404
-      case .topicEnded, .topicExists, .epochChanged, .producerFenced: 409
+      case .unknownTopic, .topicDeleted, .unknownCursor: 404
+      case .topicEnded, .topicExists, .epochChanged, .producerFenced, .groupMismatch, .cursorTaken,
+        .cursorMoved,
+        .cursorDeleted:
+        409
       case .lagged: 410
       case .recordTooLarge: 413
       case .invalidTopic, .invalidSetting, .keyRequired, .unsupported: 400

@@ -1,0 +1,88 @@
+import SluiceCommand
+import SluiceWebSocket
+import SluiceWire
+
+/// What serves a request, by its method and path.
+///
+/// | request | |
+/// |---|---|
+/// | `GET /topics` | ``HTTPTopicRequest`` |
+/// | `POST /topics/NAME` | ``HTTPPublishing`` |
+/// | `GET /topics/NAME` | ``HTTPReading`` |
+/// | `PUT`, `PATCH`, `DELETE /topics/NAME`, `GET /topics/NAME/settings`, `POST /topics/NAME/trim` | ``HTTPTopicRequest`` |
+/// | `POST`, `DELETE /topics/NAME/cursors/CURSOR` | ``HTTPTopicRequest`` |
+/// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
+enum HTTPRoute {
+  static func exchange(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> any HTTPExchange {
+    let path = request.path
+    guard path.first == "topics", path.allSatisfy({ !$0.isEmpty }) else { throw nothing(request) }
+    let method = request.head.method
+    switch path.count {
+    case 1:
+      try check(method, ["GET"])
+      return try HTTPTopicRequest.list(request, by: connection)
+    case 2:
+      try check(method, ["DELETE", "GET", "PATCH", "POST", "PUT"])
+      switch method {
+      case "GET": return try HTTPReading(request, by: connection)
+      case "POST": return try HTTPPublishing(request, by: connection)
+      default: return try HTTPTopicRequest.change(request, by: connection)
+      }
+    case 3 where path[2] == "settings":
+      try check(method, ["GET"])
+      return try HTTPTopicRequest.show(request, by: connection)
+    case 3 where path[2] == "trim":
+      try check(method, ["POST"])
+      return try HTTPTopicRequest.trim(request, by: connection)
+    case 4 where path[2] == "cursors":
+      try check(method, ["DELETE", "POST"])
+      return try HTTPTopicRequest.cursor(request, by: connection)
+    case 5 where path[2] == "groups":
+      let action = HTTPGroupAction(rawValue: path[4])
+      guard let action else { throw nothing(request) }
+      try check(method, ["POST"])
+      return action == .next
+        ? try HTTPGroupNext(request, by: connection)
+        : try HTTPGroupSettling(action, request, by: connection)
+    default: throw nothing(request)
+    }
+  }
+
+  private static func nothing(_ request: HTTPRequest) -> HTTPProblem {
+    HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
+  }
+
+  private static func check(_ method: String, _ methods: [String]) throws(HTTPProblem) {
+    guard methods.contains(method) else {
+      throw HTTPProblem(
+        405,
+        "\(method) isn't understood here; there \(methods.count == 1 ? "is" : "are") "
+          + methods.formatted())
+    }
+  }
+}
+
+extension [String] {
+  /// "GET", "GET and POST", "DELETE, GET and POST".
+  fileprivate func formatted() -> String {
+    count < 2 ? joined() : dropLast().joined(separator: ", ") + " and " + (last ?? "")
+  }
+}
+
+/// What a request asks of a group.
+enum HTTPGroupAction: String {
+  case next, ack, again, refuse, extend, leave
+
+  /// What becomes of the records that a member has; nil where that isn't what it is about.
+  var verdict: Settle.Verdict? {
+    switch self {
+    case .next, .leave: nil
+    case .ack: .done
+    case .again: .again
+    case .refuse: .dead
+    case .extend: .working
+    }
+  }
+}

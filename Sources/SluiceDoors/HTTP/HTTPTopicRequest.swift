@@ -1,0 +1,164 @@
+import SluiceCommand
+import SluiceSession
+import SluiceWebSocket
+import SluiceWire
+
+/// A request about topics that the broker answers by one frame: lists, settings, trimming, cursors. Permissions are those of any client.
+///
+/// Settings are parameters with the names of the command line: `PUT /topics/prices?replay-records=100&flow=lossless`.
+final class HTTPTopicRequest: HTTPExchange {
+  private unowned let connection: HTTPConnection
+  private let stream: UInt32
+
+  private init(_ frame: some Frame, by connection: HTTPConnection) throws(HTTPProblem) {
+    self.connection = connection
+    guard let stream = connection.native.openRequest() else {
+      throw HTTPProblem(429, "the connection has too many streams")
+    }
+    self.stream = stream
+    connection.link.send(frame, stream: stream)
+  }
+
+  /// `GET /topics?after=NAME&limit=N`.
+  static func list(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> HTTPTopicRequest {
+    let limit = try request.number("limit") ?? 1000
+    guard (1...10_000).contains(limit) else { throw HTTPProblem(400, "limit must be from 1 to 10000") }
+    return try HTTPTopicRequest(
+      TopicList(after: request.parameter("after") ?? "", limit: UInt32(limit)), by: connection)
+  }
+
+  /// `GET /topics/NAME/settings`.
+  static func show(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> HTTPTopicRequest {
+    try HTTPTopicRequest(TopicShow(topic: request.topic()), by: connection)
+  }
+
+  /// `PUT` creates, `PATCH` changes settings, `DELETE` deletes.
+  static func change(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> HTTPTopicRequest {
+    let topic = try request.topic()
+    switch request.head.method {
+    case "PUT":
+      return try HTTPTopicRequest(TopicCreate(topic: topic, settings: request.settings()), by: connection)
+    case "PATCH":
+      return try HTTPTopicRequest(TopicSet(topic: topic, settings: request.settings()), by: connection)
+    default: return try HTTPTopicRequest(TopicDelete(topic: topic), by: connection)
+    }
+  }
+
+  /// `POST /topics/NAME/trim?from=OFFSET` or `?newest=N`.
+  static func trim(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> HTTPTopicRequest {
+    let limit: TopicTrim.Limit
+    switch (try request.number("from"), try request.number("newest")) {
+    case (let offset?, nil): limit = .from(offset)
+    case (nil, let count?): limit = .newest(count)
+    default: throw HTTPProblem(400, "say what stays: from=OFFSET or newest=COUNT")
+    }
+    return try HTTPTopicRequest(TopicTrim(topic: request.topic(), limit), by: connection)
+  }
+
+  /// `POST /topics/NAME/cursors/CURSOR?from=…` moves a durable cursor, or a group; `DELETE` deletes it.
+  static func cursor(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> HTTPTopicRequest {
+    let (topic, name) = (try request.topic(), try request.name(3))
+    guard request.head.method == "POST" else {
+      return try HTTPTopicRequest(CursorDelete(topic: topic, name: name), by: connection)
+    }
+    guard request.parameter("from") != nil else {
+      throw HTTPProblem(400, "say where the cursor goes: from=offset:OFFSET, for example")
+    }
+    return try HTTPTopicRequest(
+      CursorMove(topic: topic, name: name, to: request.start()), by: connection)
+  }
+
+  let isHeld = false
+
+  func received(_ action: ClientAction) {
+    switch action {
+    case .topicInfo(_, let info): connection.answer(200, Self.text(info) + "\n")
+    case .topics(_, let list):
+      let topics = JSON.array(list.topics.map { Self.text($0) })
+      connection.answer(200, "\(["topics": topics, "more": .flag(list.more)] as JSON)\n")
+    case .done: connection.answer(204, "")
+    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault.code, fault.message)))
+    default: break
+    }
+  }
+
+  private static func text(_ info: TopicInfo) -> String {
+    (text(info.summary) + ["settings": TopicOption.json(info.settings)]).description
+  }
+
+  private static func text(_ topic: TopicSummary) -> JSON {
+    [
+      "topic": .text(topic.topic), "epoch": .text("\(topic.epoch)"),
+      "firstOffset": .number(topic.firstOffset),
+      "nextOffset": .number(topic.nextOffset), "records": .number(topic.records),
+      "bytes": .number(topic.bytes),
+      "subscriptions": .number(topic.subscriptions), "publications": .number(topic.publications),
+      "storage": .text(topic.storage == .durable ? "durable" : "memory"),
+      "hasEnded": .flag(topic.ending != nil),
+    ]
+  }
+
+  func turnEnds() {}
+
+  func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
+}
+
+extension HTTPRequest {
+  /// The topic of the path.
+  func topic() throws(HTTPProblem) -> String { try name(1) }
+
+  /// A name of the path: of a topic, a cursor or a group.
+  func name(_ index: Int) throws(HTTPProblem) -> String {
+    do throws(WireError) {
+      try TopicName.validate(path[index])
+    } catch {
+      throw HTTPProblem(error)
+    }
+    return path[index]
+  }
+
+  /// A parameter that is a number; nil where it isn't there.
+  func number(_ name: String) throws(HTTPProblem) -> UInt64? {
+    guard let text = parameter(name) else { return nil }
+    guard let number = UInt64(text) else { throw HTTPProblem(400, "\(name) must be a number") }
+    return number
+  }
+
+  /// A parameter that is a duration, such as `30s`; nil where it isn't there.
+  func duration(_ name: String) throws(HTTPProblem) -> Duration? {
+    guard let text = parameter(name) else { return nil }
+    do {
+      return try TimeSpan.parse(text)
+    } catch {
+      throw HTTPProblem(400, "\(name): \(error)")
+    }
+  }
+
+  /// The parameters as settings of a topic.
+  fileprivate func settings() throws(HTTPProblem) -> TopicSettings {
+    var settings = TopicSettings()
+    let options = TopicOption.ofTopics
+    for (name, value) in query {
+      guard let option = options.first(where: { $0.name == name }) else {
+        throw HTTPProblem(
+          400, "there is no setting '\(name)'\(Spelling.advice(for: name, in: options.map(\.name)))")
+      }
+      do {
+        try option.read(value, &settings)
+      } catch {
+        throw HTTPProblem(400, "\(name): \(error)")
+      }
+    }
+    return settings
+  }
+}
