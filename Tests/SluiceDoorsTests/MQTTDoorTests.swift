@@ -319,6 +319,39 @@ import Testing
     #expect(watcher.take() == ["publish gone \"dead\" 0"])
   }
 
+  @Test func aWillIsPublishedWhenTheBrokerClosesTheConnection() throws {
+    let watcher = MQTTClient.connected(door, "w")
+    watcher.subscribe("gone/#", .atLeastOnce)
+    _ = watcher.take()
+    var will = MQTTConnect.Will(
+      topic: "gone/c", payload: Array("closed".utf8), qos: .atLeastOnce, isRetained: true)
+    let client = MQTTClient.connected(door, "c", will: will)
+    will.properties.append(.willDelay, 5)
+    let patient = MQTTClient.connected(door, "d", expiry: 60, will: will)
+    let native = try NativeClient(door)
+    native.send(ConnectionList(limit: 10), stream: 900)
+    native.settle()
+    let answer = try #require(native.frames.last { $0.header.type == .connections })
+    let list = try answer.body.withUnsafeBytes { try Connections(body: $0) }
+    for name in ["c", "d"] {
+      let number = try #require(list.connections.first { $0.client == name }).connection
+      native.send(ConnectionClose(connection: number), stream: name == "c" ? 901 : 902)
+    }
+    native.settle()
+    #expect(client.bytes.hasEnded || client.take().contains("disconnect 152"))
+    watcher.settle(.seconds(1))
+    #expect(watcher.take() == ["publish gone/c \"closed\" 1"])
+    watcher.settle(.seconds(6))
+    #expect(watcher.take() == ["publish gone/c \"closed\" 1"])
+    withExtendedLifetime(patient) {}
+    // The connections that have published the wills are gone.
+    #expect(door.broker.metrics[.connections] == 2)
+    let late = MQTTClient.connected(door, "l")
+    late.subscribe("gone/c", .atMostOnce)
+    late.settle()
+    #expect(late.take().last == "publish gone/c \"closed\" 0 retained")
+  }
+
   @Test func retainedMessagesComeToLateSubscribers() throws {
     let publisher = MQTTClient.connected(door, "p")
     publisher.publish("state/a", "old", .atLeastOnce, 1, retained: true)

@@ -67,7 +67,8 @@ extension MQTTConnection {
     guard let timer = willTimer.take() else { return }
     loop.cancel(timer)
     if let key { hub.mourned(key, self) }
-    if publishing, phase == .leaving { publishWill() } else { will = nil }
+    if publishing, phase == .leaving || isCutOff { publishWill() } else { will = nil }
+    guard phase != .closed else { return }
     // It has as long as messages have that a client has left.
     if let lingerTimer { loop.cancel(lingerTimer) }
     lingerTimer = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
@@ -99,11 +100,13 @@ extension MQTTConnection {
         session.close(.serverShuttingDown, "the broker ends the connection", output: &output, perform)
       }
     }
-    settleWill(publishing: true)
     resendWill()
     closeTransport()
     phase = .closed
+    // A will with a delay waits on: the hub keeps the connection for it.
+    let waiting = willTimer.take()
     cancelTimers()
+    willTimer = waiting
     clear()
   }
 
