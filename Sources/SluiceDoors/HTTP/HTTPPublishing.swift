@@ -45,7 +45,7 @@ final class HTTPPublishing: HTTPExchange {
     return hash | 1 << 63
   }
 
-  private static func batch(of request: HTTPRequest) throws(WireError) -> BatchBuilder {
+  static func batch(of request: HTTPRequest) throws(WireError) -> BatchBuilder {
     var headers: [(name: [UInt8], value: [UInt8])] = []
     var type = request.field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
     let isLines = type == "application/x-ndjson" || request.parameter("lines") != nil

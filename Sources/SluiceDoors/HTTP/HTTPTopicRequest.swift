@@ -145,7 +145,7 @@ extension HTTPRequest {
   }
 
   /// The parameters as settings of a topic.
-  fileprivate func settings() throws(HTTPProblem) -> TopicSettings {
+  func settings() throws(HTTPProblem) -> TopicSettings {
     var settings = TopicSettings()
     let options = TopicOption.ofTopics
     for (name, value) in query {

@@ -126,7 +126,7 @@ final class HTTPGroupSettling: HTTPExchange, @unchecked Sendable {
     }
   }
 
-  private static func offsets(_ body: [UInt8]) throws(HTTPProblem) -> [ClosedRange<UInt64>]? {
+  static func offsets(_ body: [UInt8]) throws(HTTPProblem) -> [ClosedRange<UInt64>]? {
     var ranges: [ClosedRange<UInt64>] = []
     let text = String(decoding: body, as: UTF8.self)
     for line in text.split(whereSeparator: { $0.isWhitespace || $0 == "," }) {
