@@ -6,7 +6,8 @@ public struct DoorOptions: Hashable, Sendable {
   /// Whether pages of every origin may connect.
   public var allowsAnyOrigin = false
 
-  /// Whether the broker has a store, so that sessions of MQTT outlive its process: in the durable topic `mqtt.sessions`.
+  /// Whether the broker has a store of its own, so that sessions of MQTT outlive its process: in the durable topic `mqtt.sessions`, to which nothing else
+  /// writes.
   public var keepsSessions = false
 
   public init() {}
