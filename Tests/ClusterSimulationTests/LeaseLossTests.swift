@@ -53,4 +53,30 @@ struct LeaseLossTests {
     #expect(cluster.world.run(limit: .seconds(30)) { producer.isDone && subscriber.next == 40 })
     #expect(producer.problems + subscriber.problems == [])
   }
+
+  @Test("a node that has lost the engine goes on with topics of other nodes", arguments: [nil, 5])
+  func relaysOn(demand: Int?) throws {
+    let cluster = WholeCluster(seed: 4)
+    for name in ["a", "b"] { try cluster.start(name) }
+    #expect(cluster.settle())
+    let topic = try #require(
+      (0..<50).map { "prices.\($0)" }.first { cluster.owner(of: $0)?.name == "b" })
+    let producer = NumberedProducer(topic, try cluster.client(of: "b"), TopicSettings())
+    producer.publish(20)
+    #expect(cluster.world.run(limit: .seconds(10)) { producer.isDone })
+    let first = NumberedSubscriber(topic, try cluster.client(of: "a"))
+    let second = NumberedSubscriber(topic, try cluster.client(of: "a"))
+    let pattern = NumberedPatternSubscriber("prices.*", try cluster.client(of: "a"), demand: demand)
+    let haveAll = {
+      first.next == producer.sent && second.next == producer.sent && pattern.next[topic] == producer.sent
+    }
+    #expect(cluster.world.run(limit: .seconds(10), until: haveAll))
+    cluster.cutEngine(from: "a")
+    for _ in 0..<5 {
+      cluster.world.run(for: .seconds(2))
+      producer.publish(20)
+      #expect(cluster.world.run(limit: .seconds(1), until: haveAll))
+    }
+    #expect(producer.problems + first.problems + second.problems + pattern.problems == [])
+  }
 }

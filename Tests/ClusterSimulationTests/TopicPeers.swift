@@ -32,6 +32,60 @@ final class NumberedProducer: @unchecked Sendable {
   var isDone: Bool { acknowledged == sent }
 }
 
+/// Takes the numbered records of all topics that a pattern selects, with a bounded demand, and notes what is missing, comes twice, in another order, or
+/// unasked.
+final class NumberedPatternSubscriber: Subscriber, @unchecked Sendable {
+  typealias Input = TopicRecord
+  typealias Failure = ClientError
+
+  /// The next number of each topic.
+  private(set) var next: [String: Int] = [:]
+  private(set) var problems: [String] = []
+  /// Records that were asked for and haven't come.
+  private(set) var open = 0
+  /// Nil for unlimited demand.
+  private let demand: Int?
+  private var subscription: (any Subscription)?
+
+  /// - Parameter demand: how many records are asked for at a time; nil for all.
+  init(_ pattern: String, _ client: Client, demand: Int?) {
+    self.demand = demand
+    client.topics(matching: pattern, from: .earliest).subscribe(self)
+  }
+
+  func receive(subscription: any Subscription) {
+    self.subscription = subscription
+    ask()
+  }
+
+  /// Asks for the next records, when all have come.
+  private func ask() {
+    guard open == 0 else { return }
+    open = demand ?? .max
+    subscription?.request(demand.map { .max($0) } ?? .unlimited)
+  }
+
+  func receive(_ record: TopicRecord) -> Subscribers.Demand {
+    if open == 0 { note("\(record.topic): \(record.string) came unasked") }
+    if demand != nil { open -= 1 }
+    let expected = next[record.topic, default: 0]
+    if record.string != "\(expected)" {
+      note("\(record.topic): \(record.string) came instead of \(expected) by the pattern")
+    }
+    next[record.topic] = (Int(record.string) ?? expected) + 1
+    ask()
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    note("the pattern has ended: \(completion)")
+  }
+
+  private func note(_ problem: String) {
+    if problems.count < 5 { problems.append(problem) }
+  }
+}
+
 /// Takes the numbered records of a topic, and notes what is missing, comes twice, or in another order.
 final class NumberedSubscriber: @unchecked Sendable {
   let topic: String

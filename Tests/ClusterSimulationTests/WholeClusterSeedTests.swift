@@ -59,6 +59,7 @@ final class WholeStory {
   private let topics = (1...5).map { "orders.\($0)" }
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
+  private var patterns: [NumberedPatternSubscriber] = []
 
   init(seed: UInt64, flaw: EngineFlaw? = nil) throws {
     cluster = WholeCluster(seed: seed, conditions: SimulatedConditions())
@@ -92,6 +93,10 @@ final class WholeStory {
     for topic in topics {
       for _ in 0..<2 { subscribers.append(NumberedSubscriber(topic, try cluster.client(of: pick(names)))) }
     }
+    for demand in [nil, 1, 7] {
+      patterns.append(
+        NumberedPatternSubscriber("orders.*", try cluster.client(of: pick(names)), demand: demand))
+    }
     for _ in 0..<world.random.next(in: 3...8) {
       for producer in producers { producer.publish(world.random.next(in: 0...20)) }
       try disturb()
@@ -104,9 +109,10 @@ final class WholeStory {
         && subscribers.allSatisfy { subscriber in
           subscriber.next == producers.first { $0.topic == subscriber.topic }?.sent
         }
+        && patterns.allSatisfy { pattern in producers.allSatisfy { pattern.next[$0.topic] == $0.sent } }
     }
     if !isDone { problems.append("not all is acknowledged and delivered: \(open)") }
-    problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems)
+    problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
   }
 
   /// What is missing, for messages.
@@ -117,7 +123,8 @@ final class WholeStory {
       "\(topic): "
         + cluster.running.map { "\($0.name) \($0.member.routes.route(of: topic))" }.joined(separator: ", ")
     }
-    return "acknowledged \(late), delivered \(behind), routes \(routes)"
+    return
+      "acknowledged \(late), delivered \(behind), by patterns \(patterns.map { $0.next.sorted { $0.key < $1.key }.map(\.value) }), routes \(routes)"
   }
 
   private func disturb() throws {

@@ -16,6 +16,7 @@ struct SessionProbe {
     case renew(stream: UInt32, Credentials)
     case subscribe(stream: UInt32, topic: String)
     case subscribePattern(stream: UInt32, pattern: String, positions: Int, grantedThrough: UInt64)
+    case lend(stream: UInt32, Lend)
     case join(stream: UInt32, group: String)
     case settle(stream: UInt32, Settle)
     case openPublication(stream: UInt32, topic: String)
@@ -151,6 +152,7 @@ extension SessionProbe.Outcome {
         .subscribePattern(
           stream: stream, pattern: frame.pattern, positions: frame.positions.count,
           grantedThrough: frame.grantedThrough)
+      case .lend(let stream, let loan): .lend(stream: stream, loan)
       case .join(let stream, let frame): .join(stream: stream, group: frame.group)
       case .settle(let stream, let frame): .settle(stream: stream, frame)
       case .openPublication(let stream, let frame): .openPublication(stream: stream, topic: frame.topic)

@@ -265,7 +265,7 @@ struct TopicRegistryTests {
     let registry = registry()
     for name in ["a.b", "b.a", "a.a", "_inbox.a"] { _ = try registry.use(name) }
     let told = Shared<[String]>([])
-    let (number, topics) = try registry.watch(try TopicPattern("*.*")) { topic, _ in
+    let (number, topics, _) = try registry.watch(try TopicPattern("*.*")) { topic, _ in
       told.update { $0.append(topic.name) }
     }
     #expect(topics.map(\.name) == ["a.a", "a.b", "b.a"])

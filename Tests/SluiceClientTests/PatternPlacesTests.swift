@@ -70,6 +70,24 @@ import Testing
     #expect(reopen().positions == [TopicPosition(topic: "a.x", epoch: 3, nextOffset: 5)])
   }
 
+  @Test mutating func aTopicGoesOnAtAnotherNode() throws {
+    _ = try places.matched(matched(1, "a.x", at: 4))
+    _ = try places.select(1)
+    _ = try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: 9)
+    // The same life, then one that continues it, then another one.
+    #expect(try places.matched(matched(2, "a.x", at: 6)) == .known)
+    #expect(throws: WireError.self) {
+      try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil)
+    }
+    _ = try places.select(2)
+    #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 9))
+    let next = Subscribed(epoch: 2, nextOffset: 7, liveOffset: 7, continues: true)
+    #expect(try places.matched(Matched(number: 3, topic: "a.x", place: next)) == .known)
+    let other = Subscribed(epoch: 3, nextOffset: 0, liveOffset: 0)
+    let change = try places.matched(Matched(number: 4, topic: "a.x", place: other))
+    #expect(change == .change(.matched(nextOffset: 0)))
+  }
+
   @Test mutating func whatTheBrokerMustNotSayIsRefused() throws {
     _ = try places.matched(matched(1, "a.x"))
     var attempts: [(inout PatternPlaces) throws -> Void] = []

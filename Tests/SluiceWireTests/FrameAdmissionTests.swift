@@ -53,6 +53,8 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.clusterInfo, false, true, false, true),
   (.clusterDrain, true, false, false, true),
   (.clusterMove, true, false, false, true),
+  (.lend, true, false, false, true),
+  (.offer, false, true, false, true),
   (.matched, false, true, false, true),
   (.unmatched, false, true, false, true),
   (.selectTopic, false, true, false, true),

@@ -156,6 +156,11 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame("UNMATCHED", 0x1C, Unmatched(number: .max), "ffffffff"),
   GoldenFrame("SELECT_TOPIC", 0x1D, SelectTopic(number: 0x0102), "02010000"),
   GoldenFrame(
+    "LEND", 0x64, Lend(grantedThrough: 0x0102, pacedThrough: .max, recalls: true),
+    "0201000000000000 ffffffffffffffff 01 00000000000000"),
+  GoldenFrame(
+    "OFFER", 0x65, Offer(returned: 3, waits: true, isPaced: false), "0300000000000000 01 00 000000000000"),
+  GoldenFrame(
     "JOIN", 0x28, JoinGroup(topic: "t", group: "g", grantedThrough: 9),
     "0100 74 0100 67 00 00 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000"),
   GoldenFrame(

@@ -22,6 +22,14 @@ struct RandomFrames {
       { Matched(number: $0.integer(), topic: $0.text(300), place: $0.subscribed()) },
       { Unmatched(number: $0.integer()) }, { SelectTopic(number: $0.integer()) },
       {
+        Lend(
+          grantedThrough: $0.integer(), pacedThrough: $0.integer(), recalls: .random(using: &$0.random))
+      },
+      {
+        Offer(
+          returned: $0.integer(), waits: .random(using: &$0.random), isPaced: .random(using: &$0.random))
+      },
+      {
         JoinGroup(
           topic: $0.text(300), group: $0.text(300), start: $0.start(), settings: $0.groupSettings(),
           ifMissing: $0.ifMissing(), grantedThrough: $0.integer())

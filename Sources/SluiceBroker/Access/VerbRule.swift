@@ -79,6 +79,7 @@ struct VerbRule: Hashable, Sendable {
     .publish: VerbRule(permission: .stream),
     .settle: VerbRule(permission: .stream),
     .commit: VerbRule(permission: .stream),
+    .lend: VerbRule(permission: .stream),
 
     // Answered by a description of the topic, which may be there already.
     .topicCreate: VerbRule(permission: .rights(.create), inbox: .claims),

@@ -61,6 +61,7 @@ struct FrameCost: Hashable, Sendable {
     .joinGroup: FrameCost(1, .watchers),
     .publishOpen: FrameCost(1, .watchers),
     .demand: FrameCost(0, .pacedTopics),
+    .lend: FrameCost(0, .pacedTopics),
     .settle: FrameCost(0, .groupRecords),
     .commit: FrameCost(0),
     .cancel: FrameCost(1, .departures, .groupRecords),

@@ -21,6 +21,8 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private static let readSize = 256 << 10
   /// The time between two looks for links that aren't used.
   private static let sweepInterval = Duration.seconds(5)
+  /// The time after which subscriptions to patterns are tried again that couldn't begin.
+  private static let againDelay = Duration.milliseconds(20)
 
   let loop: any EventLoop
   let network: any Network
@@ -38,6 +40,9 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private var sweepTimer: TimerToken?
   private(set) var isStopped = false
   private var isTryingAgain = false
+  /// Subscriptions to patterns with topics of other nodes.
+  var patterns: [RelayedPattern] = []
+  private var againTimer: TimerToken?
   /// Allocated with the first link.
   private(set) lazy var readBuffer = UnsafeMutableRawBufferPointer.allocate(
     byteCount: Self.readSize, alignment: 4096)
@@ -73,6 +78,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     if let observation { routes.endObservation(observation) }
     loop.cancel(&timer)
     loop.cancel(&sweepTimer)
+    loop.cancel(&againTimer)
     for links in all { links.stop() }
     waiting = []
   }
@@ -80,7 +86,9 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   // MARK: Streams
 
   func take(_ action: ServerAction, on streams: StreamMultiplexer) throws(WireError) -> Bool {
-    if case .subscribePattern = action { return try refusePattern(on: streams) }
+    if case .subscribePattern(let stream, let frame) = action {
+      return try openPattern(action, stream, frame, on: streams)
+    }
     if case .listTopics(let stream, let after, let limit) = action {
       return try list(action, on: stream, after: after, limit: limit, on: streams)
     }
@@ -123,23 +131,84 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     return true
   }
 
-  /// A pattern would select topics of this node only.
-  private func refusePattern(on streams: StreamMultiplexer) throws(WireError) -> Bool {
-    if routes.nodes.isEmpty { return false }
-    throw WireError(
-      .unsupported,
-      "a cluster of several nodes takes no subscriptions to patterns yet; subscribe to topics by their names")
+  // MARK: Patterns
+
+  /// A subscription to the topics of all nodes that a pattern selects; another node is sent only what is here.
+  private func openPattern(
+    _ action: ServerAction, _ stream: UInt32, _ frame: SubscribePattern, on streams: StreamMultiplexer
+  ) throws(WireError) -> Bool {
+    if streams.client.isNode { return false }
+    guard let agreement = routes.agreement else {
+      wait(action, Self.target(of: stream), on: streams)
+      return true
+    }
+    for node in agreement.others.keys.sorted(by: { $0.name < $1.name })
+    where try links(to: node, for: streams).link() == nil {
+      wait(action, Self.target(of: stream), on: streams)
+      return true
+    }
+    let remote = RelayedPattern(action, frame, stream: stream, by: agreement, on: streams, for: self)
+    try PatternStream.open(stream, frame, on: streams, with: remote)
+    return true
   }
+
+  private static func target(of stream: UInt32) -> RoutedAction {
+    RoutedAction(stream: stream, topic: "", verb: .subscribePattern, kind: .subscription)
+  }
+
+  /// Which node serves which shards; nil while a shard moves.
+  var agreement: ShardAgreement? { routes.agreement }
+
+  /// The other nodes that have shards, sorted by name.
+  var owners: [RemoteNode] { routes.owners }
+
+  func isOwn(_ topic: String) -> Bool { routes.route(of: topic) == .local }
+  func isServed(_ topic: String, by node: RemoteNode) -> Bool { routes.route(of: topic) == .remote(node) }
+
+  /// A link to a node, if it has room.
+  func link(to node: RemoteNode, for streams: StreamMultiplexer) -> NodeLink? {
+    try? links(to: node, for: streams).link()
+  }
+
+  /// A subscription to a pattern couldn't begin, since the nodes didn't agree on who serves what: tries again after a while, with the demand that has come
+  /// meanwhile.
+  ///
+  /// - Parameter deadline: when the client is told to try again.
+  func beginAgain(
+    _ action: ServerAction, of pattern: PatternStream, on streams: StreamMultiplexer,
+    until deadline: MonotonicTime
+  ) {
+    let stream = pattern.stream
+    streams.goOnLater { [unowned self, unowned streams] in
+      guard !isStopped, streams.session.object(stream) === pattern else { return }
+      streams.releaseStream(stream)
+      wait(action, Self.target(of: stream), on: streams, until: deadline)
+      if againTimer == nil {
+        againTimer = loop.schedule(after: Self.againDelay) { [unowned self] in
+          againTimer = nil
+          tryAgain()
+        }
+      }
+    }
+  }
+
+  func forget(_ pattern: RelayedPattern) { patterns.removeAll { $0 === pattern } }
 
   // MARK: Waiting
 
-  private func wait(_ action: ServerAction, _ target: RoutedAction, on streams: StreamMultiplexer) {
-    let deadline = triedAgain?.deadline ?? loop.now + core.configuration.limits.routeWait
+  private func wait(
+    _ action: ServerAction, _ target: RoutedAction, on streams: StreamMultiplexer,
+    until deadline: MonotonicTime? = nil
+  ) {
+    let deadline = deadline ?? waitDeadline
     let stream = WaitingStream(action, target, until: deadline, on: streams, for: self)
     streams.attach(stream, to: target.stream)
     waiting.append(stream)
     arm(for: deadline)
   }
+
+  /// When a stream that begins to wait now has waited for long enough.
+  var waitDeadline: MonotonicTime { triedAgain?.deadline ?? loop.now + core.configuration.limits.routeWait }
 
   /// The stream that is being tried again, whose deadline stays.
   private var triedAgain: WaitingStream?
@@ -208,6 +277,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
         }
       }
     }
+    for pattern in patterns { pattern.routesChanged() }
     tryAgain()
   }
 
@@ -268,7 +338,10 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   var linkTimeout: Duration { max(core.configuration.limits.routeWait, .seconds(1)) }
 
   /// A link has opened, or one that couldn't be opened may be tried again.
-  func linksChanged() { tryAgain() }
+  func linksChanged() {
+    for pattern in patterns { pattern.tryAgain() }
+    tryAgain()
+  }
 
   func makeReady(_ link: NodeLink) { ready.append(link) }
 

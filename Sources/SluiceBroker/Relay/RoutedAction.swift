@@ -44,9 +44,9 @@ extension ServerAction {
       RoutedAction(stream: stream, topic: topic, verb: .cursorDelete)
     case .setTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicSet)
     case .trimTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicTrim)
-    case .none, .append, .demand, .commit, .welcome, .authenticate, .subscribePattern, .settle, .complete,
-      .cancel, .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection, .showBroker,
-      .showCluster, .drainNode, .moveShard, .renew, .pong:
+    case .none, .append, .demand, .commit, .lend, .welcome, .authenticate, .subscribePattern, .settle,
+      .complete, .cancel, .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection,
+      .showBroker, .showCluster, .drainNode, .moveShard, .renew, .pong:
       nil
     }
   }
@@ -57,6 +57,9 @@ extension ServerAction {
     case .subscribe(let stream, var frame):
       frame.grantedThrough = granted
       self = .subscribe(stream: stream, frame)
+    case .subscribePattern(let stream, var frame):
+      frame.grantedThrough = granted
+      self = .subscribePattern(stream: stream, frame)
     case .join(let stream, var frame):
       frame.grantedThrough = granted
       self = .join(stream: stream, frame)

@@ -12,6 +12,9 @@ struct PatternFrames {
   private var unannounced: Int? = 0
   private var awaited: Int? = 0
 
+  /// Topics of which the receiver sent positions, and that aren't there any more, with numbers for them. For another node.
+  private var absent = ReadyQueue<(number: UInt32, name: String)>()
+
   init(stream: UInt32) {
     self.stream = stream
   }
@@ -93,6 +96,43 @@ struct PatternFrames {
       writes.append(Unmatched(number: number), stream: stream)
     }
     return departed.isEmpty
+  }
+
+  /// A topic isn't there any more of which the receiver, another node, has sent a position.
+  mutating func isAbsent(_ name: String, as number: UInt32) { absent.append((number, name)) }
+
+  /// Tells which topics aren't there. Returns whether there was room.
+  mutating func tellAbsent(_ writes: WriteBatch) -> Bool {
+    while writes.hasRoom, let topic = absent.popFirst() {
+      let nowhere = Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0)
+      writes.append(Matched(number: topic.number, topic: topic.name, place: nowhere), stream: stream)
+    }
+    return absent.isEmpty
+  }
+
+  // MARK: Other nodes
+
+  /// Another node's topics have to be announced, too, and to be live.
+  mutating func awaitNode() {
+    unannounced? += 1
+    awaited? += 1
+  }
+
+  /// All topics of another node are announced that were there at first.
+  mutating func nodeAnnounced() { unannounced? -= 1 }
+
+  /// All topics of another node are live that were there at first.
+  mutating func nodeSettled() { awaited? -= 1 }
+
+  /// Writes frames of another node.
+  ///
+  /// - Parameter number: of the topic that they are about; 0 when that doesn't matter.
+  mutating func pass(_ frames: HeldBytes, about number: UInt32, _ writes: WriteBatch) {
+    if number != 0 {
+      select(number, writes)
+      subject = number
+    }
+    writes.append(frames)
   }
 
   /// Tells once that all topics were announced that were there at first, and once that all of them are live.

@@ -33,6 +33,8 @@ final class PatternMember: SubscriptionOwner {
   var isAwaited: Bool
   /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
   private(set) var isCompleted = false
+  /// Its turns begin when this frame of another node, which served the topic before, is written.
+  var begins: UInt64 = 0
   /// Its index among the pattern's members whose topics pace their producers, if its topic does.
   var pacedIndex: Int?
 
@@ -59,7 +61,7 @@ final class PatternMember: SubscriptionOwner {
   var topic: Topic { subscription.topic }
   var loopState: TopicLoopState { subscription.loopState }
 
-  var demand: Credit { pattern.credit }
+  var demand: Credit { pattern.pacingDemand }
 
   func woken() { pattern.takeTurn(self) }
 

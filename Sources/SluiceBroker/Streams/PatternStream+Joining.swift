@@ -12,18 +12,21 @@ extension PatternStream {
   private static let foundTogether = 256
 
   static func open(
-    _ stream: UInt32, _ frame: SubscribePattern, on streams: StreamMultiplexer
+    _ stream: UInt32, _ frame: SubscribePattern, on streams: StreamMultiplexer,
+    with remote: (any RemoteTopics)? = nil
   ) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
-    try streams.counts.checkPatterns()
+    // A node has one connection for several clients, whose own nodes have checked that.
+    if !streams.client.isNode { try streams.counts.checkPatterns() }
     let continuation = streams.continuation(of: stream)
-    let (watch, found) = try streams.core.registry.watch(pattern) { topic, epoch in
+    let (watch, found, shards) = try streams.core.registry.watch(pattern) { topic, epoch in
       continuation.resume { (stream: PatternStream) in stream.wasMade(topic, epoch) }
     }
     streams.counts.addPattern()
     let subscription = PatternStream(
-      frame, pattern, stream: stream, on: streams, watch: watch, walk: found)
+      frame, pattern, stream: stream, on: streams, watch: watch, walk: found, shards, remote)
     streams.attach(subscription, to: stream)
+    remote?.begin(subscription, shards.set)
     subscription.joinTopics()
   }
 
@@ -41,11 +44,8 @@ extension PatternStream {
       if !unknown.isEmpty { return findStarts(unknown) }
       var isDone = false
       streams.attempt(stream) { () throws(WireError) in
-        let isNew = !hasBegun
         isDone = try join()
-        guard isDone else { return }
-        if isNew { streams.send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream) }
-        streams.makeReady(self)
+        if isDone { begin() }
       }
       if isDone { return }
     }

@@ -39,6 +39,14 @@ final class PatternStream: SubscriberStream {
   /// Members that have left and are still in `turns`.
   private var gone = 0
   private var isProducing = false
+  /// The client was sent SUBSCRIBED.
+  private var isOpened = false
+  /// Topics of other nodes; nil where there are none.
+  private let remote: (any RemoteTopics)?
+  /// Members that wait for frames of the node that served their topics before.
+  private var held: [PatternMember] = []
+  /// For another node, which lends of its client's demand; nil for a client.
+  private var loan: NodeLoan?
 
   /// To be joined.
   private var topics: PatternTopics
@@ -46,8 +54,10 @@ final class PatternStream: SubscriberStream {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,
-    watch: UInt64, walk: PatternWalk<Topic>
+    watch: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards, _ remote: (any RemoteTopics)?
   ) {
+    self.remote = remote
+    if streams.client.isNode { loan = NodeLoan(shards: shards) }
     self.stream = stream
     self.streams = streams
     credit = Credit(granted: frame.grantedThrough)
@@ -64,6 +74,11 @@ final class PatternStream: SubscriberStream {
 
   func demand(through granted: UInt64) {
     guard credit.raise(to: granted) else { return }
+    remote?.demandChanged()
+    demandRaised()
+  }
+
+  private func demandRaised() {
     if !paced.isEmpty {
       // The grant may be used for any of them, so it counts for each.
       told = 0
@@ -93,9 +108,41 @@ final class PatternStream: SubscriberStream {
 
   func reconsider() throws(WireError) { changeTopics() }
 
+  /// What topics may use that this node serves.
+  private var available: UInt64 {
+    guard let remote, credit.available != Credit.unlimited else { return credit.available }
+    return credit.available - min(remote.reserved, credit.available)
+  }
+
   var isOwed: Bool { credit.available > 0 && isBehind }
 
-  var isBehind: Bool { !hasBegun || members.values.contains { $0.subscription.isBehind } }
+  var isBehind: Bool {
+    !isOpened || remote?.hasWaiting ?? false || members.values.contains { $0.subscription.isBehind }
+  }
+
+  // MARK: Another node's client
+
+  /// The demand that producers follow: that of the client as a whole.
+  var pacingDemand: Credit {
+    loan.map { Credit(granted: $0.pacedThrough, spent: credit.spent) } ?? credit
+  }
+
+  func lend(_ frame: Lend) throws(WireError) {
+    guard loan != nil else {
+      throw WireError(.unsupported, "LEND is for nodes of the broker's cluster; send DEMAND")
+    }
+    if credit.raise(to: frame.grantedThrough) { loan?.hasOffered = false }
+    loan?.pacedThrough = frame.pacedThrough
+    // What waits is sent first: a loan that is given back unused, although there are records, would go from node to node for ever.
+    if frame.recalls { loan?.isRecalled = true }
+    demandRaised()
+  }
+
+  /// Tells the other node how the loan stands.
+  private func offer(waits: Bool) {
+    guard let loan, isOpened else { return }
+    streams.send(Offer(returned: loan.returned, waits: waits, isPaced: loan.isPaced), stream: stream)
+  }
 
   // MARK: Topics
 
@@ -114,6 +161,19 @@ final class PatternStream: SubscriberStream {
     }
   }
 
+  /// Tells the client that the subscription has begun, once the topics of all nodes are known.
+  func begin() {
+    guard hasBegun, remote?.hasBegun ?? true else { return }
+    if !isOpened {
+      isOpened = true
+      let shards = loan?.shards.set ?? ShardSet()
+      streams.send(
+        Subscribed(epoch: 0, nextOffset: shards.count, liveOffset: shards.hash), stream: stream)
+      if loan?.isPaced ?? false { offer(waits: false) }
+    }
+    streams.makeReady(self)
+  }
+
   /// Joins topics that were found, within the turn's work budget. Returns whether that were all.
   func join() throws(WireError) -> Bool {
     while !streams.client.workBudget.isExhausted, let (topic, position) = topics.next() {
@@ -121,8 +181,28 @@ final class PatternStream: SubscriberStream {
       try join(topic, startingAt: position, wasThere: true)
     }
     guard topics.isExhausted else { return false }
-    for (topic, epoch) in topics.begin() { try joinFromStart(topic, epoch) }
+    for (topic, epoch) in topics.begin(where: loan == nil ? nil : isAbsent) {
+      try joinFromStart(topic, epoch)
+    }
     return true
+  }
+
+  /// Whether a topic isn't there of which another node has sent a position: that node is told so. Positions in topics that this node doesn't serve are kept
+  /// for when it does.
+  private func isAbsent(_ name: String) -> Bool {
+    guard let loan else { return false }
+    let registry = streams.core.registry
+    guard let shard = registry.routes?.shard(of: name),
+      registry.servedShards.hasKept(shard, since: loan.shards)
+    else { return false }
+    if members[name] == nil { frames.isAbsent(name, as: newNumber()) }
+    return true
+  }
+
+  /// A number for a topic.
+  func newNumber() -> UInt32 {
+    lastNumber += 1
+    return lastNumber
   }
 
   /// Of the topics to be joined next, those of which only the store can tell where to begin.
@@ -164,16 +244,28 @@ final class PatternStream: SubscriberStream {
 
   /// Joins a topic from its first record on, also if it has ended and started over meanwhile.
   private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
+    guard streams.core.registry.find(topic.name) === topic else { return }
+    // A topic that has gone and come back, of which the departure isn't told yet.
+    if remote != nil || loan != nil, let former = members[topic.name], former.topic !== topic {
+      return try join(topic, startingAt: position(of: former), wasThere: false, after: former.begins)
+    }
+    if let (position, after) = remote?.take(topic.name) {
+      return try join(topic, startingAt: position, wasThere: false, after: after)
+    }
+    if let position = topics.takeKept(topic.name) {
+      return try join(topic, startingAt: position, wasThere: false)
+    }
     try join(topic, startingAt: nil, wasThere: false, endedEpoch: epoch.condition == .ended ? epoch : nil)
   }
 
   private func join(
-    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil
+    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil,
+    after frame: UInt64 = 0
   ) throws(WireError) {
     // It may have been deleted, and another made with its name.
     guard streams.core.registry.find(topic.name) === topic else { return }
     let former = members[topic.name]
-    if former == nil { try streams.counts.addMatch() }
+    if former == nil { try streams.counts.addMatch(isLimited: loan == nil) }
     let loopState = topic.loopState(on: streams.topics)
     if topic.isPaced { loopState.protectEverything() }
     let (present, buffered) = topic.attachSubscription(now: streams.loop.now)
@@ -182,18 +274,18 @@ final class PatternStream: SubscriberStream {
       let (cursor, missed) = try epoch.start(
         startFrame(topic, epoch, position, wasThere: wasThere), lag: topic.settings.lag, buffered: buffered,
         wallClock: streams.loop.wallClock)
-      lastNumber += 1
       let member = PatternMember(
-        of: self, number: lastNumber, loopState: loopState, epoch: epoch,
+        of: self, number: newNumber(), loopState: loopState, epoch: epoch,
         PatternMember.Begin(
           cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
           isResuming: position?.epoch == epoch.number,
           continues: position.map { epoch.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
+      member.begins = frame
       member.subscription.attachedEpoch = present
       loopState.add(member.subscription)
       // After its successor has joined, so that the topic isn't without a subscriber in between.
-      if let former { remove(former, isDeleted: former.topic !== topic) }
+      if let former { remove(former, isDeleted: former.topic !== topic && position == nil) }
       members[topic.name] = member
       joined.append(member)
       if topic.isPaced { pace(member) }
@@ -225,9 +317,35 @@ final class PatternStream: SubscriberStream {
     return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
   }
 
-  /// A topic was deleted, or another node serves it. The client's positions tell where a topic that has moved goes on.
+  /// A topic was deleted, or another node serves it.
   func topicGone(_ member: PatternMember, _ fault: Fault) {
-    if fault.code == .topicMoved { streams.refuse(stream, fault) } else { lose(member) }
+    guard fault.code == .topicMoved else { return lose(member) }
+    streams.attempt(stream) { () throws(WireError) in try move(member) }
+  }
+
+  /// Another node serves a topic that this one thinks its own, of which it isn't told yet that it moves.
+  func giveUp(_ name: String) throws(WireError) {
+    if let member = members[name] { try move(member) }
+  }
+
+  private func position(of member: PatternMember) -> TopicPosition {
+    TopicPosition(
+      topic: member.topic.name, epoch: member.subscription.epoch.number,
+      nextOffset: member.subscription.sentThrough)
+  }
+
+  /// A topic moves to another node: there it goes on where it is, and so it does here if it comes back.
+  private func move(_ member: PatternMember) throws(WireError) {
+    guard members[member.topic.name] === member else { return }
+    let position = position(of: member)
+    members[member.topic.name] = nil
+    streams.counts.removeMatches(1)
+    remove(member, isDeleted: false)
+    if let remote {
+      try remote.left(position, number: member.isAnnounced ? member.number : 0)
+    } else {
+      topics.keep(position)
+    }
   }
 
   private func lose(_ member: PatternMember) {
@@ -243,13 +361,20 @@ final class PatternStream: SubscriberStream {
     guard member.pacedIndex == nil else { return }
     member.pacedIndex = paced.count
     paced.append(member)
+    guard let loan, !loan.isPaced else { return }
+    self.loan?.isPaced = true
+    offer(waits: loan.hasOffered)
   }
 
   /// Gives up a member's place in its topic.
   ///
   /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
   private func remove(_ member: PatternMember, isDeleted: Bool) {
-    if case .ready = member.subscription.place { gone += 1 }
+    if let index = held.firstIndex(where: { $0 === member }) {
+      held.remove(at: index)
+    } else if case .ready = member.subscription.place {
+      gone += 1
+    }
     member.subscription.release()
     dropDeparted()
     if let index = member.pacedIndex {
@@ -273,13 +398,15 @@ final class PatternStream: SubscriberStream {
 
   func release() {
     streams.core.registry.endWatch(pattern, watch)
-    streams.counts.removePattern(matches: members.count)
+    streams.counts.removePattern(matches: members.count + (remote?.count ?? 0))
+    remote?.release()
     streams.client.workBudget.spend(members.count, of: .departures)
     dropDeparted(all: true)
     let departure = PatternDeparture(joined, of: self)
     members = [:]
     joined = []
     paced = []
+    held = []
     isTelling = false
     turns = FairTurns()
     topics.removeAll()
@@ -307,24 +434,87 @@ final class PatternStream: SubscriberStream {
   }
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
-    guard hasBegun else { return .waiting }
+    guard isOpened else { return .waiting }
     isProducing = true
     defer { isProducing = false }
     let end = writes.work + bytes
-    guard frames.tellDeparted(writes) else { return .more }
+    guard frames.tellDeparted(writes), loan == nil || frames.tellAbsent(writes) else { return .more }
     frames.tellProgress(writes)
-    while writes.work < end, writes.hasRoom, let (member, share) = turns.next(available: credit.available) {
+    var isUsed = false
+    while writes.work < end, writes.hasRoom {
+      let passed = remote?.write(into: writes, &frames) ?? .none
+      switch passed {
+      case .none: break
+      case .written(let records):
+        _ = credit.spend(records)
+        frames.tellProgress(writes)
+      case .end: return .ended
+      }
+      guard let (member, share) = turns.next(available: available) else {
+        if passed == .none { break }
+        continue
+      }
       guard case .ready = member.subscription.place else {
         gone -= 1
         continue
       }
+      if member.begins > 0, let remote, member.begins > remote.written {
+        held.append(member)
+        continue
+      }
       member.subscription.move(to: .none)
+      let spent = credit.spent
       guard serve(member, share, writes, bytes: end - writes.work) else { return .ended }
+      if credit.spent > spent { isUsed = true }
       frames.tellProgress(writes)
     }
-    if turns.isTurn(available: credit.available) || frames.hasDeparted { return .more }
-    return turns.count > 0 ? .starved : .waiting
+    return outcome(isUsed: isUsed, writes)
   }
+
+  /// What is left to do after a turn.
+  private func outcome(isUsed: Bool, _ writes: WriteBatch) -> DeliveryOutcome {
+    if let remote {
+      goOnHeld(remote.written)
+      remote.turnEnded(isUsed: isUsed, waits: turns.count > 0 && available == 0)
+      if remote.hasWaiting { return .more }
+    }
+    if loan?.isRecalled ?? false { giveBack(writes) }
+    if turns.isTurn(available: available) || frames.hasDeparted { return .more }
+    guard turns.count > 0 else { return .waiting }
+    if let loan, !loan.hasOffered {
+      self.loan?.hasOffered = true
+      writes.append(Offer(returned: loan.returned, waits: true, isPaced: loan.isPaced), stream: stream)
+    }
+    return .starved
+  }
+
+  /// Gives back to the other node what is left of the loan.
+  private func giveBack(_ writes: WriteBatch) {
+    let rest = credit.granted == Credit.unlimited ? 0 : credit.available
+    _ = credit.spend(rest)
+    loan?.returned += rest
+    loan?.isRecalled = false
+    guard let loan else { return }
+    self.loan?.hasOffered = turns.count > 0
+    writes.append(
+      Offer(returned: loan.returned, waits: turns.count > 0, isPaced: loan.isPaced), stream: stream)
+  }
+
+  /// Gives members their turns for whose topics another node's frames are written.
+  private func goOnHeld(_ written: UInt64) {
+    guard !held.isEmpty else { return }
+    let (free, waiting) = (held.filter { $0.begins <= written }, held.filter { $0.begins > written })
+    held = waiting
+    for member in free { turns.append(member) }
+  }
+
+  // MARK: Other nodes
+
+  /// Another node's topics have to be told of, too, before the subscription has begun, and is live.
+  func awaitNode() { frames.awaitNode() }
+
+  /// Ends the subscription with an error.
+  func fail(_ fault: Fault) { streams.refuse(stream, fault) }
 
   /// One member's turn. Returns whether the subscription goes on.
   private func serve(_ member: PatternMember, _ share: UInt64, _ writes: WriteBatch, bytes: Int) -> Bool {
@@ -344,7 +534,7 @@ final class PatternStream: SubscriberStream {
     switch outcome {
     case .more:
       takeTurn(member)
-    case .starved where credit.available > 0:
+    case .starved where available > 0:
       takeTurn(member)
     case .starved:
       member.subscription.noteDemandExhausted()

@@ -44,15 +44,24 @@ struct PatternTopics {
   }
 
   /// All topics are joined that were there. Returns those made meanwhile, which are to be joined now.
-  mutating func begin() -> [(Topic, TopicEpoch)] {
+  ///
+  /// - Parameter isAbsent: whether a topic of which the client has sent a position isn't there. The positions of the others are kept, for those that come
+  ///   from another node. Nil when none is kept.
+  mutating func begin(where isAbsent: ((String) -> Bool)?) -> [(Topic, TopicEpoch)] {
     defer { made = [] }
     found = []
     known = []
-    positions = [:]
+    positions = isAbsent.map { isAbsent in positions.filter { !isAbsent($0.key) } } ?? [:]
     starts = [:]
     hasBegun = true
     return made
   }
+
+  /// A topic moves to another node, and may come back.
+  mutating func keep(_ position: TopicPosition) { positions[position.topic] = position }
+
+  /// Where to go on in a topic that has come from another node.
+  mutating func takeKept(_ name: String) -> TopicPosition? { positions.removeValue(forKey: name) }
 
   /// Of the topics that were found, those without a place to begin, since only the store can tell it.
   func unknownStarts(at time: Int64) -> [(topic: Topic, time: Int64)] {

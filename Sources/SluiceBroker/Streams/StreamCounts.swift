@@ -88,9 +88,11 @@ struct StreamCounts {
   }
 
   /// Counts another topic that one of the patterns matches.
-  mutating func addMatch() throws(WireError) {
+  ///
+  /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
+  mutating func addMatch(isLimited: Bool = true) throws(WireError) {
     let limit = limits.matches
-    guard matches < limit else {
+    guard matches < limit || !isLimited else {
       core.metrics.add(.refusedMatches)
       throw WireError(
         .limitReached,

@@ -14,6 +14,8 @@ extension StreamMultiplexer {
       attempt(stream) { () throws(WireError) in try session.object(stream)?.commit(through: offset) }
     case .settle(let stream, let frame):
       attempt(stream) { () throws(WireError) in try session.object(stream)?.settle(frame) }
+    case .lend(let stream, let loan):
+      attempt(stream) { () throws(WireError) in try session.object(stream)?.lend(loan) }
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions()

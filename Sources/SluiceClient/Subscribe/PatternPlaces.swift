@@ -93,9 +93,12 @@ struct PatternPlaces {
     }
     guard let place = places[index] else { return .known }
     if place.number != 0 {
-      // The topic has its next epoch.
       numbers[place.number] = nil
-      return .change(begin(frame, at: index))
+      // The topic has its next epoch, unless another node of the cluster goes on with it.
+      guard place.epoch == frame.place.epoch || frame.place.continues else {
+        return .change(begin(frame, at: index))
+      }
+      if selected == index { selected = nil }
     }
     guard place.epoch == frame.place.epoch || frame.place.continues else {
       let change = begin(frame, at: index)

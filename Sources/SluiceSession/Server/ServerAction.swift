@@ -23,6 +23,8 @@ package enum ServerAction {
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)
   indirect case join(stream: UInt32, JoinGroup)
+  /// A node of the cluster may be sent so much of a subscription to a pattern.
+  case lend(stream: UInt32, Lend)
   /// A member says what became of records.
   indirect case settle(stream: UInt32, Settle)
   indirect case openPublication(stream: UInt32, PublishOpen)
@@ -61,7 +63,7 @@ package enum ServerAction {
   /// Whether it is more than a sign of life, or what comes often on streams that are open.
   package var isRequest: Bool {
     switch self {
-    case .none, .pong, .append, .demand, .commit: false
+    case .none, .pong, .append, .demand, .commit, .lend: false
     default: true
     }
   }

@@ -74,6 +74,7 @@ package struct ServerSession: ~Copyable {
     case .subscribePattern: return try unsafe subscribePattern(header, body, rules)
     case .positions: return try unsafe positions(header.stream, Positions(body: body), rules)
     case .settle: return try unsafe settle(header.stream, body)
+    case .lend: return try unsafe lend(header.stream, Lend(body: body))
     case .commit: return try unsafe commit(header.stream, Commit(body: body))
     case .complete: return try unsafe complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
@@ -412,6 +413,11 @@ extension ServerSession {
     default: return try misplaced(stream, .commit)
     }
     return .commit(stream: stream, nextOffset: commit.nextOffset)
+  }
+
+  private func lend(_ stream: UInt32, _ loan: Lend) throws(WireError) -> ServerAction {
+    guard case .subscription = streams[stream] else { return try misplaced(stream, .lend) }
+    return .lend(stream: stream, loan)
   }
 
   private mutating func settle(

@@ -7,6 +7,9 @@ package protocol ServerStream: AnyObject {
   /// The client asks for records up to a total of `granted`.
   func demand(through granted: UInt64)
 
+  /// Another node of the cluster may be sent so many of its client's records.
+  func lend(_ loan: Lend) throws(WireError)
+
   /// The client has dealt with the records before `offset`.
   func commit(through offset: UInt64) throws(WireError)
 
@@ -44,6 +47,10 @@ extension ServerStream {
   package func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {}
   package func complete(_ ending: Complete.Ending) {}
   package func cancel() -> Bool { true }
+
+  package func lend(_ loan: Lend) throws(WireError) {
+    throw WireError(.unsupported, "LEND is for a node's subscriptions to patterns; this stream isn't one")
+  }
 
   package func settle(_ frame: Settle) throws(WireError) {
     throw WireError(.unsupported, "SETTLE is for members of a group; this subscription isn't one")

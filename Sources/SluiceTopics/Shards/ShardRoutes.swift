@@ -58,6 +58,31 @@ package final class ShardRoutes: Sendable {
     state.withLock { $0.routes[shard] ?? .moving }
   }
 
+  /// Which nodes serve which shards; nil while a shard moves, or this node doesn't know yet.
+  package var agreement: ShardAgreement? {
+    state.withLock { state in
+      guard let count = state.shardCount else { return nil }
+      var agreement = ShardAgreement()
+      for number in 0..<UInt32(count) {
+        let shard = ShardID(rawValue: number)
+        switch state.routes[shard] ?? .moving {
+        case .local: agreement.own.insert(shard)
+        case .remote(let node): agreement.others[node, default: ShardSet()].insert(shard)
+        case .moving: return nil
+        }
+      }
+      return agreement
+    }
+  }
+
+  /// The other nodes that serve shards, sorted by name.
+  package var owners: [RemoteNode] {
+    let owners: Set<RemoteNode> = state.withLock { state in
+      Set(state.routes.values.compactMap { if case .remote(let node) = $0 { node } else { nil } })
+    }
+    return owners.sorted { $0.name < $1.name }
+  }
+
   /// The other nodes that live, sorted by name.
   package var nodes: [RemoteNode] { state.withLock { $0.nodes } }
 

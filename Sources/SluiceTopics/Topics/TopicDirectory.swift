@@ -11,10 +11,14 @@ package struct TopicDirectory {
   package private(set) var names = NameOrder<Topic>()
   /// The topics that are deleted when they are no longer used.
   private(set) var fleeting = NameOrder<Topic>()
-  /// The shards that this node of a cluster serves; unused by a broker of one node.
-  var shards: Set<ShardID> = []
+  /// The shards that this node of a cluster serves; none for a broker of one node.
+  private(set) var shards = ServedShards()
   package private(set) var watchers = PatternIndex<TopicRegistry.Watcher>()
   private var lastWatch: UInt64 = 0
+
+  mutating func open(_ shard: ShardID) { shards.open(shard) }
+
+  mutating func close(_ shard: ShardID) { shards.close(shard) }
 
   package mutating func add(_ topic: Topic) {
     if let former = topics.updateValue(topic, forKey: topic.name) {
@@ -46,6 +50,31 @@ package struct TopicDirectory {
   package mutating func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
     watchers.remove(pattern, number: number)
   }
+}
+
+/// The shards that a node serves at one moment.
+package struct ServedShards: Sendable {
+  /// With the number of each one's opening.
+  private var openings: [ShardID: UInt64] = [:]
+  private var lastOpening: UInt64 = 0
+
+  package init() {}
+
+  package func contains(_ shard: ShardID) -> Bool { openings[shard] != nil }
+
+  /// Whether a shard has been served without a break since `earlier`.
+  package func hasKept(_ shard: ShardID, since earlier: ServedShards) -> Bool {
+    openings[shard] != nil && openings[shard] == earlier.openings[shard]
+  }
+
+  package var set: ShardSet { ShardSet(openings.keys) }
+
+  mutating func open(_ shard: ShardID) {
+    lastOpening += 1
+    openings[shard] = lastOpening
+  }
+
+  mutating func close(_ shard: ShardID) { openings[shard] = nil }
 }
 
 /// Visits every topic, a bounded number per loop turn, so that the length of a turn doesn't depend on the number of topics.

@@ -16,7 +16,7 @@ extension TopicRegistry {
   /// - Returns: these topics.
   package func open(_ shard: ShardID) -> [Topic] {
     let (topics, watchers): ([Topic], PatternIndex<Watcher>) = state.withLock { state in
-      state.shards.insert(shard)
+      state.open(shard)
       return (self.topics(of: shard, state), state.watchers)
     }
     for topic in topics {
@@ -25,13 +25,16 @@ extension TopicRegistry {
     return topics
   }
 
+  /// The shards that this node serves.
+  package var servedShards: ServedShards { state.withLock { $0.shards } }
+
   /// Begins to give a shard up: its topics take nothing more, and none is made. Their streams go on, since what was published before is acknowledged when it
   /// is stored.
   ///
   /// - Returns: the topics, for ``Topic/leave()``.
   package func beginLeaving(_ shard: ShardID) -> [Topic] {
     let leaving: [Topic] = state.withLock { state in
-      state.shards.remove(shard)
+      state.close(shard)
       let leaving = self.topics(of: shard, state)
       for topic in leaving { state.remove(topic) }
       return leaving

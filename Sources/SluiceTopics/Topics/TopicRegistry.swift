@@ -283,22 +283,22 @@ package final class TopicRegistry: Sendable {
 
   /// Finds the topics that a pattern selects, and from then on calls `watcher` with each new one: each topic comes exactly once.
   ///
-  /// - Returns: the number for ``endWatch(_:_:)``, and a search of the existing topics.
+  /// - Returns: the number for ``endWatch(_:_:)``, a search of the existing topics, and the shards to which they belong.
   package func watch(
     _ pattern: TopicPattern, _ watcher: @escaping Watcher
-  ) throws(WireError) -> (number: UInt64, topics: PatternWalk<Topic>) {
-    let found: (number: UInt64, names: NameOrder<Topic>)? = state.withLock { state in
+  ) throws(WireError) -> (number: UInt64, topics: PatternWalk<Topic>, shards: ServedShards) {
+    let found: (number: UInt64, names: NameOrder<Topic>, shards: ServedShards)? = state.withLock { state in
       guard state.watchers.count < limits.patterns else {
         metrics.add(.refusedPatterns)
         return nil
       }
-      return (state.watch(pattern, watcher), state.names)
+      return (state.watch(pattern, watcher), state.names, state.shards)
     }
     guard let found else {
       throw WireError(
         .limitReached, "the broker has \(limits.patterns) subscriptions to patterns, which is its limit")
     }
-    return (found.number, PatternWalk(pattern, in: found.names))
+    return (found.number, PatternWalk(pattern, in: found.names), found.shards)
   }
 
   /// A search of the topics that a pattern selects at the moment.

@@ -69,14 +69,6 @@ import Testing
     #expect(try list(relay, client, limit: 100).count == names.count)
   }
 
-  @Test func aPatternIsRefusedRatherThanHalfAnswered() throws {
-    let relay = try cluster()
-    let client = relay.connect(to: 1)
-    client.send(SubscribePattern(pattern: "t.>", grantedThrough: 1), stream: 1)
-    relay.settle()
-    #expect(client.refusal(on: 1) == .unsupported && !client.hasEnded)
-  }
-
   @Test func pagesAreCutWhereOneOfThemEnds() {
     func page(_ names: [String], more: Bool) -> Topics {
       Topics(

@@ -125,7 +125,7 @@ struct SessionModel: ~Copyable {
     case .commit(let stream, _):
       if case .subscription = table[stream] { break }
       guard table[stream] == .ended else { throw unexpected(header, action) }
-    case .settle(let stream, _):
+    case .settle(let stream, _), .lend(let stream, _):
       guard case .subscription = table[stream] else { throw unexpected(header, action) }
     case .subscribe(let stream, let frame):
       try open(stream, .subscription(granted: frame.grantedThrough))
@@ -184,7 +184,7 @@ struct SessionModel: ~Copyable {
     case .subscribePattern: try open(header.stream, .opening)
     case .publish, .complete:
       guard isDraining || table[header.stream] == .ended else { throw unexpected(header, .none) }
-    case .settle:
+    case .settle, .lend:
       guard table[header.stream] == .ended else { throw unexpected(header, .none) }
     case .demand, .positions, .pong, .error: break
     default: throw unexpected(header, .none)

@@ -49,7 +49,12 @@ public struct ProbeFrames {
       return toSubscription(
         Settle(
           verdict, delivery: input.shortNumber(), firstOffset: input.number(), count: input.shortNumber()))
-    case 19, 20: return toSubscription(Commit(nextOffset: input.number()))
+    case 19, 20:
+      let offset = input.number()
+      return input.bool()
+        ? toSubscription(Commit(nextOffset: offset))
+        : toSubscription(
+          Lend(grantedThrough: offset, pacedThrough: input.number(), recalls: input.bool()))
     case 21, 22: return request(TopicCreate(topic: topic(), settings: settings()))
     case 23: return request(TopicShow(topic: topic(isRead: true)))
     case 24: return request(TopicList(after: topic(isRead: true), limit: input.shortNumber()))
@@ -115,7 +120,10 @@ public struct ProbeFrames {
     case 17: encoded(Matched(number: input.shortNumber(), topic: topic(), place: place()))
     case 18: encoded(Unmatched(number: input.shortNumber()))
     case 19: encoded(SelectTopic(number: input.shortNumber()))
-    case 20: encoded(Deliveries(count: input.shortNumber()))
+    case 20:
+      input.bool()
+        ? encoded(Deliveries(count: input.shortNumber()))
+        : encoded(Offer(returned: input.number(), waits: input.bool(), isPaced: input.bool()))
     case 21: encoded(Fault(code: ErrorCode(rawValue: input.shortNumber()), message: "no"))
     case 22: encoded(TopicInfo(summary: summary(), settings: settings(), subscriptions: [], publications: []))
     case 23: encoded(Topics(topics: [summary()], more: input.bool()))

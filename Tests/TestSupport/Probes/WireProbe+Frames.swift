@@ -14,7 +14,7 @@ extension WireProbe {
     Done.self, TopicConnect.self, TopicDisconnect.self, CursorList.self, Cursors.self, CursorMove.self,
     CursorDelete.self, TopicSet.self, TopicTrim.self, ConnectionList.self, Connections.self,
     ConnectionClose.self, BrokerShow.self, BrokerInfo.self, ClusterShow.self, ClusterInfo.self,
-    ClusterDrain.self, ClusterMove.self,
+    ClusterDrain.self, ClusterMove.self, Lend.self, Offer.self,
   ]
 
   // MARK: Streams

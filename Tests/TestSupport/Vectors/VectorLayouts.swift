@@ -237,6 +237,14 @@ public struct AnyVectorLayout: Sendable {
     AnyVectorLayout(VectorLayout(SelectTopic(number: 0), .integer("number", \.number))),
     AnyVectorLayout(
       VectorLayout(
+        Lend(grantedThrough: 0, pacedThrough: 0), .integer("granted through", \.grantedThrough),
+        .integer("paced through", \.pacedThrough), .flag("recall", \.recalls))),
+    AnyVectorLayout(
+      VectorLayout(
+        Offer(returned: 0, waits: false, isPaced: false), .integer("returned", \.returned),
+        .flag("waits", \.waits), .flag("paced", \.isPaced))),
+    AnyVectorLayout(
+      VectorLayout(
         JoinGroup(topic: "", group: "", grantedThrough: 0), .text("topic", \.topic), .text("group", \.group),
         .start(\.start), .named("acknowledgement", \.settings.acknowledgement),
         .named("order", \.settings.order), .named("if missing", \.ifMissing),

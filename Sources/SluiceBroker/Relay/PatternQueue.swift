@@ -1,0 +1,124 @@
+import SluiceTopics
+import SluiceWire
+
+/// Frames of other nodes that wait to be written to the subscriber of a pattern, in the order in which they came.
+///
+/// One queue for all nodes, so that the records of a topic that moves stay in order. Small frames about the same topic are gathered; a batch of records is
+/// copied once, and that copy is written.
+struct PatternQueue {
+  /// Frames up to this length share a block, in bytes.
+  private static let blockSize = 16 << 10
+
+  /// What happens when the frames before it are written.
+  enum Mark: Hashable {
+    /// All topics of a node are announced that were there at first.
+    case announced
+    /// All topics of a node are live that were there at first.
+    case live
+    /// The subscription ends.
+    case end(Fault)
+  }
+
+  struct Entry {
+    var content: Content
+    /// The node's part.
+    var part: Int
+    var records: UInt64 = 0
+
+    var bytes: Int {
+      switch content {
+      case .frames(_, let frames): unsafe frames.bytes.count
+      case .mark: 0
+      }
+    }
+  }
+
+  enum Content {
+    /// Frames about a topic with that number; 0 when they say by themselves what they are about.
+    case frames(about: UInt32, HeldBytes)
+    case mark(Mark)
+  }
+
+  private var entries = ReadyQueue<Entry>()
+  /// Frames that the next one may join.
+  private var last: [UInt8] = []
+  private var lastAbout: UInt32 = 0
+  private var lastPart = 0
+  private var lastRecords: UInt64 = 0
+  /// Bytes of all frames.
+  private(set) var bytes = 0
+  /// The number of the last entry that was added, and of the last that was taken out.
+  private(set) var added: UInt64 = 0
+  private(set) var taken: UInt64 = 0
+
+  var isEmpty: Bool { entries.isEmpty && last.isEmpty }
+
+  mutating func append(_ mark: Mark, part: Int) {
+    closeBlock()
+    push(Entry(content: .mark(mark), part: part))
+  }
+
+  /// Adds a frame that says by itself what it is about.
+  mutating func append(_ frame: some Frame, part: Int, stream: UInt32) {
+    gather(about: 0, part)
+    let length = last.count
+    frame.encode(stream: stream, into: &last)
+    bytes += last.count - length
+    if last.count > Self.blockSize { closeBlock() }
+  }
+
+  /// Adds a frame with its body as it is.
+  ///
+  /// - Parameters:
+  ///   - number: of the topic that it is about.
+  ///   - records: the records that it delivers.
+  mutating func append(
+    _ type: FrameType, _ body: UnsafeRawBufferPointer, about number: UInt32, records: UInt64, part: Int,
+    stream: UInt32
+  ) {
+    let length = FrameHeader.size + body.count
+    bytes += length
+    guard length > Self.blockSize / 4 else {
+      gather(about: number, part)
+      if last.count + length > Self.blockSize { closeBlock() }
+      (lastAbout, lastPart) = (number, part)
+      unsafe last.append(type, body, stream: stream)
+      return lastRecords += records
+    }
+    closeBlock()
+    let frame = OwnedBytes(count: length)
+    unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
+      at: frame.bytes.baseAddress!)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: frame.bytes[FrameHeader.size...]).copyMemory(from: body)
+    let held = unsafe HeldBytes.copy(frame, UnsafeRawBufferPointer(frame.bytes))
+    push(Entry(content: .frames(about: number, held), part: part, records: records))
+  }
+
+  mutating func popFirst() -> Entry? {
+    if entries.isEmpty { closeBlock() }
+    guard let entry = entries.popFirst() else { return nil }
+    bytes -= entry.bytes
+    taken += 1
+    return entry
+  }
+
+  /// Closes the block of gathered frames, so that ``added`` counts them.
+  mutating func closeBlock() {
+    guard !last.isEmpty else { return }
+    let frames = unsafe last.withUnsafeBytes { unsafe HeldBytes(copying: $0) }
+    push(Entry(content: .frames(about: lastAbout, frames), part: lastPart, records: lastRecords))
+    last.removeAll(keepingCapacity: true)
+    lastRecords = 0
+  }
+
+  /// Has the next frame join those before it, if they are about the same.
+  private mutating func gather(about number: UInt32, _ part: Int) {
+    if lastAbout != number || lastPart != part { closeBlock() }
+    (lastAbout, lastPart) = (number, part)
+  }
+
+  private mutating func push(_ entry: Entry) {
+    entries.append(entry)
+    added += 1
+  }
+}
