@@ -1,6 +1,7 @@
 import SluiceIO
 import SluiceLog
 import SluiceSession
+import SluiceStore
 import SluiceWire
 import TestSupport
 import Testing
@@ -257,6 +258,30 @@ struct TopicRegistryTests {
     } catch {
       return (error as? WireError)?.code
     }
+  }
+
+  // MARK: Shards
+
+  @Test func aShardComesAndGoesWithItsTopicsAlone() throws {
+    let (routes, count) = (ShardRoutes(), 4)
+    routes.update(shardCount: count, [:])
+    let registry = TopicRegistry(BrokerConfiguration(), identity: 1, routes: routes)
+    let shards = (0..<UInt32(count)).map { ShardID(rawValue: $0) }
+    for shard in shards { #expect(registry.open(shard).isEmpty) }
+    var names = (0..<60).map { "t.\($0)" }.sorted()
+    for name in names { _ = try registry.use(name) }
+    for name in names.prefix(20) { try registry.delete(name) }
+    // Another topic of the same name takes the place of a deleted one.
+    for name in names.prefix(5) { _ = try registry.use(name) }
+    names.removeSubrange(5..<20)
+    for shard in shards {
+      let own = names.filter { routes.shard(of: $0) == shard }
+      #expect(!own.isEmpty)
+      #expect(registry.beginLeaving(shard).map(\.name) == own)
+      #expect(own.allSatisfy { registry.find($0) == nil })
+      #expect(registry.beginLeaving(shard).isEmpty)
+    }
+    #expect(registry.count == 0)
   }
 
   // MARK: Patterns

@@ -13,8 +13,21 @@ package struct TopicDirectory {
   private(set) var fleeting = NameOrder<Topic>()
   /// The shards that this node of a cluster serves; none for a broker of one node.
   private(set) var shards = ServedShards()
+  /// The topics of each shard by name, when there are shards: one that comes or goes doesn't look through all topics.
+  private var byShard: [ShardID: [String: Topic]] = [:]
+  private let routes: ShardRoutes?
   package private(set) var watchers = PatternIndex<TopicRegistry.Watcher>()
   private var lastWatch: UInt64 = 0
+
+  /// - Parameter routes: tells the shard of a topic; nil for a broker of one node.
+  init(_ routes: ShardRoutes? = nil) {
+    self.routes = routes
+  }
+
+  /// The topics of a shard, in byte order of their names.
+  func topics(of shard: ShardID) -> [Topic] {
+    (byShard[shard] ?? [:]).values.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
 
   mutating func open(_ shard: ShardID) { shards.open(shard) }
 
@@ -26,6 +39,7 @@ package struct TopicDirectory {
       fleeting.remove(former.name)
     }
     names.insert(topic.name, topic)
+    if let shard = routes?.shard(of: topic.name) { byShard[shard, default: [:]][topic.name] = topic }
     if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
   }
 
@@ -38,6 +52,9 @@ package struct TopicDirectory {
     topics[topic.name] = nil
     names.remove(topic.name)
     fleeting.remove(topic.name)
+    guard let shard = routes?.shard(of: topic.name) else { return }
+    byShard[shard]?[topic.name] = nil
+    if byShard[shard]?.isEmpty ?? false { byShard[shard] = nil }
   }
 
   /// Has `watcher` called for each new topic that the pattern selects. Returns the number under which ``endWatch(_:_:)`` finds it.

@@ -17,7 +17,7 @@ extension TopicRegistry {
   package func open(_ shard: ShardID) -> [Topic] {
     let (topics, watchers): ([Topic], PatternIndex<Watcher>) = state.withLock { state in
       state.open(shard)
-      return (self.topics(of: shard, state), state.watchers)
+      return (state.topics(of: shard), state.watchers)
     }
     for topic in topics {
       for tell in watchers.values(selecting: topic.name) { tell(topic, topic.epoch) }
@@ -35,18 +35,12 @@ extension TopicRegistry {
   package func beginLeaving(_ shard: ShardID) -> [Topic] {
     let leaving: [Topic] = state.withLock { state in
       state.close(shard)
-      let leaving = self.topics(of: shard, state)
+      let leaving = state.topics(of: shard)
       for topic in leaving { state.remove(topic) }
       return leaving
     }
     for topic in leaving { topic.beginLeaving() }
     return leaving
-  }
-
-  /// In byte order of their names.
-  private func topics(of shard: ShardID, _ state: TopicDirectory) -> [Topic] {
-    guard let routes else { return [] }
-    return state.topics.values.filter { routes.shard(of: $0.name) == shard }.sorted { $0.name < $1.name }
   }
 
   /// Has topics look again whether this node may acknowledge and deliver what isn't stored. From any thread.

@@ -16,7 +16,7 @@ package final class TopicRegistry: Sendable {
   package let stores: TopicStores
   /// Which topics other nodes serve; nil for a broker of one node.
   package let routes: ShardRoutes?
-  package let state = Mutex(TopicDirectory())
+  package let state: Mutex<TopicDirectory>
   private let metrics: BrokerMetrics
   package let memory: MemoryWatch?
 
@@ -30,6 +30,7 @@ package final class TopicRegistry: Sendable {
     memory: MemoryWatch? = nil, host: TopicHost = TopicHost()
   ) {
     self.routes = routes
+    state = Mutex(TopicDirectory(routes))
     self.plan = plan
     self.limits = limits
     self.pool = pool
