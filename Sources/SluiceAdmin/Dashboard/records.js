@@ -110,7 +110,7 @@ function recordItem(record) {
     details.append(make(
       "div", { class: "whole" },
       headers.length ? make("table", {}, make("caption", { class: "hidden" }, "Headers"), make("tbody", {}, ...headers)) : null,
-      payload.size ? make("pre", { class: "mono", tabindex: "0" }, text) : null,
+      payload.size ? make("pre", { class: "mono", tabindex: "0" }, text) : make("p", { class: "facts" }, "There is no payload."),
       payload.cut ? make("p", { class: "facts" }, `The beginning of ${bytes(number(payload.size))}.`) : null,
       payload.text === undefined ? make("p", { class: "facts" }, "Bytes that aren't text, in hexadecimal.") : null));
   });
