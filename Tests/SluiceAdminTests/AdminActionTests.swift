@@ -198,7 +198,8 @@ import Testing
 
   @Test(arguments: [
     (ErrorCode.permissionDenied, 403), (.unknownTopic, 404), (.unknownConnection, 404), (.topicExists, 409),
-    (.invalidSetting, 400), (.topicMoved, 421), (.limitReached, 429), (.storageFull, 507),
+    (.topicEnded, 409), (.keyRequired, 400), (.recordTooLarge, 400), (.invalidSetting, 400),
+    (.topicMoved, 421), (.limitReached, 429), (.storageFull, 507),
     (.storageFailed, 503),
   ])
   func theBrokersRefusalIsTold(code: ErrorCode, status: Int) throws {

@@ -193,8 +193,8 @@ extension AdminProblem {
       switch error.code {
       case .permissionDenied: 403
       case .unknownTopic, .topicDeleted, .unknownConnection: 404
-      case .topicExists: 409
-      case .invalidTopic, .invalidSetting, .unsupported: 400
+      case .topicExists, .topicEnded: 409
+      case .invalidTopic, .invalidSetting, .unsupported, .keyRequired, .malformedBatch, .recordTooLarge: 400
       case .topicMoved: 421
       case .limitReached: 429
       case .storageFull: 507
