@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Tries the Debian package in a temporary container: it installs, serves, is upgraded with all records, is removed, and leaves nothing.
+# Where no docker answers, and this is a Debian and the user root, the container is an overlay of this system in namespaces of its own.
 set -euo pipefail
 
 usage() {
   cat <<'END'
-scripts/test-deb.sh [options]     needs docker, dpkg-dev, and what is needed to build
+scripts/test-deb.sh [options]     needs docker, or root on a Debian; dpkg-dev, and what is needed to build
   --programs DIR    package sluiced and sluice from there instead of building them
   --image NAME      a Debian (default: sluice-base of scripts/local-base-images.sh, which makes it). With systemd in it, it is
                     booted, and the service is tried; without, the broker is started by hand
+  --overlay         an overlay of this system instead, also where docker answers
   --help            this
 END
 }
 
-PROGRAMS='' IMAGE=''
+PROGRAMS='' IMAGE='' OVERLAY=''
 say() { echo "test-deb: $*"; }
 while [ $# -gt 0 ]; do
   case $1 in
@@ -21,13 +23,26 @@ while [ $# -gt 0 ]; do
       case $1 in --programs) PROGRAMS=$(cd "$2" && pwd) ;; --image) IMAGE=$2 ;; esac
       shift
       ;;
+    --overlay) OVERLAY=yes ;;
     --help | -h) usage; exit 0 ;;
     *) say "unknown option $1" >&2; usage >&2; exit 2 ;;
   esac
   shift
 done
 cd "$(dirname "$0")/.."
-if [ -z "$IMAGE" ]; then IMAGE=$(scripts/local-base-images.sh base); fi
+if [ -z "$OVERLAY$IMAGE" ] && ! docker info >/dev/null 2>&1; then
+  say "no docker answers: trying the package in an overlay of this system"
+  OVERLAY=yes
+fi
+if [ -n "$OVERLAY" ]; then
+  [ "$(id -u)" -eq 0 ] || { say "an overlay of this system needs root" >&2; exit 2; }
+  if getent passwd sluice >/dev/null || [ -e /etc/sluice ] || [ -e /usr/bin/sluiced ]; then
+    say "sluice is installed here; an overlay of this system would have it already" >&2
+    exit 2
+  fi
+elif [ -z "$IMAGE" ]; then
+  IMAGE=$(scripts/local-base-images.sh base)
+fi
 if [ -z "$PROGRAMS" ]; then
   PROGRAMS=$PWD/.build/programs
   scripts/release.sh "$PROGRAMS"
@@ -35,6 +50,7 @@ fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test-deb.XXXXXX")
 container=
+holder=
 finish() {
   local code=$?
   trap - EXIT INT TERM
@@ -42,6 +58,9 @@ finish() {
     if [ "$code" -ne 0 ] && [ -n "$SYSTEMD" ]; then inside journalctl --no-pager -n 30 -u sluiced || true; fi
     docker rm --force --volumes "$container" >/dev/null 2>&1 || true
   fi
+  if [ "$code" -ne 0 ] && [ -s "$work/broker.log" ]; then tail -n 30 "$work/broker.log"; fi
+  # With the first process of the namespaces all others end, and the mounts go.
+  if [ -n "$holder" ]; then kill -9 "$holder" 2>/dev/null || true; fi
   rm -rf "$work"
   exit "$code"
 }
@@ -67,32 +86,71 @@ version=${version#sluiced }
 old=$(scripts/package-deb.sh --programs "$PROGRAMS" --output "$work" --version "$version~previous-1")
 new=$(scripts/package-deb.sh --programs "$PROGRAMS" --output "$work")
 
-inside() { docker exec --interactive "$container" "$@"; }
-start=(sleep infinity)
 SYSTEMD=
-options=(--volume "$work:/packages:ro")
-if docker run --rm "$IMAGE" test -x /lib/systemd/systemd; then
-  SYSTEMD=yes
-  start=(/lib/systemd/systemd)
-  # systemd needs privileges for its services, and writable control groups.
-  options+=(
-    --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --env container=docker
-    --tmpfs /run --tmpfs /tmp --tmpfs /sys/fs/cgroup
-  )
-fi
-container=$(docker run --detach "${options[@]}" "$IMAGE" "${start[@]}")
-if [ -n "$SYSTEMD" ]; then
-  for _ in $(seq 100); do
-    case $(inside systemctl is-system-running 2>/dev/null || true) in running | degraded) break ;; esac
-    sleep 0.2
-  done
-  check "systemd runs" inside test -d /run/systemd/system
-fi
+beginContainer() {
+  inside() { docker exec --interactive "$container" "$@"; }
+  detach() { docker exec --detach "$container" "$@"; }
+  start=(sleep infinity)
+  options=(--volume "$work:/packages:ro")
+  if docker run --rm "$IMAGE" test -x /lib/systemd/systemd; then
+    SYSTEMD=yes
+    start=(/lib/systemd/systemd)
+    # systemd needs privileges for its services, and writable control groups.
+    options+=(
+      --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --env container=docker
+      --tmpfs /run --tmpfs /tmp --tmpfs /sys/fs/cgroup
+    )
+  fi
+  container=$(docker run --detach "${options[@]}" "$IMAGE" "${start[@]}")
+  if [ -n "$SYSTEMD" ]; then
+    for _ in $(seq 100); do
+      case $(inside systemctl is-system-running 2>/dev/null || true) in running | degraded) break ;; esac
+      sleep 0.2
+    done
+    check "systemd runs" inside test -d /run/systemd/system
+  fi
+  # The dependencies come from Debian. The files before and after are compared, so no other package may change them.
+  inside sh -c 'ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || apt-get update -qq' </dev/null >/dev/null
+  inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
+  unpack() { inside apt-get install -y -qq --no-install-recommends "/packages/$1" </dev/null; }
+  purge() { inside apt-get purge -y -qq --auto-remove sluice </dev/null; }
+}
 
-# The dependencies come from Debian. The files before and after are compared, so no other package may change them.
-inside sh -c 'ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || apt-get update -qq' </dev/null >/dev/null
-inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
-install() { inside apt-get install -y -qq --no-install-recommends "/packages/${1##*/}" </dev/null >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log"; exit 1; }; }
+# This system, as it is, with all changes in memory, and processes and a network of its own. The dependencies must be installed here.
+beginOverlay() {
+  mkdir "$work/overlay"
+  # shellcheck disable=SC2016 # for the shell in there
+  unshare --mount --pid --net --ipc --uts --fork --kill-child bash -euc '
+    overlay=$1
+    mount -t tmpfs tmpfs "$overlay"
+    mkdir "$overlay/upper" "$overlay/work" "$overlay/root"
+    mount -t overlay overlay -o "lowerdir=/,upperdir=$overlay/upper,workdir=$overlay/work" "$overlay/root"
+    root=$overlay/root
+    mkdir -p "$root/packages"
+    mount --bind "$2" "$root/packages"
+    mount --rbind /dev "$root/dev"
+    mount -t proc proc "$root/proc"
+    for folder in run tmp; do mount -t tmpfs tmpfs "$root/$folder"; done
+    ip link set lo up 2>/dev/null || true
+    touch "$2/begun"
+    exec sleep infinity
+  ' begin "$work/overlay" "$work" &
+  local starter=$!
+  for _ in $(seq 100); do
+    [ ! -e "$work/begun" ] || break
+    kill -0 "$starter" 2>/dev/null || { say "this system allows no overlay in namespaces" >&2; exit 2; }
+    sleep 0.1
+  done
+  holder=$(cat "/proc/$starter/task/$starter/children")
+  holder=${holder%% *}
+  inside() { nsenter --target "$holder" --mount --pid --net --ipc --uts chroot "$work/overlay/root" env -C / "$@"; }
+  detach() { inside setsid "$@" </dev/null >/dev/null 2>>"$work/broker.log" & }
+  unpack() { inside dpkg --install "/packages/$1" </dev/null; }
+  purge() { inside dpkg --purge sluice </dev/null; }
+}
+
+if [ -n "$OVERLAY" ]; then beginOverlay; else beginContainer; fi
+install() { unpack "${1##*/}" >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log"; exit 1; }; }
 answers() {
   for _ in $(seq 100); do
     if inside sluice ping --count 1 </dev/null >/dev/null 2>&1; then return; fi
@@ -103,7 +161,8 @@ answers() {
 # The part of a service manager.
 launch() {
   if [ -n "$SYSTEMD" ]; then return; fi
-  docker exec --detach "$container" setpriv --reuid=sluice --regid=sluice --clear-groups /usr/bin/sluiced --config /etc/sluice/sluiced.toml
+  # shellcheck disable=SC2046 # the words of the unit's command
+  detach setpriv --reuid=sluice --regid=sluice --clear-groups $(inside sed -n 's/^ExecStart=//p' /lib/systemd/system/sluiced.service)
 }
 quit() {
   if [ -n "$SYSTEMD" ]; then return; fi
@@ -184,7 +243,7 @@ check "installed again, the broker answers" answers
 check "and all records are there" records
 
 quit
-inside apt-get purge -y -qq --auto-remove sluice </dev/null >/dev/null 2>&1
+purge >/dev/null 2>&1
 check "when it is purged, so are the records" hasnt -e /var/lib/sluice
 check "and the user" eval '! knows_user'
 # Copies are the operator's.
