@@ -55,10 +55,15 @@ final class ClusterStage {
 
   /// Whether all prove themselves over TLS.
   let isSecure: Bool
+  /// Whether each process is in a network of its own, which can be cut, and each server of the engine has a disk of its own, which can lose its power.
+  private let hasCables: Bool
+  private let hasDisks: Bool
 
-  /// - Parameter users: the users beside `admin` of a cluster whose clients, nodes and servers prove themselves, and what they may do; nil for a cluster
-  ///   without TLS and authentication.
-  init(users: [(name: String, permissions: String)]? = nil) throws {
+  /// - Parameters:
+  ///   - users: the users beside `admin` of a cluster whose clients, nodes and servers prove themselves, and what they may do; nil for a cluster
+  ///     without TLS and authentication.
+  ///   - isFragile: cables are cut and disks lose their power, as far as this machine can do that. At most one such stage is in a process.
+  init(users: [(name: String, permissions: String)]? = nil, isFragile: Bool = false) throws {
     directory = try TemporaryDirectory()
     var folder = getenv("SLUICE_BIN_DIR").map { String(cString: $0) } ?? ""
     if folder.isEmpty {
@@ -71,6 +76,7 @@ final class ClusterStage {
     let copy = try ChildProcess("/bin/cp", [folder + "/sluiced", programs[1]])
     try require(try copy.waitForExit() == .code(0), "\(copy.name): \(copy.messages)")
     isSecure = users != nil
+    (hasCables, hasDisks) = (isFragile && Self.cutObstacle == nil, isFragile && Self.powerObstacle == nil)
     if let users { try addUsers(users) }
     try up()
   }
@@ -147,13 +153,12 @@ final class ClusterStage {
       "SLUICE_CLUSTER_DIR": directory.file("cluster"), "SLUICE_CLUSTER_HOST": host,
       "SLUICE_CLUSTER_OWNER": "\(getpid())", "SLUICE_BIN_DIR": programs[program],
     ]
-    // Certificates are for the address that all share.
-    if Self.cutObstacle == nil, !isSecure {
+    if hasCables {
       let process = Int(getpid())
       environment["SLUICE_CLUSTER_NETWORK"] = "10.\(200 + process / 200 % 50).\(1 + process % 200)"
     }
     // In MiB.
-    if Self.powerObstacle == nil { environment["SLUICE_CLUSTER_DISK"] = "1024" }
+    if hasDisks { environment["SLUICE_CLUSTER_DISK"] = "1024" }
     let child = try ChildProcess(
       "/bin/bash", [Self.checkout + "/scripts/cluster.sh", command] + arguments, environment: environment)
     try child.waitForExit()
@@ -194,7 +199,7 @@ final class ClusterStage {
     let password = String(decoding: try readFile(directory.file("cluster/password")), as: UTF8.self)
     return try RealClient([], addresses: engines.map { try NATSAddress(parsing: $0.address) }) { options in
       // A network of the cluster's own has no password.
-      if Self.cutObstacle != nil {
+      if !hasCables {
         options.credentials = .fixed(.password(user: "sluice", password: password))
       }
     }.open()
