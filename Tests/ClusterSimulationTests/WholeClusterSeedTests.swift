@@ -13,7 +13,7 @@ import Testing
 /// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these.
 @Suite("A cluster with clients under faults")
 struct WholeClusterSeedTests {
-  private static let count: UInt64 = 120
+  private static let count: UInt64 = 60
   private static let onceFailed: [UInt64] = [795_452_716]
 
   private static let seeds: [UInt64] = {
@@ -104,7 +104,7 @@ final class WholeStory {
     }
     try calmDown()
     for producer in producers { producer.publish(5) }
-    let isDone = world.run(limit: .seconds(120)) {
+    let isDone = world.run(limit: .seconds(60)) {
       producers.allSatisfy(\.isDone)
         && subscribers.allSatisfy { subscriber in
           subscriber.next == producers.first { $0.topic == subscriber.topic }?.sent

@@ -49,8 +49,16 @@ public final class RealClient: Sendable {
     loop.execute { body(client) }
   }
 
-  /// Runs `body` on the loop, and waits for what it completes with.
+  /// Runs `body` on the loop, and waits for what it completes with: a minute, because a machine that runs many tests can keep an engine from answering for seconds.
   public func result<Value: Sendable>(
+    _ body:
+      @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
+  ) throws -> Result<Value, NATSError> {
+    try result(within: .seconds(60), body)
+  }
+
+  private func result<Value: Sendable>(
+    within timeout: Duration,
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   ) throws -> Result<Value, NATSError> {
@@ -58,7 +66,9 @@ public final class RealClient: Sendable {
     let shared = Shared(box)
     perform { client in
       do {
-        try body(JetStream(client)) { result in shared.box.withLock { $0 = result } }
+        var api = JetStream(client)
+        api.timeout = timeout
+        try body(api) { result in shared.box.withLock { $0 = result } }
       } catch {
         shared.box.withLock { $0 = .failure(error as! NATSError) }
       }
@@ -82,7 +92,7 @@ public final class RealClient: Sendable {
   ) throws -> Value {
     let deadline = Deadline(in: Deadline.patience)
     while true {
-      switch try result(body) {
+      switch try result(within: .seconds(5), body) {
       case .success(let value): return value
       case .failure(let error):
         guard !deadline.isOver else { throw error }

@@ -44,6 +44,11 @@ extension Connection {
       budget -= writes.bytes
       context.topics.traffic.bytesSent &+= writes.bytes
       let appendedAt = writes.takeSample()
+      if context.hasLostLease {
+        // The process was stopped since the turn's look at the lease. What may not be stored isn't sent; the client gets what is from the topic's next owner.
+        writes.drop()
+        return close(because: "the node's lease ran out while records were on their way")
+      }
       switch writes.write(to: stream) {
       case .success(let rest):
         pending = rest

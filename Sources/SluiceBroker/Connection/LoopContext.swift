@@ -153,6 +153,12 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     return !ready.isEmpty || topics.hasWakes
   }
 
+  /// Whether the lease of a node of a cluster has run out since the turn's end began.
+  var hasLostLease: Bool {
+    guard let routes = core.routes, !topics.holdsUnsaved else { return false }
+    return !routes.lease.isValid(at: loop.readClock())
+  }
+
   // MARK: Measurements
 
   /// Adds the duration of the previous turn: the loop's working time since then.

@@ -144,18 +144,21 @@ final class WriteBatch {
   ///
   /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
   func write(to stream: any ByteStream) -> Result<PendingOutput, IOError> {
-    defer {
-      count = 0
-      blockUsed = 0
-      bytes = 0
-      held.removeAll(keepingCapacity: true)
-    }
+    defer { drop() }
     switch unsafe stream.write(UnsafeBufferPointer(start: vectors, count: count)) {
     case .wrote(let written):
       return .success(written == bytes ? PendingOutput() : rest(from: written))
     case .failed(let error):
       return .failure(error)
     }
+  }
+
+  /// Empties the batch.
+  func drop() {
+    count = 0
+    blockUsed = 0
+    bytes = 0
+    held.removeAll(keepingCapacity: true)
   }
 
   // MARK: -

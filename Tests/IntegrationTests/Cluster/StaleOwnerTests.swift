@@ -16,17 +16,26 @@ struct StaleOwnerTests {
     let topics: [(name: String, sync: TopicSettings.Sync)] = [
       ("stale.always", .always), ("stale.later", .interval(50)),
     ]
-    let client = try RawClient(stage.nodes[0].address)
-    try client.shakeHands()
     for topic in topics {
       var settings = TopicSettings(
         replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
         replayAge: TopicSettings.unlimited)
       settings.storage = .durable
       settings.sync = topic.sync
-      try client.create(topic.name, settings)
+      // Its shard may just be on its way to another node.
+      try eventually("\(topic.name) is there") {
+        let client = try RawClient(stage.nodes[0].address)
+        defer { client.close() }
+        try client.shakeHands()
+        do {
+          try client.create(topic.name, settings)
+          return true
+        } catch {
+          guard "\(error)".contains("topic-moved") else { throw error }
+          return false
+        }
+      }
     }
-    client.close()
 
     var violations: [String] = []
     for number in 1...tries {

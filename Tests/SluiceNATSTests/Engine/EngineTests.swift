@@ -119,7 +119,8 @@ struct EngineTests {
     let results = Mutex<[Int: Result<PublishAcknowledgement, NATSError>]>([:])
     let shared = SharedMutex(results)
     client.perform { client in
-      let api = JetStream(client)
+      var api = JetStream(client)
+      api.timeout = .seconds(60)
       for number in 0..<40 {
         // The commit with number 20 doesn't know of the others.
         let expected = number == 20 ? 0 : UInt64(2 * number)
