@@ -32,6 +32,21 @@ public struct RecordPublication: Hashable, Sendable {
   }
 }
 
+extension RecordPublication {
+  fileprivate func batch() throws(WireError) -> BatchBuilder {
+    var batch = BatchBuilder()
+    let headers = headers.map { ($0.name, $0.value) }
+    try unsafe payload.withUnsafeBytes { payload in
+      unsafe (key ?? []).withUnsafeBytes { key in
+        Result { () throws(WireError) in
+          try unsafe batch.append(key: self.key == nil ? nil : key, headers: headers, payload: payload)
+        }
+      }
+    }.get()
+    return batch
+  }
+}
+
 extension Broker {
   /// Does what a client's request of that kind would do: with the same permissions, limits, metrics and lines of the audit. From any thread; returns at once.
   ///
@@ -57,7 +72,10 @@ extension Broker {
         case .setTopic(let frame): topic = try administration.set(frame)
         case .trimTopic(let frame): topic = try administration.trim(frame)
         case .deleteTopic(let name): topic = try administration.delete(name)
-        case .publish(let publication): topic = try administration.publish(publication)
+        case .publish(let publication):
+          topic = try administration.publish(to: publication.topic) { () throws(WireError) in
+            try publication.batch()
+          }
         case .closeConnection(let connection):
           return try close(connection, administration, completion)
         }

@@ -104,7 +104,7 @@ final class WholeStory {
     }
     try calmDown()
     for producer in producers { producer.publish(5) }
-    let isDone = world.run(limit: .seconds(60)) {
+    let isDone = world.run(limit: .seconds(120)) {
       producers.allSatisfy(\.isDone)
         && subscribers.allSatisfy { subscriber in
           subscriber.next == producers.first { $0.topic == subscriber.topic }?.sent

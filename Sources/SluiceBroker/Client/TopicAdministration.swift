@@ -66,13 +66,13 @@ struct TopicAdministration {
   /// Publishes one record, for a producer that attaches and leaves at once.
   ///
   /// - Throws: ``ErrorCode/limitReached`` when subscribers, the disk or memory leave producers no demand: nothing waits here.
-  func publish(_ publication: RecordPublication) throws(WireError) -> Topic {
-    try run(.publishRecord, of: publication.topic) { () throws(WireError) in
-      try client.require(.publishOpen, on: publication.topic)
-      let topic = try core.registry.known(publication.topic)
+  func publish(to name: String, _ record: () throws(WireError) -> BatchBuilder) throws(WireError) -> Topic {
+    try run(.publishRecord, of: name) { () throws(WireError) in
+      try client.require(.publishOpen, on: name)
+      let topic = try core.registry.known(name)
       try client.requireInbox(topic, for: .publishOpen)
       if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
-      let batch = try publication.batch()
+      let batch = try record()
       try unsafe batch.bytes.withUnsafeBytes { bytes in
         Result { () throws(WireError) in
           try unsafe RecordLayout.validate(bytes, count: 1, maximumRecord: core.rules.maximumRecord)
@@ -100,21 +100,6 @@ struct TopicAdministration {
       report(action, of: topic, refusal: error)
       throw error
     }
-  }
-}
-
-extension RecordPublication {
-  fileprivate func batch() throws(WireError) -> BatchBuilder {
-    var batch = BatchBuilder()
-    let headers = headers.map { ($0.name, $0.value) }
-    try unsafe payload.withUnsafeBytes { payload in
-      unsafe (key ?? []).withUnsafeBytes { key in
-        Result { () throws(WireError) in
-          try unsafe batch.append(key: self.key == nil ? nil : key, headers: headers, payload: payload)
-        }
-      }
-    }.get()
-    return batch
   }
 }
 
