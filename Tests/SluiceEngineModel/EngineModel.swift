@@ -14,6 +14,8 @@ public struct EngineFaults: Sendable {
   public var election: ClosedRange<Duration> = .seconds(1) ... .seconds(6)
   /// How long a write takes until most replicas have it.
   public var commit: ClosedRange<Duration> = .microseconds(100) ... .milliseconds(3)
+  /// How long the answer to a read of the leader waits behind the look at what is stored.
+  public var answer: ClosedRange<Duration> = .zero ... .milliseconds(5)
 
   public init() {}
 }

@@ -4,7 +4,8 @@ import SluiceIO
 struct ControlRequests {
   private enum Request {
     case write(ControlWrite)
-    case read(ControlRecord)
+    /// With the last sequence of the subject that the node knew when it asked.
+    case read(ControlRecord, known: UInt64)
   }
 
   private let retry: Duration
@@ -12,6 +13,8 @@ struct ControlRequests {
   private var queues: [String: SubjectQueue] = [:]
   /// The subjects that have to be read before anything is written there.
   private var unread: [String: ControlRecord] = [:]
+  /// The subjects of which the engine has once said that there is no message, although the node knows the one of this sequence.
+  private var doubted: [String: UInt64] = [:]
   private var pending: [UInt64: (request: Request, sent: MonotonicTime)] = [:]
   private var lastNumber: UInt64 = 0
 
@@ -56,12 +59,33 @@ struct ControlRequests {
 
   /// A read has an outcome.
   ///
-  /// - Returns: the record that was wanted there; nil for a read that isn't known.
-  mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) -> ControlRecord? {
-    guard case .read(let record)? = pending.removeValue(forKey: number)?.request else { return nil }
-    settle(record.subject) { [retry] in $0.read(outcome, at: now, retry: retry) }
-    if case .failed = outcome { unread[record.subject] = record }
-    return record
+  /// That there is no message says nothing about one that the node has heard of since it asked: the engine's answer may come behind it, by another
+  /// of its servers. A leader may even say so of a message that another server has sent already, until it has applied what it has committed. It
+  /// is asked again then, and believed when it says so twice.
+  ///
+  /// - Parameter directory: what the node knows by now.
+  /// - Returns: the record that was wanted there; nil for a read that isn't known, and for an outcome that doesn't count.
+  mutating func read(
+    _ number: UInt64, _ outcome: ReadOutcome, knowing directory: Directory, at now: MonotonicTime
+  ) -> ControlRecord? {
+    guard case .read(let record, let asked)? = pending.removeValue(forKey: number)?.request else {
+      return nil
+    }
+    let subject = record.subject
+    let known = directory.sequence(of: subject)
+    let doubt = doubted.removeValue(forKey: subject)
+    var counts = outcome != .failed
+    var isRepeated = !counts
+    if outcome == .none, known != asked {
+      counts = false
+    } else if outcome == .none, known != 0, doubt != known {
+      doubted[subject] = known
+      counts = false
+      isRepeated = true
+    }
+    settle(subject) { [retry] in $0.read(isRepeated ? .failed : outcome, at: now, retry: retry) }
+    if isRepeated { unread[subject] = record }
+    return counts ? record : nil
   }
 
   private mutating func settle(_ subject: String, _ change: (inout SubjectQueue) -> Void) {
@@ -71,14 +95,16 @@ struct ControlRequests {
   }
 
   /// The reads that are due: what became of writes whose outcome isn't known, and what is there where one was refused.
-  mutating func takeReads(at now: MonotonicTime) -> [(number: UInt64, record: ControlRecord)] {
+  mutating func takeReads(
+    knowing directory: Directory, at now: MonotonicTime
+  ) -> [(number: UInt64, record: ControlRecord)] {
     if unread.isEmpty { return [] }
     var reads: [(UInt64, ControlRecord)] = []
     for subject in unread.keys.sorted() where queues[subject]?.wantsRead(at: now) == true {
       guard let record = unread.removeValue(forKey: subject) else { continue }
       lastNumber += 1
       queues[subject]?.sent(lastNumber)
-      pending[lastNumber] = (.read(record), now)
+      pending[lastNumber] = (.read(record, known: directory.sequence(of: subject)), now)
       reads.append((lastNumber, record))
     }
     return reads

@@ -108,7 +108,7 @@ struct ClusterControl {
   }
 
   mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) {
-    guard let record = requests.read(number, outcome, at: now) else { return }
+    guard let record = requests.read(number, outcome, knowing: directory, at: now) else { return }
     switch outcome {
     case .failed: break
     case .found(let record, let sequence): observed(record, sequence, at: now)
@@ -246,7 +246,9 @@ struct ClusterControl {
 
   private mutating func decide(at now: MonotonicTime) {
     if flaw != .noClock { apply(session.expire(at: now), at: now) }
-    for read in requests.takeReads(at: now) { actions.append(.read(read.number, read.record)) }
+    for read in requests.takeReads(knowing: directory, at: now) {
+      actions.append(.read(read.number, read.record))
+    }
     guard watchedSince != nil else { return renew(at: now) }
     decideCluster(at: now)
     guard directory.shardCount != nil else { return }

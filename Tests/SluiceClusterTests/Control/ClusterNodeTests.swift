@@ -38,6 +38,16 @@ struct ClusterNodeTests {
       } == 1)
   }
 
+  @Test("nodes that start at once want the same shards, and each learns which of them has a shard")
+  func startAtOnce() throws {
+    for seed: UInt64 in 1...60 {
+      let scene = ClusterScene(seed: seed)
+      for name in ["a", "b", "c"] { try scene.start(name) }
+      #expect(scene.settle(limit: .seconds(20)), "seed \(seed): \(scene.summary)")
+      #expect(scene.allViolations == [])
+    }
+  }
+
   @Test("a killed node's shards are taken over within 3 seconds, with the cause")
   func death() throws {
     let scene = try scene()

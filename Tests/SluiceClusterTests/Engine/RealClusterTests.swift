@@ -21,6 +21,11 @@ struct RealClusterTests {
     }
   }
 
+  /// Returns when `members` are settled; otherwise says what each of them knows.
+  private func settle(_ members: [RealMember], _ what: String) throws {
+    try eventually("\(what): \(members.map(\.summary).joined(separator: "; "))") { isSettled(members) }
+  }
+
   private func start() throws -> (ClusterScript, [ClusterScript.Engine], (String) throws -> RealMember) {
     let script = try ClusterScript()
     let engines = try script.run("up").engines
@@ -35,21 +40,19 @@ struct RealClusterTests {
     let (script, _, start) = try start()
     defer { withExtendedLifetime(script) {} }
     var members = try ["a", "b", "c"].map(start)
-    try eventually("64 shards on three nodes: \(members.map { "\($0.events.suffix(3))" })") {
-      isSettled(members)
-    }
+    try settle(members, "64 shards on three nodes")
     let gone = members.removeFirst()
     let lost = gone.status!.nodes[0].shards
     let before = members.map(\.takeOvers.count)
     gone.stop()
-    try eventually("take-over: \(members.map { "\($0.events.suffix(3))" })") { isSettled(members) }
+    try settle(members, "take-over")
     let taken = zip(members, before).flatMap { $0.takeOvers.dropFirst($1) }
     #expect(taken.count == lost)
     #expect(taken.allSatisfy { $0.cause == .died("a") })
     report("take-over", taken)
     let back = try start("a")
     members.insert(back, at: 0)
-    try eventually("hand-over: \(members.map { "\($0.events.suffix(3))" })") { isSettled(members) }
+    try settle(members, "hand-over")
     #expect(back.takeOvers.count == lost)
     #expect(
       back.takeOvers.allSatisfy { if case .handedOver = $0.cause { true } else { false } })
@@ -71,7 +74,7 @@ struct RealClusterTests {
   func leaderKilled() throws {
     let (script, engines, start) = try start()
     let members = try ["a", "b", "c"].map(start)
-    try eventually("64 shards on three nodes") { isSettled(members) }
+    try settle(members, "64 shards on three nodes")
     let terms = members[0].status!.shards.map(\.term)
     let leader = try #require(try leader(of: members[0]))
     let engine = try #require(engines.first { $0.name == leader })
@@ -80,9 +83,7 @@ struct RealClusterTests {
     try eventually("another leader", every: 0.1) {
       try self.leader(of: members[0]).map { $0 != leader } ?? false
     }
-    try eventually("leases are renewed again: \(members.map { "\($0.events.suffix(3))" })") {
-      isSettled(members)
-    }
+    try settle(members, "leases are renewed again")
     // All of them had to wait, so none may take another one's silence for its end.
     #expect(members[0].status!.shards.map(\.term) == terms)
     #expect(!members.contains { $0.events.contains { if case .expelled = $0 { true } else { false } } })

@@ -58,6 +58,17 @@ final class RealMember: Sendable {
     return box.status.withLock { $0 }
   }
 
+  /// What the node knows, in a line.
+  var summary: String {
+    guard let status else { return "\(name) doesn't answer" }
+    let moving = status.shards.filter { $0.state != .held || $0.owner != $0.target }
+    let nodes = status.nodes.map { "\($0.name) \($0.state) \($0.shards)" }.joined(separator: ", ")
+    return """
+      \(name): \(status.unreadiness ?? "ready"), nodes \(nodes), \(moving.count) of \(status.shards.count) shards unsettled: \
+      \(moving.prefix(3)), last events \(events.suffix(3))
+      """
+  }
+
   func perform(_ body: @escaping @Sendable (ClusterNode) -> Void) {
     let node = node
     loop.execute { body(node) }
