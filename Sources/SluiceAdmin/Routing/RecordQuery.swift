@@ -22,28 +22,15 @@ extension RecordQuery {
       scannedBytes: limits.scannedBytes)
   }
 
-  /// `earliest`, `last:10`, `offset:7`, `time:2026-02-03T04:05:06Z`, `time:-10m` or `time:` and milliseconds since 1970.
+  /// What ``Values/position(_:)`` reads, and `time:-10m`.
   private static func position(_ text: String) throws(AdminProblem) -> Subscribe.Start {
-    if text == "earliest" { return .earliest }
-    let (word, value) = Values.word(text)
-    switch (word, value) {
-    case ("last", let value?): if let count = UInt64(value) { return .last(count) }
-    case ("offset", let value?): if let offset = UInt64(value) { return .offset(offset) }
-    case ("time", let value?):
-      if let time = time(value) { return .time(time) }
-    default: break
+    if case ("time", let time?) = Values.word(text), time.hasPrefix("-") {
+      if let ago = try? TimeSpan.milliseconds(String(time.dropFirst())) { return .time(WallTime.now - ago) }
+    } else if let start = Values.position(text) {
+      return start
     }
     throw .badRequest(
       "from: '\(text)' isn't a start; it can be earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
     )
-  }
-
-  private static func time(_ text: String) -> Int64? {
-    if text.hasPrefix("-") {
-      guard let ago = try? TimeSpan.milliseconds(String(text.dropFirst())) else { return nil }
-      return WallTime.now - ago
-    }
-    if let time = Int64(text) { return time }
-    return try? WallTime.parse(text)
   }
 }

@@ -32,6 +32,19 @@ public enum Values {
     return (parts[0], parts.count > 1 ? parts[1] : nil)
   }
 
+  /// A position in a topic: `earliest`, `last:10`, `offset:7`, `time:2026-02-03T04:05:06Z` or `time:` and milliseconds since 1970; nil for another text.
+  public static func position(_ text: String) -> Subscribe.Start? {
+    if text == "earliest" { return .earliest }
+    let (word, value) = word(text)
+    guard let value else { return nil }
+    switch word {
+    case "last": return UInt64(value).map { .last($0) }
+    case "offset": return UInt64(value).map { .offset($0) }
+    case "time": return (Int64(value) ?? (try? WallTime.parse(value))).map { .time($0) }
+    default: return nil
+    }
+  }
+
   /// A count or `unlimited`, which is `UInt64.max`.
   public static func countOrUnlimited(
     in range: ClosedRange<UInt64> = 0...UInt64.max

@@ -106,20 +106,8 @@ struct HTTPRequest {
     guard let text = parameter("from") else { return .replay }
     switch text {
     case "replay": return .replay
-    case "earliest": return .earliest
     case "new": return .new
-    default: break
-    }
-    let parts = text.split(separator: ":", maxSplits: 1)
-    if parts.count == 2 {
-      switch parts[0] {
-      case "last": if let count = UInt64(parts[1]) { return .last(count) }
-      case "offset": if let offset = UInt64(parts[1]) { return .offset(offset) }
-      case "time":
-        if let time = Int64(parts[1]) { return .time(time) }
-        if let time = try? WallTime.parse(String(parts[1])) { return .time(time) }
-      default: break
-      }
+    default: if let start = Values.position(text) { return start }
     }
     throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
   }
