@@ -418,3 +418,9 @@ protocol HTTPExchange: AnyObject {
   /// Whether records wait for the client to read.
   var isHeld: Bool { get }
 }
+
+/// For a request that neither sends nor gets records by its stream.
+extension HTTPExchange {
+  func turnEnds() {}
+  var isHeld: Bool { false }
+}

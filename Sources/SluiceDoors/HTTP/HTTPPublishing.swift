@@ -80,8 +80,6 @@ final class HTTPPublishing: HTTPExchange {
     return batch
   }
 
-  let isHeld = false
-
   func received(_ action: ClientAction) {
     switch action {
     case .publicationOpened(_, let next):

@@ -78,8 +78,6 @@ final class HTTPTopicRequest: HTTPExchange {
       CursorMove(topic: topic, name: name, to: request.start()), by: connection)
   }
 
-  let isHeld = false
-
   func received(_ action: ClientAction) {
     switch action {
     case .topicInfo(_, let info): connection.answer(200, Self.text(info) + "\n")
@@ -107,8 +105,6 @@ final class HTTPTopicRequest: HTTPExchange {
       "hasEnded": .flag(topic.ending != nil),
     ]
   }
-
-  func turnEnds() {}
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
 }

@@ -87,11 +87,7 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
     member.loop.execute { member.abandon(number) }
   }
 
-  let isHeld = false
-
   func received(_ action: ClientAction) {}
-
-  func turnEnds() {}
 
   func failed(_ problem: HTTPProblem) {
     guard !isDone else { return }
@@ -151,11 +147,7 @@ final class HTTPGroupSettling: HTTPExchange, @unchecked Sendable {
     connection.endTurn()
   }
 
-  let isHeld = false
-
   func received(_ action: ClientAction) {}
-
-  func turnEnds() {}
 
   func failed(_ problem: HTTPProblem) {
     guard !isDone else { return }
