@@ -2,6 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceLog
 import SluiceTopics
+import SluiceWire
 
 /// Bytes that stay in place for as long as their owner is held.
 @safe
@@ -15,6 +16,15 @@ enum HeldBytes {
   init(copying bytes: UnsafeRawBufferPointer) {
     let copy = unsafe OwnedBytes(bytes)
     self = unsafe .copy(copy, UnsafeRawBufferPointer(copy.bytes))
+  }
+
+  /// A frame with a copy of that body.
+  init(_ type: FrameType, _ body: UnsafeRawBufferPointer, stream: UInt32) {
+    let frame = OwnedBytes(count: FrameHeader.size + body.count)
+    unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
+      at: frame.bytes.baseAddress!)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: frame.bytes[FrameHeader.size...]).copyMemory(from: body)
+    self = unsafe .copy(frame, UnsafeRawBufferPointer(frame.bytes))
   }
 
   var bytes: UnsafeRawBufferPointer {

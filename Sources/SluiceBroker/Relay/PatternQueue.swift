@@ -86,12 +86,8 @@ struct PatternQueue {
       return lastRecords += records
     }
     closeBlock()
-    let frame = OwnedBytes(count: length)
-    unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
-      at: frame.bytes.baseAddress!)
-    unsafe UnsafeMutableRawBufferPointer(rebasing: frame.bytes[FrameHeader.size...]).copyMemory(from: body)
-    let held = unsafe HeldBytes.copy(frame, UnsafeRawBufferPointer(frame.bytes))
-    push(Entry(content: .frames(about: number, held), part: part, records: records))
+    let frame = unsafe HeldBytes(type, body, stream: stream)
+    push(Entry(content: .frames(about: number, frame), part: part, records: records))
   }
 
   mutating func popFirst() -> Entry? {

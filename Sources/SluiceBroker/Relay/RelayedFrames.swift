@@ -10,7 +10,7 @@ struct RelayedFrames {
 
   private enum Piece {
     case gathered([UInt8])
-    case whole(OwnedBytes)
+    case whole(HeldBytes)
 
     var count: Int {
       switch self {
@@ -47,11 +47,7 @@ struct RelayedFrames {
       return lastRecords += records
     }
     closeBlock()
-    let frame = OwnedBytes(count: length)
-    unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
-      at: frame.bytes.baseAddress!)
-    unsafe UnsafeMutableRawBufferPointer(rebasing: frame.bytes[FrameHeader.size...]).copyMemory(from: body)
-    pieces.append((.whole(frame), records))
+    pieces.append((.whole(unsafe HeldBytes(type, body, stream: stream)), records))
   }
 
   /// Moves the first frames to `writes`.
@@ -63,7 +59,7 @@ struct RelayedFrames {
     bytes -= piece.count
     switch piece {
     case .gathered(var frames): writes.append(&frames)
-    case .whole(let frame): unsafe writes.append(.copy(frame, UnsafeRawBufferPointer(frame.bytes)))
+    case .whole(let frame): writes.append(frame)
     }
     return records
   }
