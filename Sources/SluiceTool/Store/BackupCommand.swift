@@ -46,19 +46,12 @@ struct BackupCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
-        let output = try target.open()
-        var backup: BackingUp
-        do throws(StoreError) {
-          backup = BackingUp(client, run, job, try unsafe ExportWriter(output.write))
+        let written = try target.write { output throws(StoreError) in
+          var backup = BackingUp(client, run, job, try unsafe ExportWriter(output.write))
           try backup.write(topics)
-          try output.finish()
-        } catch {
-          output.discard()
-          if output.isUnwanted { return .success }
-          throw error
+          return backup
         }
-        try target.copies?.removeOld()
-        if !isQuiet { backup.report() }
+        if !isQuiet { written?.report() }
         return .success
       }
     }

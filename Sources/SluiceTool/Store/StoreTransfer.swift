@@ -8,8 +8,8 @@ struct ExportTarget {
   /// Nil for standard output.
   let file: String?
   /// How many files of that kind stay; nil for all.
-  let copies: BackupName?
-  let isNamedWhenWhole: Bool
+  private let copies: BackupName?
+  private let isNamedWhenWhole: Bool
 
   static let options = [
     CommandOption(
@@ -40,8 +40,22 @@ struct ExportTarget {
     }
   }
 
-  func open() throws(StoreError) -> ExportFile {
-    try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
+  /// Has `body` write the export. What isn't whole in the end is removed; earlier copies that are too many are once it is.
+  ///
+  /// - Returns: what `body` does; nil when the reader of a pipe wants no more.
+  func write<Result>(_ body: (ExportFile) throws(StoreError) -> Result) throws(StoreError) -> Result? {
+    let output = try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
+    let result: Result
+    do throws(StoreError) {
+      result = try body(output)
+      try output.finish()
+    } catch {
+      output.discard()
+      if output.isUnwanted { return nil }
+      throw error
+    }
+    try copies?.removeOld()
+    return result
   }
 }
 
@@ -90,19 +104,12 @@ struct StoreExportCommand: Command {
       let store = try StoreJob.open(directory, .snapshot)
       defer { try? store.close() }
       job.expect(try store.inspection().size.used)
-      let output = try target.open()
-      let summary: StoreExport
-      do throws(StoreError) {
-        summary = try unsafe StoreExport.run(
+      let written = try target.write { output throws(StoreError) in
+        try unsafe StoreExport.run(
           store, topics: topics.isEmpty ? nil : topics, progress: { job.progressed(to: $0) },
           report: { run.note("left out: \(StoreTable.shown($0))") }, to: unsafe output.write)
-        try output.finish()
-      } catch {
-        output.discard()
-        if output.isUnwanted { return .success }
-        throw error
       }
-      try target.copies?.removeOld()
+      guard let summary = written else { return .success }
       if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       guard summary.damaged > 0 else { return .success }
       return .failure("the export is without what is damaged; see sluice store repair")
