@@ -32,16 +32,9 @@ if [ -z "${SLUICE_BIN_DIR:-}" ]; then
 fi
 SLUICE_BIN_DIR=$(cd "$SLUICE_BIN_DIR" && pwd)
 export SLUICE_BIN_DIR SLUICE_SCENARIO_ON=processes
-failed=()
-for scenario in "${scenarios[@]}"; do
-  start=$SECONDS
-  if timeout --kill-after 60 600 "scripts/integration/$scenario.sh" </dev/null; then
-    say "$scenario passed, $((SECONDS - start)) s"
-  else
-    say "$scenario FAILED"
-    failed+=("$scenario")
-  fi
-done
+# shellcheck source=scripts/integration/play.sh
+. scripts/integration/play.sh
+play "${scenarios[@]}"
 if [ ${#failed[@]} -gt 0 ]; then
   say "failed: ${failed[*]}"
   exit 1

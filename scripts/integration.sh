@@ -142,15 +142,8 @@ fi
 
 # --- The scenarios, one after the other
 
-failed=()
-for scenario in ${SCENARIOS[@]+"${SCENARIOS[@]}"}; do
-  start=$SECONDS
-  if timeout --kill-after 60 600 "scripts/integration/$scenario.sh" </dev/null; then
-    say "$scenario passed, $((SECONDS - start)) s"
-  else
-    say "$scenario FAILED"
-    failed+=("$scenario")
-  fi
-done
+# shellcheck source=scripts/integration/play.sh
+. scripts/integration/play.sh
+play ${SCENARIOS[@]+"${SCENARIOS[@]}"}
 if [ ${#failed[@]} -gt 0 ]; then fail "failed: ${failed[*]}"; fi
 say "all scenarios passed"
