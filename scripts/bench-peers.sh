@@ -7,9 +7,11 @@ cd "$(dirname "$0")/.."
 usage() {
   cat <<'EOF'
 scripts/bench-peers.sh [options]
-  --servers LIST     of sluice,copy,nats,redis-pubsub,redis-streams,rabbitmq-streams,mosquitto (default: all)
+  --servers LIST     of sluice,copy,nats,redis-pubsub,redis-streams,rabbitmq-streams,mosquitto (default: all these), and
+                     mosquitto-qos1,sluice-mqtt,sluice-mqtt-qos1,sluice-http
   --workloads LIST   of 1x1-128,1x8-128,1x100-128,1x100-16,1x1-1k,1x8-1k,1x8-16k,replay-128,replay-1k,replay-16k,
-                     latency,idle (default: all these), slow-reader
+                     latency,idle (default: all these), 1x1000-128, slow-reader, publish-100 (of servers that confirm: 16 publishers,
+                     100 records at a time)
   --rounds N         of all workloads on all servers; medians are over rounds (default 3)
   --seconds S        measured in each run, after half a second (default 2)
   --quick            one round, half a second, a tenth of the connections and of the replay
@@ -42,6 +44,7 @@ IFS=, read -ra WORKLOADS <<<"$WORKLOADS"
 for name in "${SERVERS[@]}"; do
   case $name in
     sluice | copy | nats | redis-pubsub | redis-streams | rabbitmq-streams | mosquitto) ;;
+    mosquitto-qos1 | sluice-mqtt | sluice-mqtt-qos1 | sluice-http) ;;
     *) echo "bench-peers: unknown server $name" >&2; exit 2 ;;
   esac
 done
@@ -89,7 +92,7 @@ for name in "${SERVERS[@]}"; do
     nats) need nats-server nats-server ;;
     redis-*) need redis-server redis-server ;;
     rabbitmq-streams) need rabbitmq-server rabbitmq-server ;;
-    mosquitto) need mosquitto mosquitto ;;
+    mosquitto*) need mosquitto mosquitto ;;
   esac
 done
 if [ ${#missing[@]} -gt 0 ]; then
@@ -152,7 +155,7 @@ started() { # PID PORT seconds name
 }
 
 start_sluice() {
-  "$SLUICED" --listen "127.0.0.1:$PORT" --admin off >"$DIR/sluice.log" 2>&1 &
+  "$SLUICED" --listen "${1:-}127.0.0.1:$PORT" --admin off >"$DIR/sluice.log" 2>&1 &
 }
 
 start_copy() {
@@ -181,6 +184,7 @@ start_mosquitto() { # workload
 listener $PORT 127.0.0.1
 allow_anonymous true
 max_queued_messages 0
+max_inflight_messages 0
 persistence false
 log_dest none
 user $(id -un)
@@ -222,6 +226,7 @@ EOF
 
 # --- Workloads
 
+confirms() { case $1 in sluice | *-qos1 | sluice-http | redis-*) true ;; *) false ;; esac }
 keeps_records() { case $1 in sluice | redis-streams | rabbitmq-streams) true ;; *) false ;; esac }
 
 load_options() { # workload
@@ -233,6 +238,7 @@ load_options() { # workload
       echo "--workload replay --size $size --records $((REPLAY_BYTES / size))" ;;
     latency) echo "--workload latency --rate 10000 --size 128" ;;
     idle) echo "--workload idle-memory --subscribers $CONNECTIONS" ;;
+    publish-*) echo "--workload publish --publishers 16 --batch ${1#*-} --size 128" ;;
     slow-reader) echo "--workload slow-reader --subscribers 8 --stalled 1 --size 1024" ;;
     *) say "unknown workload $1"; exit 2 ;;
   esac
@@ -243,6 +249,7 @@ run() { # workload server
   case $workload in
     replay-*) keeps_records "$server" || return 0 ;;
     idle | slow-reader) [ "$server" != copy ] || return 0 ;;
+    publish-*) confirms "$server" || return 0 ;;
   esac
   options=$(load_options "$workload")
   # The other brokers acknowledge nothing in this load.
@@ -263,7 +270,9 @@ run() { # workload server
     PORT=$(free_port)
     case $server in
       redis-*) start_redis ;;
-      mosquitto) start_mosquitto "$workload" ;;
+      mosquitto*) start_mosquitto "$workload" ;;
+      sluice-mqtt*) start_sluice mqtt:// ;;
+      sluice-http) start_sluice http:// ;;
       *) "start_$server" ;;
     esac
     pid=$!

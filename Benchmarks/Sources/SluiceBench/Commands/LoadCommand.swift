@@ -3,7 +3,8 @@ import Foundation
 /// `sluice-bench load`: one workload against one server.
 enum LoadCommand {
   static let usage = """
-    sluice-bench load --driver nats|jetstream|redis-pubsub|redis-streams|rabbitmq-streams|mosquitto|copy|sluice
+    sluice-bench load --driver nats|jetstream|redis-pubsub|redis-streams|rabbitmq-streams|copy|sluice|
+                               mosquitto|mosquitto-qos1|sluice-mqtt|sluice-mqtt-qos1|sluice-http
                       --port N | --launch 'COMMAND with {port}'   ({self}: this program)
         --workload fanout|latency|replay|idle-memory|slow-reader|publish   (default fanout; publish has no subscribers)
         --publishers P  --subscribers S  --size BYTES (16 and more)   (default 1, 1, 128)
@@ -108,7 +109,9 @@ enum LoadCommand {
     case "redis-pubsub": try run(RedisPubSubDriver.self, options)
     case "redis-streams": try run(RedisStreamsDriver.self, options)
     case "rabbitmq-streams": try run(RabbitStreamsDriver.self, options)
-    case "mosquitto": try run(MosquittoDriver.self, options)
+    case "mosquitto", "sluice-mqtt": try run(MqttDriver.self, options)
+    case "mosquitto-qos1", "sluice-mqtt-qos1": try run(MqttConfirmedDriver.self, options)
+    case "sluice-http": try run(HttpDriver.self, options)
     case "copy": try run(CopyDriver.self, options)
     case "sluice": try run(SluiceDriver.self, options)
     default: throw UsageError("unknown driver \(options.driver)")
