@@ -42,12 +42,31 @@ public enum NATSSubject {
 
   /// Whether a subject matches a pattern, token by token.
   public static func matches(_ subject: String, _ pattern: String) -> Bool {
-    var left = subject.split(separator: ".", omittingEmptySubsequences: false)[...]
-    var right = pattern.split(separator: ".", omittingEmptySubsequences: false)[...]
-    while let expected = right.popFirst() {
-      if expected == ">" { return !left.isEmpty }
-      guard let token = left.popFirst(), expected == "*" || expected == token else { return false }
+    let dot = UInt8(ascii: ".")
+    var left = subject.utf8.makeIterator()
+    var right = pattern.utf8.makeIterator()
+    // Both stand at the beginning of a token.
+    var isBeginning = true
+    while let expected = right.next() {
+      guard isBeginning, expected == UInt8(ascii: "*") || expected == UInt8(ascii: ">") else {
+        guard let byte = left.next(), byte == expected else { return false }
+        isBeginning = expected == dot
+        continue
+      }
+      let following = right.next()
+      if let following, following != dot {
+        // A token that merely begins like a wildcard.
+        guard let byte = left.next(), byte == expected, let next = left.next(), next == following else {
+          return false
+        }
+        isBeginning = false
+        continue
+      }
+      if expected == UInt8(ascii: ">") { return true }
+      var end = left.next()
+      while let byte = end, byte != dot { end = left.next() }
+      if following == nil || end == nil { return following == nil && end == nil }
     }
-    return left.isEmpty
+    return left.next() == nil
   }
 }

@@ -86,4 +86,27 @@ struct EncoderTests {
     #expect(!NATSSubject.matches("a", "a.>"))
     #expect(!NATSSubject.matches("a.b", "a"))
   }
+
+  @Test("subjects match patterns as they do token by token")
+  func matching() {
+    func matchesByToken(_ subject: String, _ pattern: String) -> Bool {
+      var left = subject.split(separator: ".", omittingEmptySubsequences: false)[...]
+      for expected in pattern.split(separator: ".", omittingEmptySubsequences: false) {
+        if expected == ">" { return !left.isEmpty }
+        guard let token = left.popFirst(), expected == "*" || expected == token else { return false }
+      }
+      return left.isEmpty
+    }
+    let tokens = ["", "a", "b", "ab", "*", ">", "*a", ">a", "a*"]
+    let subjects =
+      tokens + tokens.flatMap { first in tokens.map { "\(first).\($0)" } } + ["a.b.c", "a.a.b.ab"]
+    let patterns = subjects + tokens.flatMap { first in tokens.map { "a.\(first).\($0)" } }
+    for subject in subjects {
+      for pattern in patterns {
+        #expect(
+          NATSSubject.matches(subject, pattern) == matchesByToken(subject, pattern),
+          "'\(subject)' and '\(pattern)'")
+      }
+    }
+  }
 }
