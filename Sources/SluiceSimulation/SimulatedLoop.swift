@@ -192,6 +192,7 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   }
 
   private func handOutEvents() {
+    if ready.isEmpty { return }
     var events = ready
     ready = []
     scheduler.random.shuffle(&events)
@@ -204,12 +205,14 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   }
 
   private func runJobs() {
+    guard let first = jobs.first, first.landing <= scheduler.now else { return }
     let due = jobs.prefix { $0.landing <= scheduler.now }
     jobs.removeFirst(due.count)
     for (_, job) in due where !isStopped { job() }
   }
 
   private func runSignals() {
+    if signals.isEmpty { return }
     var due = signals.filter { $0.landing <= scheduler.now }
     signals.removeAll { $0.landing <= scheduler.now }
     scheduler.random.shuffle(&due)
@@ -226,7 +229,7 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   private func makeAppointment() {
     if !ready.isEmpty { wake(at: scheduler.now + scheduler.random.next(in: settings.conditions.wakeDelay)) }
     if let landing = jobs.first?.landing { wake(at: landing) }
-    if let landing = signals.map(\.landing).min() { wake(at: landing) }
+    if !signals.isEmpty, let landing = signals.map(\.landing).min() { wake(at: landing) }
     guard let deadline = timers.nextDeadline.map(MonotonicTime.init(nanoseconds:)) else { return }
     if deadline <= scheduler.now {
       wake(at: scheduler.now + scheduler.random.next(in: .zero...settings.conditions.timerLateness))

@@ -4,14 +4,17 @@ import SluiceIO
 ///
 /// What happens at one time happens in a seeded order, unrelated to the order in which it was scheduled.
 final class SimulatedScheduler {
+  /// When an event happens, and where its action is. Without references: it moves in the heap at each step.
   private struct Event {
     var time: UInt64
     var tieBreak: UInt64
     var order: UInt64
-    var action: () -> Void
+    var slot: Int
 
     func precedes(_ other: Event) -> Bool {
-      (time, tieBreak, order) < (other.time, other.tieBreak, other.order)
+      if time != other.time { return time < other.time }
+      if tieBreak != other.tieBreak { return tieBreak < other.tieBreak }
+      return order < other.order
     }
   }
 
@@ -21,6 +24,8 @@ final class SimulatedScheduler {
   var current: SimulatedLoop?
   var trace: ((String) -> Void)?
   private var heap: [Event] = []
+  private var actions: [(() -> Void)?] = []
+  private var freeSlots: [Int] = []
   private var scheduled: UInt64 = 0
 
   init(seed: UInt64) {
@@ -33,16 +38,27 @@ final class SimulatedScheduler {
 
   func schedule(at time: MonotonicTime, _ action: @escaping () -> Void) {
     let event = Event(
-      time: max(time, now).nanoseconds, tieBreak: random.next(), order: scheduled, action: action)
+      time: max(time, now).nanoseconds, tieBreak: random.next(), order: scheduled, slot: keep(action))
     scheduled += 1
     heap.append(event)
     var position = heap.count - 1
     while position > 0 {
       let parent = (position - 1) / 2
-      guard heap[position].precedes(heap[parent]) else { break }
-      heap.swapAt(position, parent)
+      let other = heap[parent]
+      guard event.precedes(other) else { break }
+      heap[position] = other
       position = parent
     }
+    heap[position] = event
+  }
+
+  private func keep(_ action: @escaping () -> Void) -> Int {
+    guard let slot = freeSlots.popLast() else {
+      actions.append(action)
+      return actions.count - 1
+    }
+    actions[slot] = action
+    return slot
   }
 
   func schedule(after delay: Duration, _ action: @escaping () -> Void) {
@@ -53,12 +69,11 @@ final class SimulatedScheduler {
   func step() -> Bool {
     guard let event = heap.first else { return false }
     let last = heap.removeLast()
-    if !heap.isEmpty {
-      heap[0] = last
-      sink()
-    }
+    if !heap.isEmpty { sink(last) }
     now = MonotonicTime(nanoseconds: event.time)
-    event.action()
+    let action = actions[event.slot].take()
+    freeSlots.append(event.slot)
+    action?()
     return true
   }
 
@@ -68,8 +83,8 @@ final class SimulatedScheduler {
   }
 
   func removeAll() {
-    let dropped = heap
-    heap = []
+    let dropped = actions
+    (heap, actions, freeSlots) = ([], [], [])
     _ = consume dropped
   }
 
@@ -79,15 +94,21 @@ final class SimulatedScheduler {
     trace("\(microseconds / 1_000_000).\(String(microseconds % 1_000_000 + 1_000_000).dropFirst()) \(text())")
   }
 
-  private func sink() {
+  /// Puts an event in the place of the first one.
+  private func sink(_ event: Event) {
     var position = 0
     while true {
       var child = 2 * position + 1
-      guard child < heap.count else { return }
-      if child + 1 < heap.count, heap[child + 1].precedes(heap[child]) { child += 1 }
-      guard heap[child].precedes(heap[position]) else { return }
-      heap.swapAt(child, position)
+      guard child < heap.count else { break }
+      var least = heap[child]
+      if child + 1 < heap.count {
+        let other = heap[child + 1]
+        if other.precedes(least) { (child, least) = (child + 1, other) }
+      }
+      guard least.precedes(event) else { break }
+      heap[position] = least
       position = child
     }
+    heap[position] = event
   }
 }

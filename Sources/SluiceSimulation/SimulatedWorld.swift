@@ -104,16 +104,27 @@ public final class SimulatedWorld {
     scheduler.advance(to: time)
   }
 
-  /// Lets things happen until `condition` holds, which is tested after each.
+  /// Lets things happen until `condition` holds.
   ///
-  /// - Returns: false when `limit` has passed in the world's time, or nothing is left to happen, and it still doesn't hold.
-  public func run(limit: Duration = .seconds(600), until condition: () -> Bool) -> Bool {
+  /// - Parameters:
+  ///   - limit: how long, in the world's time.
+  ///   - interval: how much of the world's time passes between two tests of the condition, at least; zero: it is tested after each thing that happens. A
+  ///     condition that looks at much is tested less often.
+  ///   - condition: what to wait for.
+  /// - Returns: false when `limit` has passed, or nothing is left to happen, and the condition still doesn't hold.
+  public func run(
+    limit: Duration = .seconds(600), every interval: Duration = .zero, until condition: () -> Bool
+  ) -> Bool {
     let end = now + limit
-    while !condition() {
-      guard let next = scheduler.nextTime, next <= end else { return false }
+    var nextTest = now
+    while true {
+      if now >= nextTest {
+        if condition() { return true }
+        nextTest = now + interval
+      }
+      guard let next = scheduler.nextTime, next <= end else { return condition() }
       step()
     }
-    return true
   }
 
   private func planStall(of loop: SimulatedLoop) {
