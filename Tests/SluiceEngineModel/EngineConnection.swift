@@ -15,6 +15,9 @@ final class EngineConnection: ByteStreamHandler {
   private var input: [UInt8] = []
   private var output: [UInt8] = []
   private var subscriptions: [UInt64: Subscription] = [:]
+  /// The numbers of the subscriptions, ascending: of those without wildcards by subject, and of the others.
+  private var exact: [String: [UInt64]] = [:]
+  private var wild: [UInt64] = []
   private(set) var isOver = false
 
   init(_ stream: any ByteStream, of server: EngineServerModel) {
@@ -38,19 +41,46 @@ final class EngineConnection: ByteStreamHandler {
   // MARK: Output
 
   func hasInterest(in subject: String) -> Bool {
-    !isOver && subscriptions.values.contains { NATSSubject.matches(subject, $0.subject) }
+    guard !isOver else { return false }
+    if exact[subject] != nil { return true }
+    for number in wild where matches(subject, number) { return true }
+    return false
   }
 
-  /// Sends a message to the subscriptions that `subject` matches.
+  /// Sends a message to the subscriptions that `subject` matches, in the order of their numbers.
   func deliver(_ message: ModelMessage, to subject: String) {
-    for number in subscriptions.keys.sorted() {
-      guard let subscription = subscriptions[number], NATSSubject.matches(subject, subscription.subject)
-      else { continue }
+    var numbers = exact[subject] ?? []
+    let others = wild.filter { matches(subject, $0) }
+    if !others.isEmpty { numbers = (numbers + others).sorted() }
+    for number in numbers {
+      guard let subscription = subscriptions[number] else { continue }
       send(message, to: number)
       guard let remaining = subscription.remaining else { continue }
       subscriptions[number]?.remaining = remaining - 1
-      if remaining <= 1 { subscriptions[number] = nil }
+      if remaining <= 1 { unsubscribe(number) }
     }
+  }
+
+  private func matches(_ subject: String, _ number: UInt64) -> Bool {
+    subscriptions[number].map { NATSSubject.matches(subject, $0.subject) } ?? false
+  }
+
+  private func subscribe(_ number: UInt64, _ subscription: Subscription) {
+    unsubscribe(number)
+    subscriptions[number] = subscription
+    if subscription.subject.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }) {
+      wild = (wild + [number]).sorted()
+    } else {
+      exact[subscription.subject] = ((exact[subscription.subject] ?? []) + [number]).sorted()
+    }
+  }
+
+  private func unsubscribe(_ number: UInt64) {
+    guard let subscription = subscriptions.removeValue(forKey: number) else { return }
+    wild.removeAll { $0 == number }
+    guard var numbers = exact[subscription.subject] else { return }
+    numbers.removeAll { $0 == number }
+    exact[subscription.subject] = numbers.isEmpty ? nil : numbers
   }
 
   private func send(_ message: ModelMessage, to number: UInt64) {
@@ -59,9 +89,10 @@ final class EngineConnection: ByteStreamHandler {
     let sizes =
       block.isEmpty
       ? "\(message.payload.count)" : "\(block.count) \(block.count + message.payload.count)"
-    write(
-      Array("\(block.isEmpty ? "MSG" : "HMSG") \(middle)\(sizes)\r\n".utf8) + block + message.payload
-        + [0x0D, 0x0A])
+    output += Array("\(block.isEmpty ? "MSG" : "HMSG") \(middle)\(sizes)\r\n".utf8)
+    output += block
+    output += message.payload
+    write([0x0D, 0x0A])
   }
 
   private func write(_ bytes: [UInt8]) {
@@ -77,6 +108,7 @@ final class EngineConnection: ByteStreamHandler {
     }
     switch result {
     case .failed: close()
+    case .wrote(output.count): output.removeAll(keepingCapacity: true)
     case .wrote(let count): output.removeFirst(count)
     }
   }
@@ -91,13 +123,18 @@ final class EngineConnection: ByteStreamHandler {
   // MARK: Input
 
   func streamReadable() {
-    var buffer = [UInt8](repeating: 0, count: 16_384)
-    switch buffer.withUnsafeMutableBytes({ stream.read(into: $0) }) {
+    let result = stream.read(into: server.buffer)
+    switch result {
     case .bytes(let count):
-      input += buffer[..<count]
+      input += UnsafeRawBufferPointer(rebasing: server.buffer[..<count])
       var position = 0
       while !isOver, let end = processOne(from: position) { position = end }
-      if !isOver { input.removeFirst(position) }
+      if isOver { break }
+      if position == input.count {
+        input.removeAll(keepingCapacity: true)
+      } else {
+        input.removeFirst(position)
+      }
     case .wouldBlock: break
     case .end, .failed: close()
     }
@@ -113,22 +150,19 @@ final class EngineConnection: ByteStreamHandler {
 
   /// Returns the position behind the operation at `start`; nil when it isn't complete.
   private func processOne(from start: Int) -> Int? {
-    guard let end = input[start...].firstIndex(of: 0x0A) else { return nil }
-    let line = String(decoding: input[start..<max(start, end - 1)], as: UTF8.self)
-    let words = line.split(separator: " ").map(String.init)
-    let first = end + 1
+    guard let (words, first) = input.withUnsafeBytes({ Self.line($0, from: start) }) else { return nil }
     switch words.first {
     case "PING": write(Array("PONG\r\n".utf8))
     case "CONNECT", "PONG": break
     case "SUB" where words.count >= 3:
-      subscriptions[UInt64(words.last!)!] = Subscription(
-        subject: words[1], queue: words.count > 3 ? words[2] : nil)
+      subscribe(
+        UInt64(words.last!)!, Subscription(subject: words[1], queue: words.count > 3 ? words[2] : nil))
     case "UNSUB" where words.count >= 2:
       let number = UInt64(words[1])!
       if words.count > 2 {
         subscriptions[number]?.remaining = Int(words[2])
       } else {
-        subscriptions[number] = nil
+        unsubscribe(number)
       }
     case "PUB", "HPUB":
       let hasHeaders = words[0] == "HPUB"
@@ -137,8 +171,11 @@ final class EngineConnection: ByteStreamHandler {
       let headerCount = hasHeaders ? Int(words[words.count - 2])! : 0
       let names = words.dropFirst().dropLast(hasHeaders ? 2 : 1)
       var message = ModelMessage(names.first!, reply: names.count > 1 ? names.last! : "")
-      message.setHeaders(Array(input[first..<first + headerCount]))
-      message.payload = Array(input[first + headerCount..<first + total])
+      input.withUnsafeBytes { bytes in
+        let body = bytes[first..<first + total]
+        message.setHeaders(UnsafeRawBufferPointer(rebasing: body.prefix(headerCount)))
+        message.payload = [UInt8](body.dropFirst(headerCount))
+      }
       server.published(message, by: self)
       return first + total + 2
     default:
@@ -146,5 +183,19 @@ final class EngineConnection: ByteStreamHandler {
       close()
     }
     return first
+  }
+
+  /// The words of the line at `start`, and the position behind it; nil when it isn't complete.
+  private static func line(_ bytes: UnsafeRawBufferPointer, from start: Int) -> (words: [String], end: Int)? {
+    guard let end = bytes.position(of: 0x0A, from: start) else { return nil }
+    var words: [String] = []
+    var position = start
+    while position < end {
+      let blank = min(bytes.position(of: 0x20, from: position) ?? end, end)
+      let word = bytes.text(position, blank)
+      if !word.isEmpty { words.append(word) }
+      position = blank + 1
+    }
+    return (words, end + 1)
   }
 }

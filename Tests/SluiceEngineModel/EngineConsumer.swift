@@ -105,7 +105,7 @@ final class EngineConsumer {
 
   private func later(_ view: StreamContents) -> [StreamContents.Message] {
     guard next <= view.lastSequence else { return [] }
-    return view.matching(">", from: next).filter { message in
+    return view.all(from: next).filter { message in
       patterns.contains { NATSSubject.matches(message.subject, $0) }
     }
   }

@@ -45,7 +45,9 @@ public final class EngineModel: @unchecked Sendable {
   /// Sees each message when it is committed, with its stream's name.
   public var committed: (String, StreamContents.Message) -> Void = { _, _ in }
 
-  var streams: [String: EngineStream] = [:]
+  var streams: [String: EngineStream] = [:] { didSet { routesChanged() } }
+  /// The streams of the subjects that were looked up, until streams or their subjects change.
+  private var routes: [String: EngineStream?] = [:]
   /// Runs elections. It never stalls.
   let control: SimulatedLoop
 
@@ -154,12 +156,21 @@ public final class EngineModel: @unchecked Sendable {
   }
 
   func stream(for subject: String) -> EngineStream? {
-    for name in streams.keys.sorted() {
-      guard let stream = streams[name] else { continue }
-      if stream.subjects.contains(where: { NATSSubject.matches(subject, $0) }) { return stream }
+    if let known = routes[subject] { return known }
+    var found: EngineStream?
+    for name in streams.keys.sorted() where found == nil {
+      if let stream = streams[name], stream.subjects.contains(where: { NATSSubject.matches(subject, $0) }) {
+        found = stream
+      }
     }
-    return nil
+    // Inboxes are different ones each time.
+    if routes.count > 1_000 { routes = [:] }
+    routes[subject] = .some(found)
+    return found
   }
+
+  /// Streams or the subjects of one have changed.
+  func routesChanged() { routes = [:] }
 
   /// Brings a message to its subscribers and to the streams and services that it is for. On the loop of `server`.
   func route(_ message: ModelMessage, from server: EngineServerModel) {

@@ -22,6 +22,8 @@ public final class EngineServerModel: @unchecked Sendable {
   /// Other hosts at which it can be reached, so that a test can cut the way from one client.
   private var aliases: [String] = []
   private var connections: [EngineConnection] = []
+  /// What its connections read into.
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
 
   init(_ name: String, at address: NATSAddress, of engine: EngineModel) {
     self.name = name
@@ -30,6 +32,8 @@ public final class EngineServerModel: @unchecked Sendable {
     loop = engine.world.makeLoop(name: name)
     listen()
   }
+
+  deinit { buffer.deallocate() }
 
   /// Runs, and takes part.
   public var isAvailable: Bool { isRunning && !isPaused && !isIsolated }

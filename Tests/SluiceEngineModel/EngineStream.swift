@@ -83,6 +83,7 @@ final class EngineStream {
     batches = [:]
     generation += 1
     tentative = committed
+    engine.routesChanged()
     leader = candidates[engine.world.random.next(in: 0...(candidates.count - 1))]
     engine.note("\(name): \(leader!.name) leads")
     catchUp(leader!)
@@ -247,6 +248,7 @@ final class EngineStream {
     _ operation: StreamContents.Operation, as server: EngineServerModel, _ committed: @escaping () -> Void
   ) {
     tentative.apply(operation)
+    if case .configure = operation { engine.routesChanged() }
     let due = engine.world.now + engine.world.random.next(in: engine.faults.commit)
     proposals.append(Proposal(operation: operation, due: due, committed: committed))
     commitSoon()

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A message as a server of the model has it.
 public struct ModelMessage: Hashable, Sendable {
   public struct Field: Hashable, Sendable {
@@ -25,22 +27,29 @@ public struct ModelMessage: Hashable, Sendable {
   }
 
   /// The value of the first header of this name; nil for none.
-  public subscript(name: String) -> String? { headers.first { $0.name == name }?.value }
+  public subscript(name: String) -> String? {
+    for field in headers where field.name == name { return field.value }
+    return nil
+  }
 
   func number(_ name: String) -> UInt64? { self[name].flatMap { UInt64($0) } }
 
   /// Takes the headers from a block; without an empty line at its end, as it is sent.
-  mutating func setHeaders(_ block: [UInt8]) {
-    var lines = block.split(separator: 0x0A, omittingEmptySubsequences: true)[...]
-    if let first = lines.popFirst() {
-      status = String(decoding: first.dropFirst("NATS/1.0".utf8.count), as: UTF8.self).trimmed
-    }
-    for line in lines {
-      guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
-      headers.append(
-        Field(
-          name: String(decoding: line[..<colon], as: UTF8.self).trimmed,
-          value: String(decoding: line[(colon + 1)...], as: UTF8.self).trimmed))
+  mutating func setHeaders(_ block: UnsafeRawBufferPointer) {
+    var isFirst = true
+    var start = 0
+    while start < block.count {
+      let end = block.position(of: 0x0A, from: start) ?? block.count
+      defer {
+        start = end + 1
+        isFirst = false
+      }
+      guard !isFirst else {
+        status = block.text(start + "NATS/1.0".utf8.count, end)
+        continue
+      }
+      guard let colon = block.position(of: UInt8(ascii: ":"), from: start), colon < end else { continue }
+      headers.append(Field(name: block.text(start, colon), value: block.text(colon + 1, end)))
     }
   }
 
@@ -53,12 +62,20 @@ public struct ModelMessage: Hashable, Sendable {
   }
 }
 
-extension String {
-  /// Without blanks and line ends at either end.
-  var trimmed: String {
-    var bytes = utf8[...]
-    while let first = bytes.first, first <= 0x20 { bytes = bytes.dropFirst() }
-    while let last = bytes.last, last <= 0x20 { bytes = bytes.dropLast() }
-    return String(Substring(bytes))
+extension UnsafeRawBufferPointer {
+  /// Where a byte comes next; nil for nowhere.
+  func position(of byte: UInt8, from start: Int) -> Int? {
+    guard start < count, let found = memchr(baseAddress! + start, Int32(byte), count - start) else {
+      return nil
+    }
+    return UnsafeRawPointer(found) - baseAddress!
+  }
+
+  /// The text between two positions, without blanks and line ends at either end.
+  func text(_ start: Int, _ end: Int) -> String {
+    var (start, end) = (start, end)
+    while start < end, self[start] <= 0x20 { start += 1 }
+    while start < end, self[end - 1] <= 0x20 { end -= 1 }
+    return start < end ? String(decoding: self[start..<end], as: UTF8.self) : ""
   }
 }

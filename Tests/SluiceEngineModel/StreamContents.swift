@@ -3,16 +3,29 @@ import SluiceNATS
 /// What one replica of a stream has.
 public struct StreamContents {
   public struct Message: Hashable, Sendable {
-    public var sequence: UInt64
-    public var message: ModelMessage
+    public let sequence: UInt64
+    public let message: ModelMessage
     /// The wall clock of the server that stored it, in nanoseconds since 1970.
-    public var time: Int64
+    public let time: Int64
     /// When it is to be deleted, by the same clock; nil for never.
-    public var expiry: Int64?
+    public let expiry: Int64?
+    /// Each replica looks them up.
+    let size: Int
+    let rollUp: String?
+    let identifier: String?
+
+    init(sequence: UInt64, message: ModelMessage, time: Int64, expiry: Int64?) {
+      self.sequence = sequence
+      self.message = message
+      self.time = time
+      self.expiry = expiry
+      size = message.subject.utf8.count + message.payload.count + message.block.count + 22
+      rollUp = message["Nats-Rollup"]
+      identifier = message["Nats-Msg-Id"]
+    }
 
     public var subject: String { message.subject }
     public var payload: [UInt8] { message.payload }
-    var size: Int { message.subject.utf8.count + message.payload.count + message.block.count + 22 }
   }
 
   /// A change that all replicas make in the same order.
@@ -31,6 +44,8 @@ public struct StreamContents {
   /// The sequences of `messages`, ascending: of all, and of each subject.
   private(set) var sequences: [UInt64] = []
   private var bySubject: [String: [UInt64]] = [:]
+  /// When messages are to be deleted that don't stay for ever.
+  private var expiring: [UInt64: Int64] = [:]
   private var identifiers: [String: (sequence: UInt64, time: Int64)] = [:]
 
   init(_ configuration: StreamConfiguration) {
@@ -46,6 +61,11 @@ public struct StreamContents {
   /// All messages, in order.
   public var all: [Message] { sequences.compactMap { messages[$0] } }
 
+  /// All messages from `sequence` on, in order.
+  func all(from sequence: UInt64) -> [Message] {
+    sequences[index(of: sequence)...].compactMap { messages[$0] }
+  }
+
   public func last(of subject: String) -> Message? {
     bySubject[subject]?.last.flatMap { messages[$0] }
   }
@@ -60,8 +80,15 @@ public struct StreamContents {
 
   /// Messages from `sequence` on whose subjects match, in order.
   func matching(_ pattern: String, from sequence: UInt64) -> [Message] {
-    sequences[index(of: sequence)...].compactMap { messages[$0] }
-      .filter { NATSSubject.matches($0.subject, pattern) }
+    // One subject: the others aren't looked at.
+    if let own = bySubject[pattern] { return own.compactMap { $0 < sequence ? nil : messages[$0] } }
+    var found: [Message] = []
+    for sequence in sequences[index(of: sequence)...] {
+      if let message = messages[sequence], NATSSubject.matches(message.subject, pattern) {
+        found.append(message)
+      }
+    }
+    return found
   }
 
   /// The last message of each subject that one of the patterns matches, up to `end`, in order.
@@ -84,15 +111,11 @@ public struct StreamContents {
 
   /// The message that is to be deleted first because of its age, at or before `time`.
   func expired(at time: Int64) -> Message? {
-    var first: Message?
-    for message in messages.values {
-      guard let expiry = message.expiry, expiry <= time else { continue }
-      if first.map({ (expiry, message.sequence) < ($0.expiry!, $0.sequence) }) ?? true { first = message }
-    }
-    return first
+    let first = expiring.min { ($0.value, $0.key) < ($1.value, $1.key) }
+    return first.flatMap { $0.value <= time ? messages[$0.key] : nil }
   }
 
-  var hasExpiring: Bool { messages.values.contains { $0.expiry != nil } }
+  var hasExpiring: Bool { !expiring.isEmpty }
 
   // MARK: Changes
 
@@ -124,7 +147,7 @@ public struct StreamContents {
   }
 
   private mutating func store(_ message: Message) {
-    switch message.message["Nats-Rollup"] {
+    switch message.rollUp {
     case "sub": for sequence in bySubject[message.subject] ?? [] { remove(sequence) }
     case "all": for sequence in sequences { remove(sequence) }
     default: break
@@ -134,7 +157,8 @@ public struct StreamContents {
     bySubject[message.subject, default: []].append(message.sequence)
     bytes += message.size
     lastSequence = message.sequence
-    if let identifier = message.message["Nats-Msg-Id"] {
+    if let expiry = message.expiry { expiring[message.sequence] = expiry }
+    if let identifier = message.identifier {
       identifiers[identifier] = (message.sequence, message.time)
     }
     trim(message.subject)
@@ -156,6 +180,7 @@ public struct StreamContents {
   private mutating func remove(_ sequence: UInt64) {
     guard let message = messages.removeValue(forKey: sequence) else { return }
     bytes -= message.size
+    expiring[sequence] = nil
     let position = index(of: sequence)
     sequences.remove(at: position)
     bySubject[message.subject]?.removeAll { $0 == sequence }
