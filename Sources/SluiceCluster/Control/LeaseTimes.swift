@@ -19,6 +19,10 @@ public struct LeaseTimes: Hashable, Sendable {
   /// How long a server of the engine may serve neither the lease nor the directory, before the node tries another one: longer than the engine's own
   /// elections, during which no server does. Default: 12 s.
   public var patience = Duration.seconds(12)
+  /// How long a node waits, after it has joined, before it takes shards that have no owner and didn't lose one by its death: those of a new cluster, and those
+  /// that a whole cluster gave up when it was stopped. Nodes that start together find each other meanwhile, so that each takes its own share. Shards of a
+  /// dead node, and shards that another node hands over, aren't delayed. Default: 250 ms; zero: no wait.
+  public var initialDelay = Duration.milliseconds(250)
 
   public init() {}
 

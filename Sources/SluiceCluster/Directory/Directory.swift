@@ -76,4 +76,10 @@ struct Directory: Hashable, Sendable {
     else { return nil }
     return record
   }
+
+  /// Whether a shard without an owner waits for its next one: its owner died with it, or has given it up and still lives.
+  func isWaiting(_ shard: Int) -> Bool {
+    guard let record = shards[shard]?.record else { return false }
+    return record.state != .free || isLive(record.session, of: record.owner)
+  }
 }

@@ -33,6 +33,8 @@ struct ClusterControl {
   private var watchedUpTo: UInt64 = 0
   /// Since when this node's own lease has been valid.
   private var validSince: MonotonicTime?
+  /// Until when this node takes no other shards than those that a dead or living node has left to it; nil once that time is over.
+  private var waitingUntil: MonotonicTime?
   /// Where shards came from that the broker is opening.
   private var origins: [Int: (cause: TakeOver.Cause, since: MonotonicTime)] = [:]
   /// Shards that the broker couldn't open, and when they may be taken again.
@@ -193,6 +195,7 @@ struct ClusterControl {
       switch change {
       case .joined(let session):
         validSince = now
+        waitingUntil = now + times.initialDelay
         tell(.joined(session: session))
       case .suspended:
         validSince = nil
@@ -312,6 +315,14 @@ struct ClusterControl {
     guard let own = session.session, let count = directory.shardCount,
       session.isValid(at: now) || flaw == .noClock
     else { return }
+    if let end = waitingUntil {
+      if end <= now {
+        waitingUntil = nil
+      } else if directory.shards.isEmpty {
+        // The nodes of a new cluster join one by one: where shards belong is found once for all of them.
+        return
+      }
+    }
     let (placement, belonging) = place(count)
     guard areShardsDue else { return }
     // Again at each event until everything is where it belongs: when a shard becomes free depends on more than its own messages.
@@ -328,7 +339,8 @@ struct ClusterControl {
       switch lease.phase {
       case .none:
         guard !session.isLeaving, belonging.contains(shard), directory.owner(of: shard) == nil,
-          refused[shard].map({ $0 <= now }) ?? true
+          refused[shard].map({ $0 <= now }) ?? true,
+          waitingUntil == nil || directory.isWaiting(shard)
         else { continue }
         refused[shard] = nil
         write(.shard(shard, record(.held, own, term: 0)), at: now)
@@ -373,6 +385,7 @@ struct ClusterControl {
   /// When something may be due without another event; nil for never.
   func deadline(at now: MonotonicTime) -> MonotonicTime? {
     var deadlines = requests.deadlines + refused.values
+    if let waitingUntil { deadlines.append(waitingUntil) }
     deadlines += session.deadlines(directory.nodes[name])
     if let servedSince = servedSince(at: now) { deadlines.append(servedSince + times.lease) }
     for (node, entry) in directory.nodes where node != name && entry.isLive {

@@ -25,6 +25,7 @@ struct ClusterSeedTests {
   }()
 
   private static let count: UInt64 = 100
+  /// Played without an initial delay, as they were when they failed: with one, another story follows from them.
   private static let onceFailed: [UInt64] = [2, 37, 79, 1_059, 3_010, 795_437_500, 795_437_571, 795_447_866]
 
   private static func variable(_ name: String) -> String? {
@@ -35,7 +36,8 @@ struct ClusterSeedTests {
   func play() throws {
     var takes = 0
     for seed in Self.seeds {
-      let story = try ClusterStory(seed: seed)
+      let delay = Self.onceFailed.contains(seed) ? .zero : LeaseTimes().initialDelay
+      let story = try ClusterStory(seed: seed, initialDelay: delay)
       if Self.variable("SLUICE_SEED") != nil { story.scene.world.trace = { print($0) } }
       try story.play()
       takes += story.scene.oracle.takes
@@ -66,8 +68,9 @@ final class ClusterStory {
   private(set) var problems: [String] = []
   private let names = ["a", "b", "c", "d"]
 
-  init(seed: UInt64, flaw: ClusterFlaw = .none) throws {
+  init(seed: UInt64, flaw: ClusterFlaw = .none, initialDelay: Duration = LeaseTimes().initialDelay) throws {
     scene = ClusterScene(seed: seed)
+    scene.change = { $0.times.initialDelay = initialDelay }
     scene.flaw = flaw
     scene.engine.faults.resetOneIn = pick([0, 0, 20, 100])
     scene.engine.faults.silentOneIn = pick([0, 0, 30])
