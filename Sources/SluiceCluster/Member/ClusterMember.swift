@@ -32,6 +32,7 @@ public final class ClusterMember: @unchecked Sendable {
   ///   - engineOptions: how shards are stored.
   ///   - network: where connections to the engine are made, without TLS.
   ///   - loop: the loop on which the node and its stores live. Not one that serves connections: a lease must be renewed in time.
+  ///   - writer: tells this process from others of the same name, and its openings of a shard from those of other processes; a random number.
   ///   - storeReport: called with the events of the shards' stores, on `loop`, which waits.
   ///   - report: called with what happens, in order, on `loop`, which waits.
   /// - Throws: ``ClusterError`` for settings that can't be; `NATSError` for addresses and TLS files that can't be used.
@@ -46,7 +47,7 @@ public final class ClusterMember: @unchecked Sendable {
     self.report = report
     self.storeReport = storeReport
     node = try ClusterNode(options, network: network, on: loop, writer: writer)
-    engine = JetStreamEngine(node.client, options: engineOptions)
+    engine = JetStreamEngine(node.client, options: engineOptions, seed: writer)
     node.leaseChanged = { [routes] in routes.lease.set(end: $0) }
   }
 

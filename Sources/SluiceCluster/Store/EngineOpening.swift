@@ -33,7 +33,7 @@ final class EngineOpening: @unchecked Sendable {
   let meter: CommitMeter
   let options: JetStreamEngineOptions
   let lease: ShardLease
-  let opener = UInt64.random(in: 1 ... .max)
+  let opener: UInt64
   private let done: (Swift.Result<OpenedShard, StoreError>) -> Void
   private let deadline: MonotonicTime
   private var result = Result()
@@ -43,9 +43,10 @@ final class EngineOpening: @unchecked Sendable {
   private var fault: StoreError?
   private var isFinished = false
 
+  /// - Parameter opener: a number that no other opening of the shard has.
   init(
-    _ api: JetStream, _ lease: ShardLease, _ options: JetStreamEngineOptions, _ meter: CommitMeter,
-    _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
+    _ api: JetStream, _ lease: ShardLease, opener: UInt64, _ options: JetStreamEngineOptions,
+    _ meter: CommitMeter, _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
   ) {
     var api = api
     api.timeout = options.timeout
@@ -53,6 +54,7 @@ final class EngineOpening: @unchecked Sendable {
     loop = api.client.loop
     names = EngineNames(shard: lease.shard)
     self.lease = lease
+    self.opener = opener
     self.options = options
     self.meter = meter
     self.done = done
@@ -338,13 +340,19 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   private let options: JetStreamEngineOptions
   /// How long commits of its shards take.
   let meter = CommitMeter()
+  private var openers: SeededRandom
 
   /// - Parameters:
   ///   - client: a started client; shards live on its loop. The caller closes it when the shards are closed.
   ///   - options: how shards are kept.
-  public init(_ client: NATSClient, options: JetStreamEngineOptions = JetStreamEngineOptions()) {
+  ///   - seed: from which the numbers follow by which owners of a shard tell their messages apart. No two processes may have the same.
+  public init(
+    _ client: NATSClient, options: JetStreamEngineOptions = JetStreamEngineOptions(),
+    seed: UInt64 = UInt64.random(in: 0 ... .max)
+  ) {
     self.client = client
     self.options = options
+    openers = SeededRandom(seed: seed)
   }
 
   /// Opens a shard, and creates its stream if there is none. From any thread; `done` is called on the client's loop.
@@ -356,7 +364,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
     _ lease: ShardLease, _ done: @escaping @Sendable (Result<OpenedShard, StoreError>) -> Void
   ) {
     client.loop.execute { [self] in
-      EngineOpening(JetStream(client), lease, options, meter, done).run()
+      EngineOpening(JetStream(client), lease, opener: openers.next(), options, meter, done).run()
     }
   }
 }
