@@ -17,6 +17,7 @@ final class WholeCluster {
   private(set) var nodes: [WholeNode] = []
   var shards = 8
   var engineOptions = JetStreamEngineOptions()
+  var times = LeaseTimes()
   private var ways: [String: [NATSAddress]] = [:]
   private var clients: [Client] = []
 
@@ -44,6 +45,7 @@ final class WholeCluster {
     var options = ClusterOptions(
       name: name, advertisedAddress: "\(name):7420", engine: addresses(for: name))
     options.shards = shards
+    options.times = times
     options.nats.seed = world.random.next()
     options.nats.usesDiscoveredServers = false
     let node = try WholeNode(options, engineOptions, in: world)
@@ -92,7 +94,12 @@ final class WholeCluster {
     }
   }
 
-  func settle(limit: Duration = .seconds(60)) -> Bool { world.run(limit: limit) { isSettled } }
+  func settle(limit: Duration = .seconds(60)) -> Bool { run(limit: limit) { isSettled } }
+
+  /// Lets the world go on until something is true, which is looked at some hundred times a second only: looking costs more than what happens.
+  func run(limit: Duration, until condition: () -> Bool) -> Bool {
+    world.run(limit: limit, every: .milliseconds(5), until: condition)
+  }
 
   // MARK: Clients
 
