@@ -45,6 +45,17 @@ final class NativeClient {
     }
     var builder = BatchBuilder()
     for text in texts { Array(text.utf8).withUnsafeBytes { builder.append($0) } }
+    send(builder, from: sequence, stream: stream)
+  }
+
+  /// Opens a stream for a batch, and publishes it.
+  func publish(_ topic: String, _ batch: BatchBuilder, stream: UInt32) {
+    send(PublishOpen(topic: topic, acknowledgement: .none), stream: stream)
+    settle()
+    send(batch, from: 0, stream: stream)
+  }
+
+  private func send(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32) {
     var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     front.withUnsafeMutableBytes {
       PublishHeader(firstSequence: sequence, count: builder.count)

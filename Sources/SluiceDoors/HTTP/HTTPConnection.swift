@@ -49,6 +49,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private var credentials: Credentials?
   /// What serves the present request.
   private var exchange: (any HTTPExchange)?
+  /// Where replies to the connection's requests come; nil before the first one.
+  private var inbox: HTTPInbox?
   private var unread: [UInt8] = []
   var output: [UInt8] = []
   private var transportIsOpen = true
@@ -211,18 +213,31 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     exchange = try HTTPRoute.exchange(request, by: self)
   }
 
+  /// The connection's inbox, which the first request opens.
+  func openInbox() throws(HTTPProblem) -> HTTPInbox {
+    if let inbox { return inbox }
+    let inbox = try HTTPInbox(by: self)
+    self.inbox = inbox
+    return inbox
+  }
+
   /// Answers the request as a whole.
   func answer(
     _ status: Int, _ body: String, type: String = "application/json", fields: [(String, String)] = []
   ) {
+    answer(status, Array(body.utf8), type: type, fields: fields)
+  }
+
+  /// As the other form, with a body of any bytes.
+  func answer(_ status: Int, _ body: [UInt8], type: String, fields: [(String, String)]) {
     let stays = !isLast && request?.keepsAlive ?? false
     var all = fields + crossOrigin
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
-    if status != 204 { all.append(("Content-Length", "\(body.utf8.count)")) }
+    if status != 204 { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
     append(head: status, all)
-    output += Array(body.utf8)
+    output += body
     finish(stays: stays)
   }
 
@@ -299,6 +314,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
         }
       case .failed(let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
       case .answerPing(let token): link.send(Pong(token: token), stream: 0)
+      case let action where header.stream != 0 && header.stream == inbox?.stream:
+        if inbox?.received(action) == false { inbox = nil }
       case let action: exchange?.received(action)
       }
     } catch {

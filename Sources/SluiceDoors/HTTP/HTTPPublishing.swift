@@ -11,31 +11,34 @@ import SluiceWire
 final class HTTPPublishing: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let topic: String
-  private let stream: UInt32
-  private let batch: BatchBuilder
-  /// Records, and bytes, that were sent.
-  private var sent: UInt64 = 0
-  private var sentBytes = 0
-  private var isOpen = false
+  private let isReply: Bool
+  private var publication: HTTPPublication
 
   private static let ordinaryTypes = ["application/x-www-form-urlencoded", "application/octet-stream"]
 
   init(_ request: HTTPRequest, by connection: HTTPConnection) throws(HTTPProblem) {
     self.connection = connection
-    topic = request.path[1]
-    do throws(WireError) {
-      try TopicName.validate(topic)
-      batch = try Self.batch(of: request)
-    } catch {
-      throw HTTPProblem(error)
-    }
-    guard let stream = connection.native.openPublication() else {
-      throw HTTPProblem(429, "the connection has too many streams")
-    }
-    self.stream = stream
+    isReply = false
+    topic = try request.topic()
+    let batch = try HTTPProblem.wrapping { () throws(WireError) in try Self.batch(of: request) }
     let producer = request.field("idempotency-key").map { Self.producer($0) } ?? 0
-    connection.link.send(
-      PublishOpen(topic: topic, acknowledgement: .received, producer: producer), stream: stream)
+    publication = try HTTPPublication(batch, to: topic, producer: producer, by: connection)
+  }
+
+  /// `POST /replies/TOPIC/ID`: publishes the body as the reply to a request, at the address that the request's object names as `reply`. With
+  /// `Sluice-Header-Reply-Error` it says why there is no reply.
+  init(reply request: HTTPRequest, by connection: HTTPConnection) throws(HTTPProblem) {
+    self.connection = connection
+    isReply = true
+    topic = try request.topic()
+    guard let correlation = ReplyAddress.correlation(request.path[2]) else {
+      throw HTTPProblem(400, "\(request.head.target) isn't an address for replies; use the request's reply")
+    }
+    let headers = [(name: Array(RequestHeader.correlation.utf8), value: correlation)]
+    let batch = try HTTPProblem.wrapping { () throws(WireError) in
+      try Self.batch(of: request, asOne: true, with: headers)
+    }
+    publication = try HTTPPublication(batch, to: topic, role: .requester, by: connection)
   }
 
   /// A producer's number for a key: 63 bits of its hash (FNV-1a), never 0.
@@ -45,10 +48,17 @@ final class HTTPPublishing: HTTPExchange {
     return hash | 1 << 63
   }
 
-  static func batch(of request: HTTPRequest) throws(WireError) -> BatchBuilder {
-    var headers: [(name: [UInt8], value: [UInt8])] = []
+  /// The request's body as records.
+  ///
+  /// - Parameters:
+  ///   - isOne: whether the body is one record, whatever its type is.
+  ///   - headers: headers of each record, in front of those that the request names.
+  static func batch(
+    of request: HTTPRequest, asOne isOne: Bool = false, with headers: [RequestHeader.Value] = []
+  ) throws(WireError) -> BatchBuilder {
+    var headers = headers
     var type = request.field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
-    let isLines = type == "application/x-ndjson" || request.parameter("lines") != nil
+    let isLines = !isOne && (type == "application/x-ndjson" || request.parameter("lines") != nil)
     if isLines, type == "application/x-ndjson" { type = "application/json" }
     if !type.isEmpty, !ordinaryTypes.contains(type) {
       headers.append((Array("content-type".utf8), Array(type.utf8)))
@@ -81,64 +91,31 @@ final class HTTPPublishing: HTTPExchange {
   }
 
   func received(_ action: ClientAction) {
+    let count = publication.count
     switch action {
     case .publicationOpened(_, let next):
-      isOpen = true
       // Of a request that comes again: what is in the log isn't sent again.
-      skip(Int(clamping: min(next, UInt64(batch.count))))
-      if sent == UInt64(batch.count) { done(lastOffset: nil) }
-    case .acknowledged(_, let ack) where ack.through >= UInt64(batch.count): done(lastOffset: ack.lastOffset)
+      publication.opened(skipping: Int(clamping: min(next, count)))
+      if publication.isSent { done(lastOffset: nil) }
+    case .acknowledged(_, let ack) where ack.through >= count: done(lastOffset: ack.lastOffset)
+    case .refused(_, let fault) where isReply && fault.code == .noResponders:
+      var problem = HTTPProblem(410, "no client waits for this reply any longer")
+      problem.code = fault.code
+      connection.refuse(problem)
     case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault.code, fault.message)))
     case .ended: connection.refuse(HTTPProblem(409, "topic \(topic) has ended"))
     default: break
     }
   }
 
-  private func skip(_ count: Int) {
-    sentBytes = unsafe batch.bytes.withUnsafeBytes {
-      unsafe Self.length(of: count, in: $0, from: 0, room: .max).bytes
-    }
-    sent = UInt64(count)
-  }
-
-  /// How many records fit `room`, at least one, and their bytes.
-  private static func length(
-    of most: Int, in bytes: UnsafeRawBufferPointer, from start: Int, room: Int
-  ) -> (count: Int, bytes: Int) {
-    guard let base = bytes.baseAddress else { return (0, 0) }
-    var length = 0
-    for count in 0..<most {
-      let size = RecordLayout.itemSize(unsafe RecordLayout.word(at: base + start + length))
-      if count > 0, length + size > room { return (count, length) }
-      length += size
-    }
-    return (most, length)
-  }
-
-  func turnEnds() {
-    guard isOpen else { return }
-    let longest = Int(connection.welcome?.maximumFrame ?? 65_536) - PublishHeader.size
-    while sent < UInt64(batch.count) {
-      let most = Int(clamping: min(connection.native.available(stream), UInt64(batch.count) - sent))
-      guard most > 0 else { return }
-      let room = Int(clamping: min(connection.native.availableBytes(stream), UInt64(longest)))
-      unsafe batch.bytes.withUnsafeBytes { bytes in
-        let part = unsafe Self.length(of: most, in: bytes, from: sentBytes, room: room)
-        let sequence = connection.native.publish(stream, count: UInt32(part.count), bytes: part.bytes)
-        unsafe connection.link.publish(
-          stream, from: sequence, count: part.count,
-          UnsafeRawBufferPointer(rebasing: bytes[sentBytes..<sentBytes + part.bytes]))
-        sent += UInt64(part.count)
-        sentBytes += part.bytes
-      }
-    }
-  }
+  func turnEnds() { publication.send(by: connection) }
 
   private func done(lastOffset: UInt64?) {
-    if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
+    publication.cancel(by: connection)
+    if isReply { return connection.answer(204, "") }
     let offset = lastOffset.map { ",\"lastOffset\":\($0)" } ?? ",\"isDuplicate\":true"
     connection.answer(
-      200, "{\"topic\":\(JSONText.quoted(topic)),\"records\":\(batch.count)\(offset)}\n")
+      200, "{\"topic\":\(JSONText.quoted(topic)),\"records\":\(publication.count)\(offset)}\n")
   }
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }

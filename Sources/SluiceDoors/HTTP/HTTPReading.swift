@@ -25,6 +25,7 @@ final class HTTPReading: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let stream: UInt32
   private let format: HTTPRecordFormat
+  private let areRequests: Bool
   private let endsWhenLive: Bool
   private let isPattern: Bool
   /// Records that are still wanted; nil for all.
@@ -45,11 +46,16 @@ final class HTTPReading: HTTPExchange {
   private var current: Topic?
   private var held: [Held] = []
 
-  init(_ request: HTTPRequest, by connection: HTTPConnection) throws(HTTPProblem) {
+  /// - Parameter areRequests: whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
+  ///   created where it isn't there, and each object has the address for its reply.
+  init(
+    _ request: HTTPRequest, areRequests: Bool = false, by connection: HTTPConnection
+  ) throws(HTTPProblem) {
     self.connection = connection
+    self.areRequests = areRequests
     format =
       request.accepts("text/event-stream")
-      ? .events : request.accepts("application/octet-stream") ? .raw : .lines
+      ? .events : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines
     let name = request.path[1]
     isPattern = name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
     switch request.parameter("until") {
@@ -57,7 +63,7 @@ final class HTTPReading: HTTPExchange {
     case "live": endsWhenLive = true
     default: throw HTTPProblem(400, "until can be live")
     }
-    let start = try request.start()
+    let start = try request.start(otherwise: areRequests ? .new : .replay)
     wanted = try request.count()
     let filter = request.filter()
     cursor = request.parameter("cursor") ?? ""
@@ -83,7 +89,8 @@ final class HTTPReading: HTTPExchange {
       current = Topic(name)
       connection.link.send(
         Subscribe(
-          topic: name, start: start, ifMissing: .fail, grantedThrough: granted, cursor: cursor,
+          topic: name, start: start, ifMissing: areRequests ? .create : .fail, grantedThrough: granted,
+          cursor: cursor,
           filter: filter), stream: stream)
     }
   }
@@ -148,7 +155,7 @@ final class HTTPReading: HTTPExchange {
       }
       // The broker's batches are in order.
       guard let record = try? iterator.next() else { break }
-      format.append(record, topic: topic.name, offset: offset, to: &chunk)
+      format.append(record, topic: topic.name, offset: offset, namesReply: areRequests, to: &chunk)
       offset += 1
       delivered += 1
       nextOffset = offset

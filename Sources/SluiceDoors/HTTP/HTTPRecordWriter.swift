@@ -26,21 +26,22 @@ enum HTTPRecordFormat {
   ///   - topic: its topic.
   ///   - offset: its offset there.
   ///   - delivery: for which time a group delivers it; nil where none does.
+  ///   - namesReply: whether the object of a request has the address for its reply.
   ///   - output: is appended to.
   func append(
     _ record: BatchIterator.Record, topic: String, offset: UInt64, delivery: UInt32? = nil,
-    to output: inout [UInt8]
+    namesReply: Bool = false, to output: inout [UInt8]
   ) {
     let attributes = record.isAttributed ? try? unsafe RecordAttributes(record.body) : nil
     let payload = unsafe attributes?.payload ?? record.body
     switch self {
     case .raw: unsafe output.append(contentsOf: payload)
     case .lines:
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, to: &output)
+      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, namesReply, to: &output)
       output.append(0x0A)
     case .events:
       output += Array("id: \(offset)\ndata: ".utf8)
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, to: &output)
+      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, namesReply, to: &output)
       output += [0x0A, 0x0A]
     }
   }
@@ -57,7 +58,8 @@ enum HTTPRecordFormat {
   /// The object that the command line prints, too.
   private static func appendObject(
     _ record: BatchIterator.Record, _ attributes: RecordAttributes?, _ payload: UnsafeRawBufferPointer,
-    _ topic: String, _ offset: UInt64, _ delivery: UInt32?, to output: inout [UInt8]
+    _ topic: String, _ offset: UInt64, _ delivery: UInt32?, _ namesReply: Bool,
+    to output: inout [UInt8]
   ) {
     let times = delivery.map { ",\"delivery\":\($0)" } ?? ""
     output += Array(
@@ -75,6 +77,9 @@ enum HTTPRecordFormat {
         output.append(UInt8(ascii: "}"))
       }
       if !isFirst { output.append(UInt8(ascii: "]")) }
+      if namesReply, let path = ReplyAddress.path(of: attributes) {
+        output += Array(",\"reply\":\"\(path)\"".utf8)
+      }
     }
     unsafe append("payload", payload, to: &output)
     output.append(UInt8(ascii: "}"))

@@ -97,13 +97,13 @@ struct HTTPRequest {
       401, "Authorization must be Basic with a user's name and password, or Bearer with a token")
   }
 
-  /// Where records begin.
-  func start() throws(HTTPProblem) -> Subscribe.Start {
+  /// Where records begin; as `standard` says unless the request says it.
+  func start(otherwise standard: Subscribe.Start = .replay) throws(HTTPProblem) -> Subscribe.Start {
     // A client of server-sent events goes on behind the last event that it has had.
     if let last = field("last-event-id"), let offset = UInt64(last), offset < .max {
       return .offset(offset + 1)
     }
-    guard let text = parameter("from") else { return .replay }
+    guard let text = parameter("from") else { return standard }
     switch text {
     case "replay": return .replay
     case "new": return .new
@@ -169,7 +169,7 @@ struct HTTPProblem: Error, Hashable {
       case .invalidTopic, .invalidSetting, .keyRequired, .unsupported: 400
       case .limitReached, .tooManyConnections, .tooManyAttempts: 429
       case .storageFull: 507
-      case .shuttingDown, .storageFailed, .closedByOperator: 503
+      case .shuttingDown, .storageFailed, .closedByOperator, .noResponders: 503
       default: 500
       }
   }
@@ -178,9 +178,14 @@ struct HTTPProblem: Error, Hashable {
     200: "OK", 204: "No Content", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
     405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict", 410: "Gone", 413: "Content Too Large",
     429: "Too Many Requests", 431: "Request Header Fields Too Large", 500: "Internal Server Error",
-    501: "Not Implemented", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
-    507: "Insufficient Storage",
+    501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+    505: "HTTP Version Not Supported", 507: "Insufficient Storage",
   ]
+
+  /// Calls `body`, whose errors are those of the broker.
+  static func wrapping<Value>(_ body: () throws(WireError) -> Value) throws(HTTPProblem) -> Value {
+    do throws(WireError) { return try body() } catch { throw HTTPProblem(error) }
+  }
 }
 
 /// Gathers a body, by its length or in chunks.

@@ -11,14 +11,21 @@ import SluiceWire
 /// | `GET /topics/NAME` | ``HTTPReading`` |
 /// | `PUT`, `PATCH`, `DELETE /topics/NAME`, `GET /topics/NAME/settings`, `POST /topics/NAME/trim` | ``HTTPTopicRequest`` |
 /// | `POST`, `DELETE /topics/NAME/cursors/CURSOR` | ``HTTPTopicRequest`` |
+/// | `POST /topics/NAME/request` | ``HTTPAsking`` |
+/// | `GET /topics/NAME/requests` | ``HTTPReading`` |
+/// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
   static func exchange(
     _ request: HTTPRequest, by connection: HTTPConnection
   ) throws(HTTPProblem) -> any HTTPExchange {
     let path = request.path
-    guard path.first == "topics", path.allSatisfy({ !$0.isEmpty }) else { throw nothing(request) }
     let method = request.head.method
+    if path.first == "replies", path.count == 3 {
+      try check(method, ["POST"])
+      return try HTTPPublishing(reply: request, by: connection)
+    }
+    guard path.first == "topics", path.allSatisfy({ !$0.isEmpty }) else { throw nothing(request) }
     switch path.count {
     case 1:
       try check(method, ["GET"])
@@ -36,6 +43,12 @@ enum HTTPRoute {
     case 3 where path[2] == "trim":
       try check(method, ["POST"])
       return try HTTPTopicRequest.trim(request, by: connection)
+    case 3 where path[2] == "request":
+      try check(method, ["POST"])
+      return try HTTPAsking(request, by: connection)
+    case 3 where path[2] == "requests":
+      try check(method, ["GET"])
+      return try HTTPReading(request, areRequests: true, by: connection)
     case 4 where path[2] == "cursors":
       try check(method, ["DELETE", "POST"])
       return try HTTPTopicRequest.cursor(request, by: connection)

@@ -26,7 +26,7 @@ struct RequestCommand: Command {
       with 0; with 1 when none comes in time, or when the replier says that there is no answer.
 
       A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
-      that topic with the same correlation-id.
+      that topic with the same correlation-id. Clients of HTTP request with POST /topics/TOPIC/request.
       """,
     examples: [
       "Ask a service that runs as sluice reply, on any machine.": "sluice request prices.quote ACME",

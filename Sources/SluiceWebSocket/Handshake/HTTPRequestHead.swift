@@ -71,7 +71,7 @@ package struct HTTPRequestHead: Hashable, Sendable {
     }
   }
 
-  static func isToken(_ text: Substring) -> Bool {
+  package static func isToken(_ text: Substring) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { byte in
         switch byte {

@@ -52,6 +52,45 @@ struct CurlTests {
     #expect(events.standardOutput.text.hasSuffix("event: finished\ndata: {\"topic\":\"t\"}\n\n"))
   }
 
+  @Test func aRequestGetsItsReply() throws {
+    let (broker, topics) = try broker()
+    let format = "\n%{http_code} %{content_type} %header{sluice-header-unit}"
+    // The command line replies to curl.
+    let service = try ChildProcess.sluice(["reply", "upper", "--exec", "tr a-z A-Z"], server: broker.address)
+    var answer = ""
+    try eventually("the service replies") {
+      answer = try curl("--data", "hello", "-w", format, "\(topics)/upper/request?timeout=20s").text
+      return answer.hasPrefix("HELLO")
+    }
+    #expect(answer == "HELLO\n200 application/octet-stream ")
+    service.signal(SIGTERM)
+    _ = try service.waitForExit()
+    // curl replies to curl.
+    let responder = try ChildProcess("/usr/bin/curl", ["-sN", "\(topics)/prices/requests"])
+    try eventually("the responder is attached") {
+      try curl("\(topics)/prices/settings").text.contains("\"subscriptions\":1")
+    }
+    let requester = try ChildProcess(
+      "/usr/bin/curl",
+      ["-s", "--data", "ACME", "-w", format, "\(topics)/prices/request?timeout=60s"])
+    let request = try responder.standardOutput.line(startingWith: "{\"offset\":0,")
+    let path = try #require(request.split(separator: "\"reply\":\"").last?.prefix { $0 != "\"" })
+    let server = topics.dropLast("/topics".utf8.count)
+    let reply = try curl(
+      "--data", "42", "-H", "Content-Type: text/plain", "-H", "Sluice-Header-Unit: EUR", "-w",
+      "%{http_code}", "\(server)\(path)")
+    #expect(reply.text == "204")
+    #expect(try requester.waitForExit() == .code(0))
+    #expect(requester.standardOutput.text == "42\n200 text/plain EUR")
+    // No reply in time, and no responder.
+    let late = try curl("--data", "x", "-w", format, "\(topics)/prices/request?timeout=100ms").text
+    #expect(late.contains("no reply came within") && late.contains("\n504 application/json"), "\(late)")
+    let none = try curl("--data", "x", "-w", "%{http_code}", "\(topics)/nothing/request").text
+    #expect(none.contains("no-responders") && none.hasSuffix("503"), "\(none)")
+    responder.signal(SIGTERM)
+    withExtendedLifetime(broker) {}
+  }
+
   @Test func usersProveTheirIdentityByBasicOverTLS() throws {
     let directory = try TemporaryDirectory()
     let certificates = try TestCertificates()

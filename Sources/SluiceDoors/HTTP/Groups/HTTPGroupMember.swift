@@ -142,7 +142,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     while let record = try? iterator.next() {
       var line: [UInt8] = []
       HTTPRecordFormat.lines.append(
-        record, topic: key.topic, offset: offset, delivery: delivery, to: &line)
+        record, topic: key.topic, offset: offset, delivery: delivery, namesReply: true, to: &line)
       ready.append((offset, delivery, line))
       offset += 1
     }

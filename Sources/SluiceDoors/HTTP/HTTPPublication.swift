@@ -1,0 +1,82 @@
+import SluiceSession
+import SluiceWire
+
+/// A publication of the connection's client that sends one batch, as far as the broker grants.
+struct HTTPPublication {
+  private let stream: UInt32
+  private let batch: BatchBuilder
+  /// Records, and bytes, that were sent.
+  private var sent: UInt64 = 0
+  private var sentBytes = 0
+  private var isOpen = false
+
+  /// Opens the publication.
+  ///
+  /// - Throws: ``HTTPProblem`` when the connection has no stream left.
+  init(
+    _ batch: BatchBuilder, to topic: String, role: PublishOpen.Role = .producer, producer: UInt64 = 0,
+    by connection: HTTPConnection
+  ) throws(HTTPProblem) {
+    guard let stream = connection.native.openPublication() else {
+      throw HTTPProblem(429, "the connection has too many streams")
+    }
+    self.stream = stream
+    self.batch = batch
+    connection.link.send(
+      PublishOpen(topic: topic, acknowledgement: .received, role: role, producer: producer), stream: stream)
+  }
+
+  /// How many records there are.
+  var count: UInt64 { UInt64(batch.count) }
+
+  /// Whether all records were sent, or are in the log already.
+  var isSent: Bool { sent == count }
+
+  /// The broker has opened the publication, and has the first `count` records already.
+  mutating func opened(skipping count: Int) {
+    isOpen = true
+    sentBytes = unsafe batch.bytes.withUnsafeBytes {
+      unsafe Self.length(of: count, in: $0, from: 0, room: .max).bytes
+    }
+    sent = UInt64(count)
+  }
+
+  /// How many records fit `room`, at least one, and their bytes.
+  private static func length(
+    of most: Int, in bytes: UnsafeRawBufferPointer, from start: Int, room: Int
+  ) -> (count: Int, bytes: Int) {
+    guard let base = bytes.baseAddress else { return (0, 0) }
+    var length = 0
+    for count in 0..<most {
+      let size = RecordLayout.itemSize(unsafe RecordLayout.word(at: base + start + length))
+      if count > 0, length + size > room { return (count, length) }
+      length += size
+    }
+    return (most, length)
+  }
+
+  /// Sends what the broker grants.
+  mutating func send(by connection: HTTPConnection) {
+    guard isOpen else { return }
+    let longest = Int(connection.welcome?.maximumFrame ?? 65_536) - PublishHeader.size
+    while !isSent {
+      let most = Int(clamping: min(connection.native.available(stream), count - sent))
+      guard most > 0 else { return }
+      let room = Int(clamping: min(connection.native.availableBytes(stream), UInt64(longest)))
+      unsafe batch.bytes.withUnsafeBytes { bytes in
+        let part = unsafe Self.length(of: most, in: bytes, from: sentBytes, room: room)
+        let sequence = connection.native.publish(stream, count: UInt32(part.count), bytes: part.bytes)
+        unsafe connection.link.publish(
+          stream, from: sequence, count: part.count,
+          UnsafeRawBufferPointer(rebasing: bytes[sentBytes..<sentBytes + part.bytes]))
+        sent += UInt64(part.count)
+        sentBytes += part.bytes
+      }
+    }
+  }
+
+  /// Ends the publication; what was sent stays.
+  func cancel(by connection: HTTPConnection) {
+    if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
+  }
+}

@@ -1,0 +1,58 @@
+import SluiceSession
+import SluiceWire
+
+/// The topic to which replies to a connection's requests come: the connection subscribes to it with its first request, and keeps it.
+final class HTTPInbox {
+  /// A name that can't be guessed: each client that knows it may publish there.
+  let topic: String
+  let stream: UInt32
+  private(set) var isOpen = false
+  /// The request that waits for its reply.
+  weak var asking: HTTPAsking?
+  private var requests: UInt64 = 0
+
+  /// - Throws: ``HTTPProblem`` when the connection has no stream left.
+  init(by connection: HTTPConnection) throws(HTTPProblem) {
+    var random = SystemRandomNumberGenerator()
+    let numbers = (0..<2).map { _ in String(random.next(), radix: 36) }
+    topic = TopicName.inboxPrefix + numbers.joined(separator: "-")
+    guard let stream = connection.native.openSubscription(granted: Credit.unlimited, isPattern: false) else {
+      throw HTTPProblem(429, "the connection has too many streams")
+    }
+    self.stream = stream
+    connection.link.send(
+      Subscribe(topic: topic, start: .new, grantedThrough: Credit.unlimited), stream: stream)
+  }
+
+  /// The id of the next request.
+  func makeCorrelation() -> String {
+    requests += 1
+    return String(requests, radix: 16)
+  }
+
+  /// What the broker has said of the subscription. Returns whether it goes on.
+  func received(_ action: ClientAction) -> Bool {
+    switch action {
+    case .subscribed: isOpen = true
+    case .deliver(_, _, let batch): unsafe deliver(batch)
+    case .refused(_, let fault):
+      asking?.failed(HTTPProblem(WireError(fault.code, fault.message)))
+      return false
+    case .ended:
+      asking?.failed(HTTPProblem(503, "another client has ended the inbox for replies; ask again"))
+      return false
+    default: break
+    }
+    return true
+  }
+
+  private func deliver(_ batch: UnsafeRawBufferPointer) {
+    var records = unsafe BatchIterator(batch, time: 0)
+    while let record = try? records.next() {
+      guard let asking, record.isAttributed, let reply = try? unsafe RecordAttributes(record.body) else {
+        continue
+      }
+      asking.replied(reply)
+    }
+  }
+}
