@@ -22,7 +22,7 @@ public final class DoorNetwork: Network {
   private let members = HTTPGroupMembers()
   private let rules = MQTTSessionRules()
   private let options: DoorOptions
-  /// Whether the sessions' journal was opened, for all listeners together.
+  /// Whether the sessions' store was opened, for all listeners together.
   private let hasJournal = Once()
 
   public init(over network: any Network, _ options: DoorOptions = DoorOptions()) {
@@ -45,7 +45,7 @@ public final class DoorNetwork: Network {
     }
     broker.serve(accepted)
     if options.keepsSessions, door != .http, let loop = group.loops.first, !hasJournal.exchange(true) {
-      sessions.store.open(on: loop) { accepted($0, loop) }
+      sessions.open(on: loop) { accepted($0, loop) }
     }
     do {
       // The layer of TLS knows the door's addresses.

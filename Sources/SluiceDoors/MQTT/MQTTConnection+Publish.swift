@@ -7,6 +7,14 @@ extension MQTTConnection {
   /// The topic that has the retained messages of all others: a record for each, whose key is the topic's name, in a compact topic.
   static let retainedTopic = "mqtt.retained"
 
+  /// Its settings: in memory, whatever the broker's topics are by default.
+  static var retainedSettings: TopicSettings {
+    var settings = TopicSettings()
+    settings.compact = true
+    settings.storage = .memory
+    return settings
+  }
+
   /// The header of a record that tells a client its own messages from others.
   static let publisherHeader = "sluice-publisher"
 
@@ -54,6 +62,7 @@ extension MQTTConnection {
   }
 
   func retain(_ message: MQTTPublish, _ topic: String) {
+    let token = token(ofCopy: message.packetID)
     let publication: MQTTPublication
     if let retaining {
       publication = retaining
@@ -62,8 +71,7 @@ extension MQTTConnection {
       retaining = publication
       open(publication)
     }
-    // The client is told of the message itself, not of this copy.
-    append(message, key: topic, MQTTToken(), to: publication)
+    append(message, key: topic, token, to: publication)
   }
 
   private func append(
@@ -71,11 +79,13 @@ extension MQTTConnection {
   ) {
     // The publication has ended: its end tells the session, which opens another for the next message.
     guard publication.stream != nil else {
+      if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
         .failed([token], MQTTError(.implementationSpecific, "the topic isn't published to")))
     }
     let before = publication.pendingBytes
     guard publication.append(message, key: key, token) else {
+      if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
         .failed([token], MQTTError(.implementationSpecific, "the message has more properties than a record")))
     }
@@ -89,8 +99,7 @@ extension MQTTConnection {
     }
     publication.stream = stream
     publicationsByStream[stream] = publication
-    var settings = TopicSettings()
-    if publication.role == .retained { settings.compact = true }
+    let settings = publication.role == .retained ? Self.retainedSettings : TopicSettings()
     let ownProducer: UInt64 = if case .topic = publication.role { producer } else { 0 }
     link.send(
       PublishOpen(
@@ -137,9 +146,11 @@ extension MQTTConnection {
     if isChanged { publication.barrier = keeping?.want() }
   }
 
-  func acknowledged(_ stream: UInt32, _ through: UInt64) {
+  func acknowledged(_ stream: UInt32, _ ack: Ack) {
     guard let publication = publicationsByStream[stream] else { return }
-    later.append(.done(publication.acknowledged(through: through)))
+    let done = publication.acknowledged(through: ack.through)
+    if publication.role == .retained { return awaitCopies(done, at: ack.lastOffset) }
+    later.append(.done(done))
     runLater()
   }
 
@@ -147,7 +158,8 @@ extension MQTTConnection {
   func publicationEnded(_ stream: UInt32, _ error: MQTTError) -> Bool {
     guard let publication = publicationsByStream.removeValue(forKey: stream) else { return false }
     pendingBytes -= publication.pendingBytes
-    later.append(.failed(publication.ended(), error))
+    let lost = publication.ended()
+    later.append(publication.role == .retained ? .copied(lost.map(\.packetID)) : .failed(lost, error))
     later.append(.publicationEnded(publication))
     if publication.role == .retained { retaining = nil }
     if case .topic(let number) = publication.role, publications[number] === publication {

@@ -171,7 +171,7 @@ extension MQTTConnection {
   }
 
   static func isHidden(_ name: String) -> Bool {
-    name == retainedTopic || name == MQTTSessionJournal.topic
+    name == retainedTopic || name == MQTTRetainedStore.topic || name == MQTTSessionStore.topic
   }
 
   func matched(_ stream: UInt32, _ matched: Matched) {

@@ -31,6 +31,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case sendRetained(UInt16)
     case failed([MQTTToken], MQTTError)
     case done([MQTTToken])
+    /// The retained copies of messages are kept, or can't be.
+    case copied([UInt16])
     case publicationEnded(UInt16)
     case end(MQTTDeparture?)
   }
@@ -70,6 +72,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   var publicationsByStream: [UInt32: MQTTPublication] = [:]
   var lastPublication: (number: UInt16, publication: MQTTPublication)?
   var retaining: MQTTPublication?
+  /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
+  var copies: [UInt16: MQTTToken?] = [:]
   var pendingBytes = 0
 
   // Messages for the client.
@@ -174,6 +178,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       case .sendRetained(let number): sendRetained(number)
       case .failed(let tokens, let error): answer(tokens, error)
       case .done(let tokens): answer(tokens, nil)
+      case .copied(let packetIDs): copied(packetIDs)
       case .publicationEnded(let number): session.publicationEnded(number)
       case .end(let departure): depart(departure)
       }
@@ -183,6 +188,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
     for token in tokens where token.packetID != 0 {
+      if awaitsCopy(token, error) { continue }
       if let sequence = token.exact {
         exact[sequence] = nil
         formerExact[sequence] = nil
@@ -388,7 +394,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .answerPing(let token): link.send(Pong(token: token), stream: 0)
     case .publicationOpened(let stream, let next): publicationOpened(stream, next: next)
     case .granted: break
-    case .acknowledged(let stream, let ack): acknowledged(stream, ack.through)
+    case .acknowledged(let stream, let ack): acknowledged(stream, ack)
     case .subscribed(let stream, let place): subscribed(stream, place)
     case .matched(let stream, let matched): self.matched(stream, matched)
     case .unmatched(let stream, let number): unmatched(stream, number)

@@ -58,6 +58,33 @@ struct MosquittoTests {
     withExtendedLifetime(broker) {}
   }
 
+  @Test func retainedMessagesOutliveABrokerThatIsKilled() throws {
+    let directory = try TemporaryDirectory()
+    let data = directory.file("data")
+    defer { removeStore(data) }
+    for round in 1...3 {
+      let (broker, client) = try broker("--data", data)
+      if round > 1 {
+        #expect(
+          Set(try read(client + ["-t", "state/#", "-q", "1", "-F", "%t %p %r"], 2))
+            == ["state/x on \(round - 1) 1", "state/y still here 1"])
+      }
+      try publish(client + ["-t", "state/x", "-q", "1", "-r", "-m", "on \(round)"])
+      if round == 1 {
+        try publish(client + ["-t", "state/y", "-q", "2", "-r", "-m", "still here"])
+        try publish(client + ["-t", "state/z", "-q", "1", "-r", "-m", "removed"])
+        try publish(client + ["-t", "state/z", "-q", "1", "-r", "-n"])
+      }
+      // The project's own client sees them where the broker has them.
+      let reader = try ChildProcess.sluice(
+        ["sub", "mqtt.retained", "--until-live", "--from", "earliest"], server: broker.address)
+      #expect(try reader.waitForExit() == .code(0))
+      #expect(Set(reader.standardOutput.lines) == ["still here", "on \(round)"])
+      broker.process.signal(SIGKILL)
+      try broker.process.waitForExit()
+    }
+  }
+
   @Test func aWillIsPublishedWhenItsClientIsKilled() throws {
     let (broker, client) = try broker()
     let watcher = try subscriber(

@@ -64,12 +64,12 @@ let statements311Opening = """
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
   3.3.1-3 | DUP of an incoming message isn't passed on | OutboundTests.qos, InboundTests.duplicates
   3.3.1-4 | QoS 3 ends the connection | CodecTests.refuse
-  3.3.1-5 | a retained message is stored with its QoS | InboundTests.retained | the broker keeps them
+  3.3.1-5 | a retained message is stored with its QoS | InboundTests.retained | the broker keeps them, with a store over its end
   3.3.1-6 | a new subscription gets the retained messages | SubscribeTests.retainHandling
-  3.3.1-7 | a retained message at QoS 0 replaces the topic's | InboundTests.retained | the broker keeps them
+  3.3.1-7 | a retained message at QoS 0 replaces the topic's | InboundTests.retained | the broker keeps them, with a store over its end
   3.3.1-8 | RETAIN is set for retained messages of a new subscription | MessageTests.retain
   3.3.1-9 | RETAIN isn't set for others | MessageTests.retain
-  3.3.1-10 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them
+  3.3.1-10 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them, with a store over its end
   3.3.1-11 | an empty message isn't retained | InboundTests.retained | the broker keeps them
   3.3.1-12 | a message that isn't retained changes no retained message | InboundTests.qos0
   3.3.2-1 | the topic name is first, and a string | CodecTests.read, CodecTests.refuse

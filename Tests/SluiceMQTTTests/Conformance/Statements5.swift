@@ -94,8 +94,8 @@ let statements5Messages = """
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
   3.3.1-3 | DUP of an incoming message isn't passed on | OutboundTests.qos, InboundTests.duplicates
   3.3.1-4 | there is no QoS 3 | CodecTests.refuse
-  3.3.1-5 | a retained message replaces the topic's | InboundTests.retained | the broker keeps them
-  3.3.1-6 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them
+  3.3.1-5 | a retained message replaces the topic's | InboundTests.retained | the broker keeps them, with a store over its end
+  3.3.1-6 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them, with a store over its end
   3.3.1-7 | an empty message isn't retained | InboundTests.retained | the broker keeps them
   3.3.1-8 | a message that isn't retained changes no retained message | InboundTests.qos0
   3.3.1-9 | retain handling 0 sends retained messages | SubscribeTests.retainHandling

@@ -23,9 +23,27 @@ final class MQTTHub: Sendable {
   private let entries = Mutex<[Key: Entry]>([:])
   let store = MQTTSessionStore()
   private let broker: DoorBroker
+  private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
 
   init(_ broker: DoorBroker) {
     self.broker = broker
+  }
+
+  /// Keeps retained messages over the end of the process; nil where nothing does.
+  var retained: MQTTRetainedStore? { durableRetained.withLock(\.self) }
+
+  /// Keeps sessions and retained messages in the broker's log from now on. What is there is read first.
+  ///
+  /// - Parameters:
+  ///   - loop: where the log is written and read.
+  ///   - accept: has the broker serve a connection, on `loop`.
+  func open(on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void) {
+    let retained = MQTTRetainedStore(on: loop, accept: accept)
+    durableRetained.withLock { $0 = retained }
+    let openSessions = store.open(on: loop, accept: accept)
+    loop.execute { retained.open() }
+    // The wills of the process before may be retained, too.
+    retained.whenLoaded { loop.execute(openSessions) }
   }
 
   /// Gives a session to a new connection: the connection that had it, if any, ends first.
@@ -51,7 +69,11 @@ final class MQTTHub: Sendable {
     let complete = { @Sendable [store] in
       loop.execute { completion(isClean ? nil : store.session(key, at: loop.wallClock)) }
     }
-    guard let former else { return isClean ? complete() : store.whenLoaded(complete) }
+    guard let former else {
+      guard isClean else { return store.whenLoaded(complete) }
+      guard let retained else { return complete() }
+      return retained.whenLoaded(complete)
+    }
     former.loop.execute {
       former.surrender(isClean: isClean)
       complete()

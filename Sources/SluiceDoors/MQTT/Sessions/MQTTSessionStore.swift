@@ -7,6 +7,9 @@ import Synchronization
 ///
 /// From any thread.
 final class MQTTSessionStore: Sendable {
+  /// The topic of the journal, whose keys are sessions' keys and whose values are ``MQTTKeptSession``.
+  static let topic = "mqtt.sessions"
+
   private struct Entry {
     var bytes: [UInt8]
     /// When it ends, in milliseconds since 1970; nil for never, and while the client is connected.
@@ -17,7 +20,7 @@ final class MQTTSessionStore: Sendable {
 
   private struct State {
     var entries: [MQTTHub.Key: Entry] = [:]
-    var journal: MQTTSessionJournal?
+    var journal: MQTTJournal?
     /// Whether the log's sessions have been read; at once without a log.
     var isLoaded = true
     var waiting: [@Sendable () -> Void] = []
@@ -35,13 +38,17 @@ final class MQTTSessionStore: Sendable {
   /// - Parameters:
   ///   - loop: where the log is written and read.
   ///   - accept: has the broker serve a connection, on `loop`.
-  func open(on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void) {
-    let journal = MQTTSessionJournal(self, on: loop, accept: accept)
+  /// - Returns: begins to read, on `loop`; clients wait until it has been called.
+  func open(
+    on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void
+  ) -> @Sendable () -> Void {
+    let journal = MQTTJournal(
+      Self.topic, of: self, identity: "mqtt-sessions", name: "sessions of MQTT", on: loop, accept: accept)
     state.withLock { state in
       state.journal = journal
       state.isLoaded = false
     }
-    loop.execute { journal.open() }
+    return { journal.open() }
   }
 
   /// Whether sessions outlive the process.
@@ -72,7 +79,7 @@ final class MQTTSessionStore: Sendable {
     _ completion: @escaping @Sendable () -> Void = {}
   ) {
     let bytes = session?.encoded ?? []
-    let journal = state.withLock { state -> MQTTSessionJournal? in
+    let journal = state.withLock { state -> MQTTJournal? in
       let former = state.entries[key]
       if let session {
         guard former != nil || state.entries.count < Self.maximumCount else { return nil }
@@ -90,7 +97,7 @@ final class MQTTSessionStore: Sendable {
 
   /// Ends sessions whose time is over.
   func sweep(at time: Int64) {
-    let (gone, journal) = state.withLock { state -> ([MQTTHub.Key], MQTTSessionJournal?) in
+    let (gone, journal) = state.withLock { state -> ([MQTTHub.Key], MQTTJournal?) in
       guard time >= state.nextSweep else { return ([], nil) }
       state.nextSweep = time + Self.sweepInterval
       let gone = state.entries.filter { $0.value.expires.map { time >= $0 } ?? false }.map(\.key)
@@ -107,12 +114,15 @@ final class MQTTSessionStore: Sendable {
       (state.entries.count, state.entries.values.reduce(0) { $0 + $1.bytes.count })
     }
   }
+}
 
-  // MARK: What the journal says
-
-  /// A record of the log. Its session counts unless this process has written it, and has it anyway.
-  func found(_ key: MQTTHub.Key, _ bytes: [UInt8], isOwn: Bool, offset: UInt64) {
+// What the journal says.
+extension MQTTSessionStore: MQTTJournalKeeper {
+  func found(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isOwn: Bool, offset: UInt64) {
+    guard let key = unsafe MQTTHub.Key(decoding: key) else { return }
+    let bytes = unsafe Array(value)
     state.withLock { state in
+      // This process has what it has written anyway.
       if isOwn {
         state.entries[key]?.offset = offset
       } else if let session = try? MQTTKeptSession(decoding: bytes) {
@@ -123,11 +133,22 @@ final class MQTTSessionStore: Sendable {
     }
   }
 
-  /// All sessions of the log have been found.
-  ///
-  /// - Parameter time: from which the sessions count whose clients were connected when the process ended.
-  /// - Returns: the sessions of those clients as they are kept now, with their wills.
-  func loaded(at time: Int64) -> [(key: MQTTHub.Key, session: MQTTKeptSession, will: MQTTConnect.Will?)] {
+  /// Sessions whose clients were connected when the process ended count from now on, and their wills are published.
+  func loaded(_ journal: MQTTJournal) {
+    let loop = journal.loop
+    for bereaved in loaded(at: loop.wallClock) {
+      journal.append(bereaved.key.encoded, bereaved.session.encoded) {}
+      guard let will = bereaved.will, let accept = journal.accept else { continue }
+      // A client that comes back before has its session, but the will of the connection that is gone.
+      _ = loop.schedule(after: .seconds(Int64(min(will.delay, bereaved.session.expiry)))) { [loop] in
+        MQTTWillSender.publish(will, of: bereaved.key.identity, on: loop, accept: accept)
+      }
+    }
+  }
+
+  private func loaded(
+    at time: Int64
+  ) -> [(key: MQTTHub.Key, session: MQTTKeptSession, will: MQTTConnect.Will?)] {
     let (waiting, bereaved) = state.withLock { state in
       state.isLoaded = true
       var bereaved: [(key: MQTTHub.Key, session: MQTTKeptSession, will: MQTTConnect.Will?)] = []
@@ -148,19 +169,24 @@ final class MQTTSessionStore: Sendable {
     return bereaved
   }
 
-  /// What of the log is still needed: how many sessions, and from which offset on.
   var extent: (count: Int, first: UInt64?) {
     state.withLock { state in (state.entries.count, state.entries.values.lazy.compactMap(\.offset).min()) }
   }
 
-  /// The sessions whose newest record stands before an offset.
-  func sessions(before offset: UInt64) -> [(key: MQTTHub.Key, bytes: [UInt8])] {
-    state.withLock { state in
+  func rewrite(before offset: UInt64, by journal: MQTTJournal) {
+    let old = state.withLock { state in
       state.entries.compactMap { key, entry in
-        entry.offset.map { $0 < offset } ?? false ? (key, entry.bytes) : nil
+        entry.offset.map { $0 < offset } ?? false ? (key: key, bytes: entry.bytes) : nil
       }
     }
+    for session in old { journal.append(session.key.encoded, session.bytes) {} }
   }
+
+  /// The values are in memory: nothing is read again.
+  func foundAgain(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isOwn: Bool, offset: UInt64,
+    by journal: MQTTJournal
+  ) {}
 }
 
 extension MQTTHub.Key {

@@ -70,8 +70,7 @@ final class MQTTWillSender: DoorLinkClient {
     }
     publication.stream = stream
     publications[stream] = publication
-    var settings = TopicSettings()
-    if key != nil { settings.compact = true }
+    let settings = key == nil ? TopicSettings() : MQTTConnection.retainedSettings
     link?.send(
       PublishOpen(topic: publication.topic, acknowledgement: .received, settings: settings), stream: stream)
   }

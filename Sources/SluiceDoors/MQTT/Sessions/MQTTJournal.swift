@@ -4,22 +4,44 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// The sessions of MQTT's clients in a topic of the broker, which outlives the process: a record for each change of a session, whose key names it.
+/// What has the entries of a journal. Called on the journal's loop.
+protocol MQTTJournalKeeper: AnyObject {
+  /// A record of the topic, in place: of an earlier process, or one of this process that has come back. An empty value ends the entry.
+  func found(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isOwn: Bool, offset: UInt64)
+
+  /// All records of earlier processes have been found.
+  func loaded(_ journal: MQTTJournal)
+
+  /// What of the topic is still needed: how many entries, and from which offset on.
+  var extent: (count: Int, first: UInt64?) { get }
+
+  /// Writes the entries again whose newest record stands before an offset.
+  func rewrite(before offset: UInt64, by journal: MQTTJournal)
+
+  /// A record that ``MQTTJournal/readAgain(before:)`` has read, in place: written again where it is its entry's newest.
+  func foundAgain(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isOwn: Bool, offset: UInt64,
+    by journal: MQTTJournal)
+}
+
+/// Entries by keys in a topic of the broker, which outlives the process: a record for each change of an entry.
 ///
 /// ```
 ///  +-----------+---------------------------------+
-///  | u64       | MQTTKeptSession; nothing where  |
-///  | process   | the session has ended           |
+///  | u64       | the entry's value; nothing      |
+///  | process   | where the entry has ended       |
 ///  +-----------+---------------------------------+
 /// ```
 ///
 /// It is a client of the broker as others are, on a connection in memory, with permissions for that topic only. Records that arrive in a turn go out
-/// together, and are on disk together. A session whose record has become old is written again, so that everything before can be trimmed: the topic has a
-/// few records for each session.
+/// together, and are on disk together. An entry whose record has become old is written again, so that everything before can be trimmed: the topic has a
+/// few records for each entry.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
-final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
-  static let topic = "mqtt.sessions"
-  private static let identity = "mqtt-sessions"
+final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
+  let topic: String
+  /// The name of the identity, and of the client, that the broker's lists have for it.
+  private let identity: String
+  private let name: String
   /// Bytes of records in one batch at most, but for one record.
   private static let longestBatch = 256 << 10
   private static let firstDelay = Duration.milliseconds(100)
@@ -34,15 +56,17 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
   }
 
   let loop: any EventLoop
-  private unowned let store: MQTTSessionStore
+  private unowned let keeper: any MQTTJournalKeeper
   private let process = UInt64.random(in: 1 ... .max)
   /// Has the broker serve a connection; nil once it has stopped.
-  private var accept: ((any ByteStream) -> Void)?
+  private(set) var accept: ((any ByteStream) -> Void)?
 
   private var link: DoorLink?
   private var native = ClientSession()
   private var publication: UInt32?
   private var subscription: UInt32?
+  /// The stream that reads old records again, up to an offset.
+  private var rereading: (stream: UInt32, end: UInt64)?
   private var isPublishing = false
   private var isLoaded = false
   private var isStopping = false
@@ -58,9 +82,13 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
   private var nextCheck: UInt64 = 0
 
   init(
-    _ store: MQTTSessionStore, on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void
+    _ topic: String, of keeper: any MQTTJournalKeeper, identity: String, name: String, on loop: any EventLoop,
+    accept: @escaping (any ByteStream) -> Void
   ) {
-    self.store = store
+    self.topic = topic
+    self.keeper = keeper
+    self.identity = identity
+    self.name = name
     self.loop = loop
     self.accept = accept
   }
@@ -75,7 +103,7 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
     accept(link)
   }
 
-  /// Writes a session, or that it has ended.
+  /// Writes an entry, or that it has ended.
   func append(_ key: [UInt8], _ bytes: [UInt8], _ completion: @escaping @Sendable () -> Void) {
     var writer = ByteWriter()
     writer.integer(process)
@@ -143,47 +171,76 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
     if isLoaded { shorten() }
   }
 
-  private func take(_ record: BatchIterator.Record, _ offset: UInt64) {
+  private func take(_ record: BatchIterator.Record, _ offset: UInt64, isAgain: Bool = false) {
     guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
-      let bytes = unsafe attributes.key, let key = unsafe MQTTHub.Key(decoding: bytes)
+      let key = unsafe attributes.key
     else { return }
     var reader = unsafe ByteReader(attributes.payload)
-    let writer = try? reader.integer("process", as: UInt64.self)
-    store.found(key, unsafe Array(reader.remaining), isOwn: writer == process, offset: offset)
+    let isOwn = (try? reader.integer("process", as: UInt64.self)) == process
+    if isAgain {
+      unsafe keeper.foundAgain(key, reader.remaining, isOwn: isOwn, offset: offset, by: self)
+    } else {
+      unsafe keeper.found(key, reader.remaining, isOwn: isOwn, offset: offset)
+    }
+  }
+
+  /// Reads the records before an offset again, for entries whose values the keeper doesn't have in memory.
+  func readAgain(before offset: UInt64) {
+    guard rereading == nil, offset > firstOffset, native.phase == .open,
+      let stream = native.openSubscription(granted: Credit.unlimited)
+    else { return }
+    rereading = (stream, offset)
+    link?.send(
+      Subscribe(topic: topic, start: .offset(firstOffset), grantedThrough: Credit.unlimited), stream: stream)
+  }
+
+  private func deliverAgain(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
+    guard let (stream, end) = rereading else { return }
+    var iterator = unsafe BatchIterator(batch, time: 0)
+    var offset = header.firstOffset
+    while offset < end, let record = try? iterator.next() {
+      take(record, offset, isAgain: true)
+      offset += 1
+    }
+    if offset >= end { endRereading(stream) }
+  }
+
+  private func endRereading(_ stream: UInt32) {
+    if native.cancel(stream) { link?.send(Cancel(), stream: stream) }
+    rereading = nil
   }
 
   /// Trims the topic once most of its records are out of date.
   private func shorten() {
     guard nextOffset >= nextCheck else { return }
-    let (count, first) = store.extent
+    let (count, first) = keeper.extent
     let limit = UInt64(count) * 2 + 256
     nextCheck = nextOffset + limit / 2
     guard nextOffset - firstOffset > 2 * limit, let link else { return }
     let needed = first ?? nextOffset
     if needed > firstOffset, let request = native.phase == .open ? native.openRequest() : nil {
-      link.send(TopicTrim(topic: Self.topic, .from(needed)), stream: request)
+      link.send(TopicTrim(topic: topic, .from(needed)), stream: request)
       firstOffset = needed
     }
     guard nextOffset - needed > limit else { return }
-    for session in store.sessions(before: nextOffset - limit) {
-      append(session.key.encoded, session.bytes) {}
-    }
+    keeper.rewrite(before: nextOffset - limit, by: self)
   }
 
   // MARK: The link
 
-  private static let permissions = Permissions(
-    (try? TopicPattern(topic)).map { [Permissions.Rule(.all, on: $0)] } ?? [])
-
   func linkStarted() {
-    let permissions = Identity(
-      name: Self.identity, proof: .none, permissions: Self.permissions, carriesPermissions: true)
-    link?.send(
-      Hello(
-        maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: "sessions of MQTT",
-        credentials: .node(
-          onBehalfOf: Self.identity, carrying: CarriedPermissions.encoded(permissions) ?? "")), stream: 0)
+    link?.send(Self.hello(identity, name, topic), stream: 0)
     link?.wake()
+  }
+
+  /// The HELLO of a part of the broker's program that may use one topic.
+  static func hello(_ identity: String, _ name: String, _ topic: String) -> Hello {
+    let rules = (try? TopicPattern(topic)).map { [Permissions.Rule(.all, on: $0)] } ?? []
+    let carried = CarriedPermissions.encoded(
+      Identity(name: identity, proof: .none, permissions: Permissions(rules), carriesPermissions: true))
+    return Hello(
+      maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: name,
+      credentials: .node(onBehalfOf: identity, carrying: carried ?? ""))
   }
 
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
@@ -200,16 +257,21 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
       flush()
     case .acknowledged(_, let ack): acknowledged(through: ack.through)
     case .granted: flush()
-    case .subscribed(_, let place):
+    case .subscribed(let stream, let place) where stream == subscription:
       firstOffset = place.nextOffset
       nextOffset = place.nextOffset
+    case .deliver(let stream, let header, let batch) where stream == rereading?.stream:
+      unsafe deliverAgain(header, batch)
     case .deliver(_, let header, let batch): unsafe deliver(header, batch)
-    case .lagged(_, let lag): nextOffset = lag.nextOffset
-    case .live: loaded()
+    case .lagged(let stream, let lag) where stream == subscription: nextOffset = lag.nextOffset
+    case .live(let stream, _) where stream == subscription: loaded()
+    // All that was there has been read.
+    case .live(let stream, _) where stream == rereading?.stream: endRereading(stream)
     case .answerPing(let token): link?.send(Pong(token: token), stream: 0)
     case .goAway: isStopping = true
     // An answer to TOPIC_TRIM that fails leaves the topic longer than it has to be.
     case .refused(let stream, _) where stream == publication || stream == subscription: restart()
+    case .refused(let stream, _) where stream == rereading?.stream: rereading = nil
     case .ended: restart()
     default: break
     }
@@ -226,27 +288,20 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
     publication = native.openPublication()
     guard let publication else { return restart() }
     link?.send(
-      PublishOpen(topic: Self.topic, acknowledgement: .durable, settings: settings), stream: publication)
+      PublishOpen(topic: topic, acknowledgement: .durable, settings: settings), stream: publication)
   }
 
   private func subscribe() {
     subscription = native.openSubscription(granted: Credit.unlimited)
     guard let subscription else { return restart() }
     link?.send(
-      Subscribe(topic: Self.topic, start: .earliest, grantedThrough: Credit.unlimited), stream: subscription)
+      Subscribe(topic: topic, start: .earliest, grantedThrough: Credit.unlimited), stream: subscription)
   }
 
   private func loaded() {
     guard !isLoaded else { return }
     isLoaded = true
-    for bereaved in store.loaded(at: loop.wallClock) {
-      append(bereaved.key.encoded, bereaved.session.encoded) {}
-      guard let will = bereaved.will, let accept else { continue }
-      // A client that comes back before has its session, but the will of the connection that is gone.
-      _ = loop.schedule(after: .seconds(Int64(min(will.delay, bereaved.session.expiry)))) { [loop] in
-        MQTTWillSender.publish(will, of: bereaved.key.identity, on: loop, accept: accept)
-      }
-    }
+    keeper.loaded(self)
   }
 
   /// Gives the connection up: another one follows.
@@ -265,7 +320,7 @@ final class MQTTSessionJournal: DoorLinkClient, @unchecked Sendable {
   /// The connection is gone: what isn't acknowledged is sent again on the next one.
   private func lost() {
     link = nil
-    (publication, subscription, isPublishing) = (nil, nil, false)
+    (publication, subscription, rereading, isPublishing) = (nil, nil, nil, false)
     waiting.insert(contentsOf: sent.map(\.item), at: 0)
     sent = []
     failures += 1
