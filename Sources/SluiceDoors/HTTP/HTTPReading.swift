@@ -24,8 +24,7 @@ final class HTTPReading: HTTPExchange {
 
   private unowned let connection: HTTPConnection
   private let stream: UInt32
-  private let format: HTTPRecordFormat
-  private let areRequests: Bool
+  private var writer: HTTPRecordWriter
   private let endsWhenLive: Bool
   private let isPattern: Bool
   /// Records that are still wanted; nil for all.
@@ -52,10 +51,10 @@ final class HTTPReading: HTTPExchange {
     _ request: HTTPRequest, areRequests: Bool = false, by connection: HTTPConnection
   ) throws(HTTPProblem) {
     self.connection = connection
-    self.areRequests = areRequests
-    format =
+    writer = HTTPRecordWriter(
       request.accepts("text/event-stream")
-      ? .events : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines
+        ? .events : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines,
+      namesReply: areRequests)
     let name = request.path[1]
     isPattern = name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
     switch request.parameter("until") {
@@ -103,7 +102,7 @@ final class HTTPReading: HTTPExchange {
     case .subscribed(_, let place):
       hasBegun = true
       (nextOffset, committed) = (place.nextOffset, place.nextOffset)
-      connection.beginAnswer(type: format.contentType)
+      connection.beginAnswer(type: writer.format.contentType)
     case .deliver(_, let header, let batch):
       guard let current else { return }
       if held.isEmpty {
@@ -139,7 +138,7 @@ final class HTTPReading: HTTPExchange {
 
   private func event(_ name: String, _ object: String) {
     var chunk: [UInt8] = []
-    format.append(event: name, object, to: &chunk)
+    writer.format.append(event: name, object, to: &chunk)
     connection.append(chunk: chunk)
   }
 
@@ -155,7 +154,7 @@ final class HTTPReading: HTTPExchange {
       }
       // The broker's batches are in order.
       guard let record = try? iterator.next() else { break }
-      format.append(record, topic: topic.name, offset: offset, namesReply: areRequests, to: &chunk)
+      writer.append(record, topic: topic.name, offset: offset, to: &chunk)
       offset += 1
       delivered += 1
       nextOffset = offset

@@ -2,7 +2,7 @@ import SluiceCommand
 import SluiceWebSocket
 import SluiceWire
 
-/// How records are written into an answer.
+/// What the records of an answer look like.
 enum HTTPRecordFormat {
   /// An object of JSON on each line.
   case lines
@@ -19,33 +19,6 @@ enum HTTPRecordFormat {
     }
   }
 
-  /// Appends a record.
-  ///
-  /// - Parameters:
-  ///   - record: in place.
-  ///   - topic: its topic.
-  ///   - offset: its offset there.
-  ///   - delivery: for which time a group delivers it; nil where none does.
-  ///   - namesReply: whether the object of a request has the address for its reply.
-  ///   - output: is appended to.
-  func append(
-    _ record: BatchIterator.Record, topic: String, offset: UInt64, delivery: UInt32? = nil,
-    namesReply: Bool = false, to output: inout [UInt8]
-  ) {
-    let attributes = record.isAttributed ? try? unsafe RecordAttributes(record.body) : nil
-    let payload = unsafe attributes?.payload ?? record.body
-    switch self {
-    case .raw: unsafe output.append(contentsOf: payload)
-    case .lines:
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, namesReply, to: &output)
-      output.append(0x0A)
-    case .events:
-      output += Array("id: \(offset)\ndata: ".utf8)
-      unsafe Self.appendObject(record, attributes, payload, topic, offset, delivery, namesReply, to: &output)
-      output += [0x0A, 0x0A]
-    }
-  }
-
   /// Appends something that isn't a record: a line, an event, or nothing among raw payloads.
   func append(event: String, _ object: String, to output: inout [UInt8]) {
     switch self {
@@ -54,42 +27,145 @@ enum HTTPRecordFormat {
     case .events: output += Array("event: \(event)\ndata: \(object)\n\n".utf8)
     }
   }
+}
 
-  /// The object that the command line prints, too.
-  private static func appendObject(
-    _ record: BatchIterator.Record, _ attributes: RecordAttributes?, _ payload: UnsafeRawBufferPointer,
-    _ topic: String, _ offset: UInt64, _ delivery: UInt32?, _ namesReply: Bool,
-    to output: inout [UInt8]
-  ) {
-    let times = delivery.map { ",\"delivery\":\($0)" } ?? ""
-    output += Array(
-      "{\"offset\":\(offset)\(times),\"topic\":\(JSONText.quoted(topic)),\"time\":\"\(WallTime.format(record.time))\""
-        .utf8)
-    if let attributes {
-      if let key = unsafe attributes.key { unsafe append("key", key, to: &output) }
-      var isFirst = true
-      unsafe attributes.forEachHeader { name, value in
-        output += Array(isFirst ? ",\"headers\":[".utf8 : ",".utf8)
-        isFirst = false
-        let text = unsafe String(decoding: name, as: UTF8.self)
-        output += Array("{\"name\":\(JSONText.quoted(text))".utf8)
-        unsafe append("value", value, to: &output)
-        output.append(UInt8(ascii: "}"))
-      }
-      if !isFirst { output.append(UInt8(ascii: "]")) }
-      if namesReply, let path = ReplyAddress.path(of: attributes) {
-        output += Array(",\"reply\":\"\(path)\"".utf8)
-      }
-    }
-    unsafe append("payload", payload, to: &output)
-    output.append(UInt8(ascii: "}"))
+/// Writes records into an answer: as an object that the command line prints, too, or as they are.
+///
+/// Records that come together have a topic, and usually a time, in common: their text is kept.
+struct HTTPRecordWriter {
+  let format: HTTPRecordFormat
+  /// Whether the object of a request has the address for its reply.
+  let namesReply: Bool
+  private var topic = ""
+  private var topicText: [UInt8] = []
+  private var time = Int64.min
+  private var timeText: [UInt8] = []
+
+  init(_ format: HTTPRecordFormat, namesReply: Bool = false) {
+    self.format = format
+    self.namesReply = namesReply
   }
 
-  private static func append(_ name: String, _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
-    if let text = unsafe String(validating: bytes, as: UTF8.self) {
-      output += Array(",\"\(name)\":\(JSONText.quoted(text))".utf8)
+  /// Appends a record.
+  ///
+  /// - Parameters:
+  ///   - record: in place.
+  ///   - topic: its topic.
+  ///   - offset: its offset there.
+  ///   - delivery: for which time a group delivers it; nil where none does.
+  ///   - output: is appended to.
+  mutating func append(
+    _ record: BatchIterator.Record, topic: String, offset: UInt64, delivery: UInt32? = nil,
+    to output: inout [UInt8]
+  ) {
+    let attributes = record.isAttributed ? try? unsafe RecordAttributes(record.body) : nil
+    let payload = unsafe attributes?.payload ?? record.body
+    switch format {
+    case .raw: unsafe output.append(contentsOf: payload)
+    case .lines:
+      unsafe appendObject(record.time, attributes, payload, topic, offset, delivery, to: &output)
+      output.append(0x0A)
+    case .events:
+      output.append("id: ")
+      output.append(decimal: offset)
+      output.append("\ndata: ")
+      unsafe appendObject(record.time, attributes, payload, topic, offset, delivery, to: &output)
+      output.append("\n\n")
+    }
+  }
+
+  private mutating func appendObject(
+    _ time: Int64, _ attributes: RecordAttributes?, _ payload: UnsafeRawBufferPointer, _ topic: String,
+    _ offset: UInt64, _ delivery: UInt32?, to output: inout [UInt8]
+  ) {
+    output.append("{\"offset\":")
+    output.append(decimal: offset)
+    if let delivery {
+      output.append(",\"delivery\":")
+      output.append(decimal: UInt64(delivery))
+    }
+    if topic != self.topic || topicText.isEmpty {
+      self.topic = topic
+      topicText = Array(",\"topic\":\(JSONText.quoted(topic)),\"time\":\"".utf8)
+    }
+    output += topicText
+    if time != self.time || timeText.isEmpty {
+      self.time = time
+      timeText = Array(WallTime.format(time).utf8)
+    }
+    output += timeText
+    output.append("\"")
+    if let attributes { append(attributes, to: &output) }
+    unsafe Self.append(",\"payload", payload, to: &output)
+    output.append("}")
+  }
+
+  private func append(_ attributes: RecordAttributes, to output: inout [UInt8]) {
+    if let key = unsafe attributes.key { unsafe Self.append(",\"key", key, to: &output) }
+    var isFirst = true
+    unsafe attributes.forEachHeader { name, value in
+      output.append(isFirst ? ",\"headers\":[{\"name\":" : ",{\"name\":")
+      isFirst = false
+      unsafe Self.appendQuoted(name, to: &output)
+      unsafe Self.append(",\"value", value, to: &output)
+      output.append("}")
+    }
+    if !isFirst { output.append("]") }
+    if namesReply, let path = ReplyAddress.path(of: attributes) {
+      output += Array(",\"reply\":\"\(path)\"".utf8)
+    }
+  }
+
+  /// Appends a member of an object: as text, or, where the bytes aren't text, in base64 and under the name with `_base64`.
+  private static func append(
+    _ name: StaticString, _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]
+  ) {
+    output.append(name)
+    if unsafe isPlain(bytes) {
+      output.append("\":\"")
+      unsafe output.append(contentsOf: bytes)
+      output.append("\"")
+    } else if let text = unsafe String(validating: bytes, as: UTF8.self) {
+      output.append("\":")
+      output += Array(JSONText.quoted(text).utf8)
     } else {
-      output += Array(",\"\(name)_base64\":\"\(unsafe Base64.encode(Array(bytes)))\"".utf8)
+      output.append("_base64\":\"")
+      output += Array(unsafe Base64.encode(Array(bytes)).utf8)
+      output.append("\"")
+    }
+  }
+
+  private static func appendQuoted(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
+    let text = unsafe String(decoding: bytes, as: UTF8.self)
+    output += Array(JSONText.quoted(text).utf8)
+  }
+
+  /// Whether all bytes stand for themselves in a text of JSON: ASCII without control characters, quotation marks and backslashes.
+  private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    // Without a branch, so that many bytes are looked at in one step.
+    var found: UInt8 = 0
+    for index in 0..<bytes.count {
+      let byte = unsafe bytes[index]
+      found |= (byte &- 0x20 > 0x5E ? 1 : 0) | (byte == 0x22 ? 1 : 0) | (byte == 0x5C ? 1 : 0)
+    }
+    return found == 0
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(_ text: StaticString) {
+    unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  fileprivate mutating func append(decimal number: UInt64) {
+    unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+      var (rest, start) = (number, 20)
+      repeat {
+        start -= 1
+        unsafe digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+        rest /= 10
+      } while rest > 0
+      unsafe append(contentsOf: digits[start...])
     }
   }
 }

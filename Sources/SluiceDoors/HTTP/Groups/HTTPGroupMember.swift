@@ -138,11 +138,11 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
   private func deliver(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
     delivered += UInt64(header.count)
     var iterator = unsafe BatchIterator(batch, time: time)
+    var writer = HTTPRecordWriter(.lines, namesReply: true)
     var offset = header.firstOffset
     while let record = try? iterator.next() {
       var line: [UInt8] = []
-      HTTPRecordFormat.lines.append(
-        record, topic: key.topic, offset: offset, delivery: delivery, namesReply: true, to: &line)
+      writer.append(record, topic: key.topic, offset: offset, delivery: delivery, to: &line)
       ready.append((offset, delivery, line))
       offset += 1
     }
