@@ -11,6 +11,8 @@ struct NodeEntry: Hashable, Sendable {
   var lastSign: MonotonicTime
 
   var isLive: Bool { record.state != .ended }
+  /// Where the node is reached; nil when it has ended.
+  var liveAddress: String? { isLive ? record.address : nil }
 }
 
 /// What is known of a shard.

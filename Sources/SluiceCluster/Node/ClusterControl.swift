@@ -41,6 +41,8 @@ struct ClusterControl {
   private var refused: [Int: MonotonicTime] = [:]
   private var actions: [Action] = []
   private var changed: Set<Int> = []
+  /// Whether another node has come, has gone or has another address since the last event.
+  private var haveNodesChanged = false
   /// What a test has broken, so that its oracle must notice.
   var flaw = ClusterFlaw.none
 
@@ -56,9 +58,9 @@ struct ClusterControl {
   /// The actions that were decided on since the last call.
   mutating func takeActions(at now: MonotonicTime) -> [Action] {
     decide(at: now)
-    if !changed.isEmpty {
+    if !changed.isEmpty || haveNodesChanged {
       actions.append(.event(.directoryChanged(shards: changed.sorted())))
-      changed = []
+      (changed, haveNodesChanged) = ([], false)
     }
     defer { actions = [] }
     return actions
@@ -182,6 +184,7 @@ struct ClusterControl {
       let entry = directory.nodes[node]
       if former.node?.record.state != entry?.record.state { placement = nil }
       if ranks[node] == nil { ranks[node] = Int64(ShardHash.hash("\(name) \(node)") % 8) }
+      if node != name, former.node?.liveAddress != entry?.liveAddress { haveNodesChanged = true }
       guard
         former.node?.record.session != entry?.record.session || former.node?.isLive != entry?.isLive
       else { return }

@@ -20,7 +20,7 @@ public enum ClusterEvent: Sendable {
   case resumed
   /// Another node has ended this one's session, because it was silent for too long or had left. The node joins again by itself.
   case expelled(by: String?)
-  /// Nodes or owners of shards have changed.
+  /// Nodes or owners of shards have changed. Without shards only the other nodes that live have, or their addresses.
   case directoryChanged(shards: [Int])
   /// This node has opened a shard; for logs.
   case takenOver(TakeOver)
