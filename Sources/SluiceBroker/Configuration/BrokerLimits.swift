@@ -123,8 +123,9 @@ public struct BrokerLimits: Sendable {
   /// Bytes of incomplete places with which a connection's subscriptions to patterns resume. Default: 64 MiB.
   public var bufferedPerConnection = 64 << 20
 
-  /// Bytes buffered in all connections together: incomplete frames, unread answers, and records copied for clients that don't read them. Beyond it
-  /// the connections with the most are closed, one by one. Default: 1 GiB.
+  /// Bytes buffered in all connections together: incomplete frames, unread answers, records copied for clients that don't read them, what doors hold, and
+  /// what waits in links to other nodes. Beyond it the connections with the most are closed, one by one; clients of a link that is closed open their
+  /// streams again. Default: 1 GiB.
   public var buffered = 1 << 30
 
   /// Bytes of records, in topics and in transit, and of connections' buffers at which producers of topics in memory get no more demand, until they are a

@@ -28,7 +28,7 @@ extension Connection {
       unsafe unread.append(contentsOf: bytes)
     }
     updateReading()
-    if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
+    if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 || stream.heldBytes != 0 { countBuffered() }
   }
 
   /// Handles the frames in `bytes`, until the limit of unread answers or the turn's work budget is reached. Reading pauses then.
@@ -118,12 +118,17 @@ extension Connection {
     if case .closed = phase { return }
     let count =
       unread.count + decoder.heldBytes + streams.answers.count + pending.ownBytes
-      + streams.session.positionBytes
+      + streams.session.positionBytes + streams.relayedBytes + stream.heldBytes
     if count != buffered { context.buffered(count - buffered) }
     buffered = count
   }
 
   func streamWritable() {
+    context.makeReady(self)
+  }
+
+  /// Counts at the end of the turn: the stream may say so while the connection writes to it.
+  func streamHoldsOther() {
     context.makeReady(self)
   }
 

@@ -11,7 +11,9 @@ extension Connection {
   /// Writes pending output until the transport takes no more or the turn's budget is used up. Called at the end of a turn.
   func flush() {
     writeOut()
-    if !streams.answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
+    if !streams.answers.isEmpty || !pending.isEmpty || buffered != 0 || stream.heldBytes != 0 {
+      countBuffered()
+    }
   }
 
   /// Bytes of a PING.

@@ -83,4 +83,10 @@ extension Connection: StreamTransport {
   func makeReady() { context.makeReady(self) }
 
   func makeDue() { context.makeDue(self) }
+
+  func held(_ change: Int) {
+    if case .closed = phase { return }
+    context.buffered(change)
+    buffered += change
+  }
 }

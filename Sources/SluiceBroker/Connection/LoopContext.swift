@@ -32,7 +32,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private var nextSweep = MonotonicTime(nanoseconds: .max)
   /// Set by ``stop()``: no connection may be added after it.
   private(set) var isStopped = false
-  /// The change of the bytes buffered in the connections here since the last turn.
+  /// The change of the bytes buffered in the connections here, links to other nodes included, since the last turn.
   private var newlyBuffered = 0
   /// Whether reading from connections with publications is paused.
   private var waitsForMemory = false
@@ -182,6 +182,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   private func watchMemory() {
+    newlyBuffered += relay?.takeBuffered() ?? 0
     if newlyBuffered != 0 {
       core.metrics.add(.bufferedBytes, newlyBuffered)
       let hasGrown = newlyBuffered > 0
@@ -194,15 +195,23 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for connection in connections { connection.waitForMemory(waitsForMemory) }
   }
 
-  /// The connection here with the most buffered bytes, and their number; nil while all buffers are empty. On the loop.
+  /// The connection here with the most buffered bytes, which may be a link to another node, and their number; nil while all buffers are empty. On the
+  /// loop.
   var fullest: (connection: UInt64, bytes: Int)? {
-    guard let most = connections.max(by: { $0.buffered < $1.buffered }), most.buffered > 0 else { return nil }
-    return (most.id, most.buffered)
+    let link = relay?.fullest
+    let most = connections.max { $0.buffered < $1.buffered }
+    if let most, most.buffered > link?.bytes ?? 0 { return (most.id, most.buffered) }
+    return link.map { ($0.link, $0.bytes) }
   }
 
   /// Closes the connection of that number for its buffered bytes, unless it has closed. On the loop.
   func closeForBuffering(_ connection: UInt64) {
-    connections.first { $0.id == connection }?.closeForBuffering()
+    if let connection = connections.first(where: { $0.id == connection }) {
+      connection.closeForBuffering()
+    } else {
+      relay?.closeForBuffering(connection)
+    }
+    newlyBuffered += relay?.takeBuffered() ?? 0
     core.metrics.add(.bufferedBytes, newlyBuffered)
     newlyBuffered = 0
   }

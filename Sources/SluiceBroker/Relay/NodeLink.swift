@@ -12,6 +12,8 @@ final class NodeLink: ByteStreamHandler {
   static let keepalive: UInt32 = 5_000
 
   let node: RemoteNode
+  /// Among the broker's connections.
+  let id: UInt64
   private let loop: any EventLoop
   private unowned let owner: NodeLinks
   private let handshake: ClientHandshake
@@ -25,8 +27,11 @@ final class NodeLink: ByteStreamHandler {
   /// Bytes of ``output`` that were written.
   private var written = 0
   private var isBlocked = false
-  private var isReady = false
+  /// Whether it stands in the relay's list of links to serve at the end of the turn.
+  private var isDue = false
   private var isClosed = false
+  /// The bytes that it holds, as they were counted last.
+  private(set) var buffered = 0
   /// Publications whose producers wait until there is less to write.
   private var held: [RelayedPublication] = []
   /// When a stream was last open.
@@ -35,8 +40,9 @@ final class NodeLink: ByteStreamHandler {
   private(set) var maximumFrame = 0
   private(set) var maximumRecord = 0
 
-  init(to node: RemoteNode, hello: Hello, for owner: NodeLinks, on loop: any EventLoop) {
+  init(to node: RemoteNode, id: UInt64, hello: Hello, for owner: NodeLinks, on loop: any EventLoop) {
     self.node = node
+    self.id = id
     self.loop = loop
     self.owner = owner
     handshake = ClientHandshake(hello: hello)
@@ -139,14 +145,26 @@ final class NodeLink: ByteStreamHandler {
   func notify(_ publication: RelayedPublication) { held.append(publication) }
 
   private func makeReady() {
-    guard !isReady, !isBlocked, stream != nil else { return }
-    isReady = true
+    guard !isDue else { return }
+    isDue = true
     owner.makeReady(self)
   }
 
-  /// Writes what waits. At the end of a turn.
+  /// Writes what waits, as far as the transport takes it, and counts the rest. At the end of a turn.
   func flush() {
-    isReady = false
+    isDue = false
+    if !isBlocked { write() }
+    countBuffered()
+  }
+
+  /// Counts the bytes that wait in either direction.
+  private func countBuffered() {
+    let count = isClosed ? 0 : output.count - written + decoder.heldBytes
+    if count != buffered { owner.buffered(count - buffered) }
+    buffered = count
+  }
+
+  private func write() {
     guard let stream, !isClosed else { return }
     while written < output.count {
       let result = unsafe output.withUnsafeBytes {
@@ -193,8 +211,9 @@ final class NodeLink: ByteStreamHandler {
       } catch {
         send(Fault(error), stream: 0)
         flush()
-        close(because: "it violates the protocol: \(error.message)")
+        return close(because: "it violates the protocol: \(error.message)")
       }
+      if decoder.heldBytes != 0 || buffered != 0 { makeReady() }
     }
   }
 
@@ -245,7 +264,8 @@ final class NodeLink: ByteStreamHandler {
     stream = nil
     let ended = session.numbered
     session = LinkSession()
-    (output, held) = ([], [])
+    (output, held, written) = ([], [], 0)
+    countBuffered()
     owner.closed(self, because: reason)
     for (_, stream) in ended { stream.lost(.lostNode(node, serving: stream.topic, because: reason)) }
   }

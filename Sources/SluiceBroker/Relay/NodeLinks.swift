@@ -48,7 +48,8 @@ final class NodeLinks {
   var readBuffer: UnsafeMutableRawBufferPointer { unsafe relay.readBuffer }
 
   private func connect() {
-    let link = NodeLink(to: key.node, hello: relay.hello(key), for: self, on: relay.loop)
+    let link = NodeLink(
+      to: key.node, id: relay.nextLink(), hello: relay.hello(key), for: self, on: relay.loop)
     opening = link
     do {
       link.connect(to: try relay.address(of: key.node), over: relay.network, within: relay.linkTimeout)
@@ -88,7 +89,12 @@ final class NodeLinks {
 
   func makeReady(_ link: NodeLink) { relay.makeReady(link) }
 
+  func buffered(_ change: Int) { relay.buffered(change) }
+
   // MARK: What the relay says
+
+  /// The connections that are open or opening.
+  var connections: [NodeLink] { links + (opening.map { [$0] } ?? []) }
 
   /// Ends streams whose topics another node serves.
   func end(where isGone: (String) -> Bool) {

@@ -33,6 +33,8 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private var all: [NodeLinks] = []
   private var byKey: [NodeLinks.Key: NodeLinks] = [:]
   private var ready: [NodeLink] = []
+  /// The change of the bytes buffered in links since it was taken last.
+  private var newlyBuffered = 0
   private var waiting: [WaitingStream] = []
   /// How many of them don't wait any more.
   private var left = 0
@@ -344,6 +346,33 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   }
 
   func makeReady(_ link: NodeLink) { ready.append(link) }
+
+  /// The number of a new link, among those of the broker's connections.
+  func nextLink() -> UInt64 { core.nextConnection() }
+
+  func buffered(_ change: Int) { newlyBuffered += change }
+
+  /// Takes the change of the bytes buffered in links since the last call.
+  func takeBuffered() -> Int {
+    defer { newlyBuffered = 0 }
+    return newlyBuffered
+  }
+
+  /// The link with the most buffered bytes, and their number; nil while all buffers are empty.
+  var fullest: (link: UInt64, bytes: Int)? {
+    let most = all.flatMap(\.connections).max { $0.buffered < $1.buffered }
+    return most.flatMap { $0.buffered > 0 ? ($0.id, $0.buffered) : nil }
+  }
+
+  /// Closes the link of that number for its buffered bytes, if it is still there. Its clients open their streams again.
+  func closeForBuffering(_ link: UInt64) {
+    guard let link = all.lazy.flatMap(\.connections).first(where: { $0.id == link }) else { return }
+    core.metrics.add(.closedForBuffering)
+    core.configuration.report(
+      .closedForBuffering(
+        connection: link.id, client: "the link to node \(link.node.name)", bytes: link.buffered))
+    link.close(because: "too many bytes wait in the broker's connections, and the most in this one")
+  }
 
   func remove(_ link: NodeLink) { ready.removeAll { $0 === link } }
 

@@ -30,6 +30,8 @@ final class RelayedPattern: RemoteTopics {
   private var topics = RelayedTopics()
   private var loans = PatternLoans()
   private var queue = PatternQueue()
+  /// The part of its bytes that is counted as the connection's.
+  private var counted = 0
   private var orphanTimer: TimerToken?
   private(set) var hasBegun = false
   private var isOver = false
@@ -142,10 +144,18 @@ final class RelayedPattern: RemoteTopics {
     relay.forget(self)
     for part in parts { part.release() }
     parts = []
+    queue = PatternQueue()
+    countWaiting()
+  }
+
+  private func countWaiting() {
+    streams.relayed(queue.bytes - counted)
+    counted = queue.bytes
   }
 
   func write(into writes: WriteBatch, _ frames: inout PatternFrames) -> RemoteFrames {
     guard let entry = queue.popFirst() else { return .none }
+    countWaiting()
     switch entry.content {
     case .mark(.announced): frames.nodeAnnounced()
     case .mark(.live): frames.nodeSettled()
@@ -352,6 +362,7 @@ final class RelayedPattern: RemoteTopics {
   }
 
   private func wake() {
+    countWaiting()
     if hasBegun, let pattern { streams.makeReady(pattern) }
   }
 }

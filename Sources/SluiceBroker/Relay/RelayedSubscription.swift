@@ -28,6 +28,8 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   /// Those that had come when the subscription at the owner began.
   private var base: UInt64 = 0
   private var waiting = RelayedFrames()
+  /// The part of their bytes that is counted as the connection's.
+  private var counted = 0
   private var isOver = false
   /// The owner has sent SUBSCRIBED.
   private var isOpen = false
@@ -120,7 +122,13 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     leaveOwner()
     leaveMirror()
     waiting = RelayedFrames()
+    countWaiting()
     place = .ended
+  }
+
+  private func countWaiting() {
+    streams.relayed(waiting.bytes - counted)
+    counted = waiting.bytes
   }
 
   /// Bytes that wait for the subscriber's socket.
@@ -137,6 +145,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     while writes.bytes - start < bytes, writes.hasRoom, let records = waiting.moveFirst(to: writes) {
       _ = credit.spend(records)
     }
+    countWaiting()
     guard waiting.isEmpty else { return .more }
     guard !isOver else { return .ended }
     guard reader != nil else {
@@ -198,6 +207,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     default: throw misplaced(type)
     }
     if isTold { unsafe waiting.append(type, body, records: records, stream: stream) }
+    countWaiting()
     streams.makeReady(self)
     if isOver { return ended() }
     if waiting.bytes > DemandWindow.bound(record: link.maximumRecord) { overflowed() }
@@ -265,6 +275,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     guard !isOver else { return }
     isOver = true
     waiting.append(fault, stream: stream)
+    countWaiting()
     streams.makeReady(self)
   }
 

@@ -33,6 +33,8 @@ final class StreamMultiplexer: @unchecked Sendable {
   var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Encoded frames that haven't been written yet.
   var answers: [UInt8] = []
+  /// Bytes of other nodes' frames that wait for the client.
+  private(set) var relayedBytes = 0
   private var readySubscriptions = ReadyQueue<any SubscriberStream>()
   /// Publications with acknowledgements or grants to send.
   private var duePublications: [any DueStream] = []
@@ -162,6 +164,13 @@ final class StreamMultiplexer: @unchecked Sendable {
         attempt(number) { () throws(WireError) in try stream.reconsider() }
       }
     }
+  }
+
+  /// Counts a change of the bytes of other nodes' frames that wait for the client.
+  func relayed(_ change: Int) {
+    guard change != 0 else { return }
+    relayedBytes += change
+    transport.held(change)
   }
 
   // MARK: What waits for the end of a turn

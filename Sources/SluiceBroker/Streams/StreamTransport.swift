@@ -8,6 +8,8 @@ protocol StreamTransport: AnyObject {
 
   /// Has what the streams queued written at the end of this turn.
   func makeReady()
+  /// Counts a change of the bytes that streams hold for the client besides ``StreamMultiplexer/answers``.
+  func held(_ change: Int)
   /// Has acknowledgements and grants written after the connections with records, for which subscribers wait.
   func makeDue()
 }

@@ -350,8 +350,14 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   // MARK: The end of a turn
 
+  var heldBytes: Int {
+    let request = (body?.body.count ?? 0) + (request?.body.count ?? 0)
+    return output.count + unread.count + reader.heldBytes + request + (exchange?.heldBytes ?? 0)
+  }
+
   func endTurn() {
     if case .closed = phase { return }
+    defer { link.tellHeldBytes() }
     exchange?.turnEnds()
     sendOutput()
     if output.isEmpty, transportIsOpen, exchange != nil {
@@ -434,10 +440,14 @@ protocol HTTPExchange: AnyObject {
 
   /// Whether records wait for the client to read.
   var isHeld: Bool { get }
+
+  /// Bytes of records that it holds.
+  var heldBytes: Int { get }
 }
 
 /// For a request that neither sends nor gets records by its stream.
 extension HTTPExchange {
   func turnEnds() {}
   var isHeld: Bool { false }
+  var heldBytes: Int { 0 }
 }

@@ -119,4 +119,6 @@ final class HTTPPublishing: HTTPExchange {
   }
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
+
+  var heldBytes: Int { batch.bytes.count }
 }

@@ -95,6 +95,7 @@ final class HTTPReading: HTTPExchange {
   }
 
   var isHeld: Bool { !held.isEmpty }
+  var heldBytes: Int { held.reduce(0) { $0 + $1.bytes.count } }
 
   func received(_ action: ClientAction) {
     guard !isEnding else { return }

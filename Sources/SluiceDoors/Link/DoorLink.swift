@@ -19,6 +19,14 @@ protocol DoorLinkClient: AnyObject {
 
   /// The broker has closed its side. Nothing is called after this.
   func linkClosed()
+
+  /// Bytes that wait in the door, in either direction.
+  var heldBytes: Int { get }
+}
+
+extension DoorLinkClient {
+  /// For a part of the broker's program, whose bytes no client decides on.
+  var heldBytes: Int { 0 }
 }
 
 /// The two ends of a connection in memory: for the broker a stream of a client of the native protocol, for a door the frames of the broker.
@@ -52,6 +60,10 @@ final class DoorLink: ByteStream {
   private var wasFull = false
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
+  /// The bytes of the door when the broker was last told that they have changed.
+  private var toldBytes = 0
+  /// A change of so many bytes is worth a turn of the broker.
+  private static let muchHeld = 4 << 10
 
   /// - Parameter transport: the client's own stream, which `client` keeps; nil for a client that is a part of the broker's program.
   init(
@@ -98,6 +110,19 @@ final class DoorLink: ByteStream {
 
   /// The same, of the client's own stream.
   func adoptSecurity() { security = transport?.security }
+
+  var heldBytes: Int { isClosed ? 0 : inbox.count + decoder.heldBytes + doorBytes }
+
+  private var doorBytes: Int { (client?.heldBytes ?? 0) + (client == nil ? 0 : transport?.heldBytes ?? 0) }
+
+  /// Tells the broker when what the door holds has changed by much. At the end of a turn of the door.
+  func tellHeldBytes() {
+    guard !isClosed else { return }
+    let bytes = doorBytes
+    guard abs(bytes - toldBytes) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return }
+    toldBytes = bytes
+    handler?.streamHoldsOther()
+  }
 
   /// Has the broker read what was sent, in a turn of its own.
   func wake() {

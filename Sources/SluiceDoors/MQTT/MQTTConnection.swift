@@ -216,6 +216,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()
+    link.tellHeldBytes()
     link.wake()
     guard phase == .open else { return link.resume() }
     guard unsent <= Self.maximumOutput else { return }
@@ -291,6 +292,11 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   func streamWritable() {
     sendOutput()
     if unsent == 0 { endTurn() }
+  }
+
+  var heldBytes: Int {
+    let batches = held.reduce(0) { $0 + $1.bytes.count }
+    return unsent + unread.count + pendingBytes + session.heldBytes + batches
   }
 
   /// Bytes for the client that wait for its reading, or for the store.

@@ -23,6 +23,7 @@ final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
 
   var peer: SocketAddress { socket.peer }
   var security: StreamSecurity? { inner.security }
+  var heldBytes: Int { inner.heldBytes }
 
   func start(_ handler: any ByteStreamHandler) {
     self.handler = handler

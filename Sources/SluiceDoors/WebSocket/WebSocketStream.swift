@@ -71,6 +71,10 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   var security: StreamSecurity? { transport.security }
 
+  var heldBytes: Int {
+    early.count + output.count + control.count + head.heldBytes + session.heldBytes + transport.heldBytes
+  }
+
   func start(_ handler: any ByteStreamHandler) {
     switch state {
     case .idle:

@@ -18,6 +18,9 @@ public protocol ByteStream: AnyObject {
   /// Whether the other side is a part of this program. Its word about its identity needs no proof.
   var isInternal: Bool { get }
 
+  /// Bytes that wait in the stream itself, in either direction. What the operating system has isn't counted.
+  var heldBytes: Int { get }
+
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
   func start(_ handler: any ByteStreamHandler)
 
@@ -51,6 +54,8 @@ extension ByteStream {
   public var security: StreamSecurity? { nil }
 
   public var isInternal: Bool { false }
+
+  public var heldBytes: Int { 0 }
 
   /// Writes as much of `bytes` as the transport takes now. See `write(_:)` of vectors.
   package func write(_ bytes: UnsafeRawBufferPointer) -> WriteResult {
@@ -98,6 +103,13 @@ public protocol ByteStreamHandler: AnyObject {
   /// The connection is gone: reset by the peer, or failed. Nothing is called after this. Not called after `close()` or `abort()`,
   /// nor when a read or write has said so. Bytes that arrived before the failure are handed out first, unless reads are paused.
   func streamFailed(_ error: IOError)
+
+  /// ``ByteStream/heldBytes`` has changed by much without any of the other calls. May come from within a call of the stream.
+  func streamHoldsOther()
+}
+
+extension ByteStreamHandler {
+  public func streamHoldsOther() {}
 }
 
 /// What reading gave.

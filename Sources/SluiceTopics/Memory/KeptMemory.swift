@@ -15,7 +15,7 @@ import Synchronization
 /// | topics that patterns match | counted here: ``match`` |
 /// | numbers of streams on a connection | counted here; `--max-streams` |
 /// | connections | `--max-connections` |
-/// | frames in part, answers, places of patterns, copied records | ``BrokerMetric/bufferedBytes`` |
+/// | frames in part, answers, places of patterns, copied records, what waits in doors and in links to other nodes | ``BrokerMetric/bufferedBytes`` |
 /// | records in memory | the pool of segments |
 /// | records that wait for the disk | `--storage-backlog` |
 /// | credentials that wait to be verified | `--max-authentications` |

@@ -95,7 +95,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   /// Connections that operators have closed.
   case closedByOperators
 
-  /// Bytes buffered in connections, in both directions.
+  /// Bytes buffered in connections, in both directions: those of doors and of links to other nodes included.
   case bufferedBytes
   /// Connections closed because all together buffered too much.
   case closedForBuffering

@@ -56,6 +56,8 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
   private var open: [UInt64: UInt32] = [:]
   private var idleTimer: TimerToken?
 
+  var heldBytes: Int { ready.reduce(0) { $0 + $1.line.count } }
+
   init(
     _ key: Key, start: Subscribe.Start, _ settings: JoinGroup.Settings, in table: HTTPGroupMembers,
     on loop: any EventLoop

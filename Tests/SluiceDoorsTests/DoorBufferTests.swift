@@ -1,0 +1,57 @@
+import SluiceBroker
+import SluiceIO
+import SluiceMQTT
+import SluiceSimulation
+import Testing
+
+@testable import SluiceDoors
+
+/// What waits in doors counts among the bytes that the broker's connections buffer.
+@Suite struct DoorBufferTests {
+  private static let front = "POST /topics/t HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+
+  private func post(_ bytes: Int, _ door: DoorWorld) -> ByteClient {
+    let client = door.connect(1)
+    client.send(Self.front + String(repeating: "x", count: bytes))
+    door.settle(.seconds(1))
+    return client
+  }
+
+  @Test func theBodyOfARequestIsCountedWhileItComes() throws {
+    let door = try DoorWorld([.http])
+    let client = post(600_000, door)
+    #expect(door.broker.metrics[.bufferedBytes] >= 600_000)
+    client.send(String(repeating: "x", count: 400_000))
+    door.settle(.seconds(1))
+    #expect(client.text.contains("200 OK"))
+    #expect(door.broker.metrics[.bufferedBytes] == 0)
+  }
+
+  @Test func theConnectionWithTheLongestOfSeveralBodiesIsClosed() throws {
+    let door = try DoorWorld([.http]) { $0.limits.buffered = 1 << 20 }
+    let clients = [300_000, 500_000, 400_000].map { post($0, door) }
+    #expect(door.broker.metrics[.closedForBuffering] == 1)
+    #expect(clients.map(\.hasEnded) == [false, true, false])
+    for client in clients { client.abort() }
+    door.settle(.seconds(1))
+    #expect(door.broker.metrics[.bufferedBytes] == 0)
+  }
+
+  @Test func messagesForAClientOfMQTTThatDoesNotReadAreCounted() throws {
+    let door = try DoorWorld([.mqtt])
+    let client = MQTTClient.connected(door, "c")
+    client.subscribe("t", .atMostOnce)
+    client.bytes.isPaused = true
+    let native = try NativeClient(door)
+    let text = String(repeating: "x", count: 20_000)
+    for round in 0..<20 {
+      native.publish("t", [String](repeating: text, count: 20), from: UInt64(round * 20), stream: 1)
+    }
+    native.settle(.seconds(2))
+    #expect(door.broker.metrics[.bufferedBytes] >= 200_000)
+    client.bytes.isPaused = false
+    client.settle(.seconds(2))
+    #expect(client.take().count >= 400)
+    #expect(door.broker.metrics[.bufferedBytes] == 0)
+  }
+}
