@@ -30,7 +30,12 @@ final class BrokerView: AdminSource {
     }
   }
 
-  var cluster: ClusterSnapshot? { state.withLock { $0.cluster }?.snapshot }
+  var cluster: ClusterSnapshot? {
+    let (cluster, broker) = state.withLock { ($0.cluster, $0.broker) }
+    guard var snapshot = cluster?.snapshot else { return nil }
+    snapshot.links = broker?.links ?? []
+    return snapshot
+  }
 
   var stage: AdminStage {
     get { state.withLock { $0.stage } }

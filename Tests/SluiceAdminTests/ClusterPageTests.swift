@@ -35,6 +35,11 @@ struct ClusterPageTests {
     cluster.recent = [
       ClusterSnapshot.TakeOver(shard: 1, term: 3, cause: .ownerDied, from: "n2", milliseconds: 1_800, time: 7)
     ]
+    var link = LinkSnapshot("n2")
+    (link.connections, link.streams, link.opened, link.lost, link.failed) = (2, 5, 4, 1, 3)
+    (link.bytesReceived, link.bytesSent) = (1_000, 2_000)
+    (link.recordsReceived, link.recordsSent) = (10, 20)
+    cluster.links = [link]
     return cluster
   }
 
@@ -67,6 +72,7 @@ struct ClusterPageTests {
       #"{"number":1,"state":"free","owner":null,"term":3,"target":"n1","pin":"n2","commits":null,"commitLatencySeconds":null}"#,
       #""commits":3,"commitSeconds":0.017000,"takeOvers":3"#,
       #"{"shard":1,"term":3,"cause":"owner-died","from":"n2","seconds":1.800,"time":7}"#,
+      #""links":[{"node":"n2","connections":2,"streams":5,"opened":4,"lost":1,"failed":3,"bytesReceived":1000,"bytesSent":2000,"recordsReceived":10,"recordsSent":20}]"#,
     ] {
       #expect(text.contains(part), "\(part) isn't in \(text)")
     }
@@ -87,6 +93,13 @@ struct ClusterPageTests {
       "sluice_cluster_suspensions_total 4", "sluice_cluster_commit_seconds_bucket{le=\"0.005\"} 2",
       "sluice_cluster_commit_seconds_bucket{le=\"+Inf\"} 3", "sluice_cluster_commit_seconds_sum 0.017",
       "sluice_cluster_shard_commit_latency_seconds{shard=\"0\"} 0.0042",
+      "sluice_cluster_links{peer=\"n2\"} 2", "sluice_cluster_link_streams{peer=\"n2\"} 5",
+      "sluice_cluster_links_opened_total{peer=\"n2\"} 4", "sluice_cluster_links_lost_total{peer=\"n2\"} 1",
+      "sluice_cluster_links_failed_total{peer=\"n2\"} 3",
+      "sluice_cluster_link_received_bytes_total{peer=\"n2\"} 1000",
+      "sluice_cluster_link_sent_bytes_total{peer=\"n2\"} 2000",
+      "sluice_cluster_link_received_records_total{peer=\"n2\"} 10",
+      "sluice_cluster_link_sent_records_total{peer=\"n2\"} 20",
     ] {
       #expect(text.text.contains(line + "\n"), "\(line) isn't in \(text.text)")
     }

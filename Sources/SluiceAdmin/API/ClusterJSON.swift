@@ -17,7 +17,16 @@ enum ClusterJSON {
       "handedOver": .exact(cluster.handedOver), "lost": .exact(cluster.lost),
       "suspensions": .exact(cluster.suspensions), "expulsions": .exact(cluster.expulsions),
       "interruptions": .exact(cluster.interruptions),
-      "recentTakeOvers": .array(cluster.recent.map(takeOver)),
+      "recentTakeOvers": .array(cluster.recent.map(takeOver)), "links": .array(cluster.links.map(link)),
+    ]
+  }
+
+  private static func link(_ link: LinkSnapshot) -> JSON {
+    [
+      "node": .text(link.node), "connections": .exact(link.connections), "streams": .exact(link.streams),
+      "opened": .exact(link.opened), "lost": .exact(link.lost), "failed": .exact(link.failed),
+      "bytesReceived": .exact(link.bytesReceived), "bytesSent": .exact(link.bytesSent),
+      "recordsReceived": .exact(link.recordsReceived), "recordsSent": .exact(link.recordsSent),
     ]
   }
 

@@ -83,6 +83,8 @@ public struct ClusterSnapshot: Hashable, Sendable {
   public var commitCounts: [UInt64] = [0]
   /// The times of all commits together, in nanoseconds.
   public var commitTotal: UInt64 = 0
+  /// The links to other nodes, sorted by the nodes' names.
+  public var links: [LinkSnapshot] = []
 
   public init(_ info: ClusterInfo, isLeaseValid: Bool) {
     self.info = info

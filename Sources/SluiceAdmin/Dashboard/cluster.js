@@ -20,6 +20,7 @@ function showCluster(answer) {
     "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
     make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`))));
   $("shard-rows").replaceChildren(...shardRows(answer.shards));
+  $("link-rows").replaceChildren(...rowsOrNone(answer.links.map(linkRow), 9));
   const now = Date.now();
   $("takeover-rows").replaceChildren(...rowsOrNone(answer.recentTakeOvers.map((each) => make(
     "tr", {}, cell(String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
@@ -48,8 +49,15 @@ function shardRows(shards) {
     make("td", {}, `${count(group.numbers.length)}: ${group.numbers.join(", ")}`))));
 }
 
-function rowsOrNone(rows) {
-  return rows.length ? rows : [make("tr", {}, make("td", { colspan: "4", class: "quiet" }, "None."))];
+function linkRow(link) {
+  const counts = [link.connections, link.streams, link.recordsReceived, link.recordsSent].map((each) => cell(count(number(each))));
+  const sizes = [link.bytesReceived, link.bytesSent].map((each) => cell(bytes(number(each))));
+  const troubles = [link.lost, link.failed].map((each) => cell(count(number(each))));
+  return make("tr", {}, make("th", { scope: "row" }, link.node), ...counts, ...sizes, ...troubles);
+}
+
+function rowsOrNone(rows, columns = 4) {
+  return rows.length ? rows : [make("tr", {}, make("td", { colspan: String(columns), class: "quiet" }, "None."))];
 }
 
 function causeOf(each) {

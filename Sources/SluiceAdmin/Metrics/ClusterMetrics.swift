@@ -26,6 +26,7 @@ enum ClusterMetrics {
     writeEngine(cluster, to: &text)
     writeCommits(cluster, to: &text)
     writeTakeOvers(cluster, to: &text)
+    writeLinks(cluster.links, to: &text)
   }
 
   private static func flag(_ value: Bool) -> UInt64 { value ? 1 : 0 }
@@ -77,6 +78,37 @@ enum ClusterMetrics {
     for (shard, commits) in cluster.commits.sorted(by: { $0.key < $1.key }) {
       text.sample(Double(commits.recent) / 1e9, ["shard": String(shard)])
     }
+  }
+
+  /// The label names the other node.
+  private static func writeLinks(_ links: [LinkSnapshot], to text: inout MetricsText) {
+    func family(
+      _ name: String, _ kind: MetricsText.Kind, unit: String? = nil, _ help: String,
+      _ value: KeyPath<LinkSnapshot, Int>
+    ) {
+      text.family("sluice_cluster_link\(name)", kind, unit: unit, help)
+      for link in links { text.sample(UInt64(link[keyPath: value]), ["peer": link.node]) }
+    }
+    family(
+      "s", .gauge, "Open connections to another node, on which streams of clients are passed on.",
+      \.connections)
+    family("_streams", .gauge, "Streams on the connections to another node.", \.streams)
+    family("s_opened", .counter, "Connections to another node that were opened.", \.opened)
+    family(
+      "s_lost", .counter,
+      "Connections to another node that were lost; their clients have opened their streams again.",
+      \.lost)
+    family("s_failed", .counter, "Attempts to connect to another node that failed.", \.failed)
+    family(
+      "_received_bytes", .counter, unit: "bytes", "Bytes of frames that came from another node.",
+      \.bytesReceived)
+    family("_sent_bytes", .counter, unit: "bytes", "Bytes of frames sent to another node.", \.bytesSent)
+    family(
+      "_received_records", .counter, "Records of another node's topics that it has delivered to this one.",
+      \.recordsReceived)
+    family(
+      "_sent_records", .counter, "Records that clients of this node have published to another node's topics.",
+      \.recordsSent)
   }
 
   private static func writeTakeOvers(_ cluster: ClusterSnapshot, to text: inout MetricsText) {

@@ -18,6 +18,8 @@ final class BrokerCore: Sendable {
   let accounts: IdentityAccounts
   let stage = BrokerStage()
   let metrics: BrokerMetrics
+  /// What is counted of the links to other nodes.
+  let links = LinkMeters()
   let startedAt: MonotonicTime
   /// Whether a round of trimming is under way.
   private let isTrimming = Atomic(false)

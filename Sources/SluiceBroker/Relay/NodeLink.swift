@@ -16,6 +16,7 @@ final class NodeLink: ByteStreamHandler {
   let id: UInt64
   private let loop: any EventLoop
   private unowned let owner: NodeLinks
+  private let meter: LinkMeter
   private let handshake: ClientHandshake
   private var session = LinkSession()
   private var attempt: (any ConnectionAttempt)?
@@ -30,6 +31,10 @@ final class NodeLink: ByteStreamHandler {
   /// Whether it stands in the relay's list of links to serve at the end of the turn.
   private var isDue = false
   private var isClosed = false
+  /// The other node has answered the handshake.
+  private var isOpen = false
+  /// The streams that are counted in the meter.
+  private var counted = 0
   /// The bytes that it holds, as they were counted last.
   private(set) var buffered = 0
   /// Publications whose producers wait until there is less to write.
@@ -40,9 +45,13 @@ final class NodeLink: ByteStreamHandler {
   private(set) var maximumFrame = 0
   private(set) var maximumRecord = 0
 
-  init(to node: RemoteNode, id: UInt64, hello: Hello, for owner: NodeLinks, on loop: any EventLoop) {
+  init(
+    to node: RemoteNode, id: UInt64, hello: Hello, meter: LinkMeter, for owner: NodeLinks,
+    on loop: any EventLoop
+  ) {
     self.node = node
     self.id = id
+    self.meter = meter
     self.loop = loop
     self.owner = owner
     handshake = ClientHandshake(hello: hello)
@@ -75,6 +84,9 @@ final class NodeLink: ByteStreamHandler {
   }
 
   private func opened(_ welcome: Welcome) {
+    isOpen = true
+    meter.add(.opened)
+    meter.add(.connections)
     loop.cancel(&timer)
     maximumFrame = Int(welcome.maximumFrame)
     maximumRecord = Int(welcome.maximumRecord)
@@ -91,7 +103,10 @@ final class NodeLink: ByteStreamHandler {
   /// Opens a stream; the caller sends the frame that opens it at the other node.
   ///
   /// - Returns: its number; nil without room.
-  func open(_ stream: any LinkedStream) -> UInt32? { session.open(stream) }
+  func open(_ stream: any LinkedStream) -> UInt32? {
+    defer { countStreams() }
+    return session.open(stream)
+  }
 
   /// Cancels a stream, which gets nothing more.
   func cancel(_ number: UInt32) {
@@ -116,7 +131,14 @@ final class NodeLink: ByteStreamHandler {
   func release(_ number: UInt32) {
     if isClosed { return }
     session.release(number)
+    countStreams()
     lastUse = loop.now
+  }
+
+  private func countStreams() {
+    guard session.count != counted else { return }
+    meter.add(.streams, session.count - counted)
+    counted = session.count
   }
 
   // MARK: Frames out
@@ -136,6 +158,7 @@ final class NodeLink: ByteStreamHandler {
       unsafe output.append(contentsOf: UnsafeRawBufferPointer(front))
     }
     unsafe output.append(contentsOf: batch)
+    meter.add(.recordsSent, Int(count))
     makeReady()
   }
 
@@ -175,6 +198,7 @@ final class NodeLink: ByteStreamHandler {
         return
       }
       written += count
+      meter.add(.bytesSent, count)
       isBlocked = written < output.count
       if isBlocked { break }
     }
@@ -202,6 +226,7 @@ final class NodeLink: ByteStreamHandler {
     case .failed(let error): close(because: error.description)
     case .bytes(let count):
       beat.heard(at: loop.now.nanoseconds)
+      meter.add(.bytesReceived, count)
       do {
         try unsafe decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
           header, body throws(WireError) in
@@ -219,12 +244,15 @@ final class NodeLink: ByteStreamHandler {
 
   private func take(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) {
     switch try unsafe session.receive(header, body, handshake) {
-    case .none: break
+    case .none: countStreams()
     case .opened(let welcome): opened(welcome)
     case .answerPing(let token): send(Pong(token: token), stream: 0)
     case .leaving: owner.leaves(self)
     case .failed(let fault): close(because: fault.message)
     case .stream(let stream):
+      if header.type == .deliver {
+        meter.add(.recordsReceived, Int(try unsafe DeliverHeader.decode(body).header.count))
+      }
       if try unsafe stream.receive(header.type, body) { release(header.stream) }
     }
   }
@@ -254,9 +282,13 @@ final class NodeLink: ByteStreamHandler {
   // MARK: The end
 
   /// Closes the connection and ends its streams, whose clients open them again.
-  func close(because reason: String) {
+  ///
+  /// - Parameter isWanted: whether nothing has gone wrong.
+  func close(because reason: String, isWanted: Bool = false) {
     guard !isClosed else { return }
     isClosed = true
+    if isOpen { meter.add(.connections, -1) }
+    if !isWanted { meter.add(isOpen ? .lost : .failed) }
     loop.cancel(&timer)
     attempt?.abandon()
     attempt = nil
@@ -264,6 +296,7 @@ final class NodeLink: ByteStreamHandler {
     stream = nil
     let ended = session.numbered
     session = LinkSession()
+    countStreams()
     (output, held, written) = ([], [], 0)
     countBuffered()
     owner.closed(self, because: reason)

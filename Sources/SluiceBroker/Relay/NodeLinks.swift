@@ -49,7 +49,8 @@ final class NodeLinks {
 
   private func connect() {
     let link = NodeLink(
-      to: key.node, id: relay.nextLink(), hello: relay.hello(key), for: self, on: relay.loop)
+      to: key.node, id: relay.nextLink(), hello: relay.hello(key), meter: relay.meter(of: key.node),
+      for: self, on: relay.loop)
     opening = link
     do {
       link.connect(to: try relay.address(of: key.node), over: relay.network, within: relay.linkTimeout)
@@ -103,13 +104,12 @@ final class NodeLinks {
 
   func closeIdle(at now: MonotonicTime) {
     for link in links where !link.isUsed && now - link.lastUse >= Self.idleTime {
-      link.close(because: "it isn't used")
+      link.close(because: "it isn't used", isWanted: true)
     }
   }
 
   func stop() {
     relay.loop.cancel(&retry)
-    opening?.close(because: "this node is stopping")
-    for link in links { link.close(because: "this node is stopping") }
+    for link in connections { link.close(because: "this node is stopping", isWanted: true) }
   }
 }

@@ -350,6 +350,8 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// The number of a new link, among those of the broker's connections.
   func nextLink() -> UInt64 { core.nextConnection() }
 
+  func meter(of node: RemoteNode) -> LinkMeter { core.links.meter(of: node.name) }
+
   func buffered(_ change: Int) { newlyBuffered += change }
 
   /// Takes the change of the bytes buffered in links since the last call.
