@@ -293,16 +293,18 @@ struct ClusterControl {
     servedSince(at: now).map { $0 + times.lease <= now } ?? false
   }
 
-  /// When this node may call another one silent.
-  private func silence(of entry: NodeEntry, _ node: String, at now: MonotonicTime) -> MonotonicTime? {
-    guard let servedSince = servedSince(at: now) else { return nil }
+  /// When this node, which the engine has served since `servedSince`, may call another one silent.
+  private func silence(of entry: NodeEntry, _ node: String, _ servedSince: MonotonicTime) -> MonotonicTime {
     // The nodes take turns, so that one of many does it.
-    return max(entry.heard, servedSince) + times.lease + .milliseconds((ranks[node] ?? 0) * 20)
+    max(entry.heard, servedSince) + times.lease + .milliseconds((ranks[node] ?? 0) * 20)
   }
 
+  /// At each event, over all nodes: a closure here would copy all that this node knows.
   private mutating func endSilentSessions(at now: MonotonicTime) {
-    let silent = directory.nodes.filter { node, entry in
-      node != name && entry.isLive && silence(of: entry, node, at: now).map { $0 <= now } ?? false
+    guard let servedSince = servedSince(at: now) else { return }
+    var silent: [(key: String, value: NodeEntry)] = []
+    for (node, entry) in directory.nodes where entry.isLive && entry.heard + times.lease <= now {
+      if node != name, silence(of: entry, node, servedSince) <= now { silent.append((node, entry)) }
     }
     for (node, entry) in silent.sorted(by: { $0.key < $1.key }) {
       var record = entry.record
@@ -390,11 +392,18 @@ struct ClusterControl {
     var deadlines = requests.deadlines + refused.values
     if let waitingUntil { deadlines.append(waitingUntil) }
     deadlines += session.deadlines(directory.nodes[name])
-    if let servedSince = servedSince(at: now) { deadlines.append(servedSince + times.lease) }
-    for (node, entry) in directory.nodes where node != name && entry.isLive {
-      if let end = silence(of: entry, node, at: now) { deadlines.append(end) }
+    var first = deadlines.filter { $0 > now }.min()
+    guard let servedSince = servedSince(at: now) else { return first }
+    func take(_ time: MonotonicTime) {
+      if time > now, first.map({ time < $0 }) ?? true { first = time }
     }
-    return deadlines.filter { $0 > now }.min()
+    take(servedSince + times.lease)
+    for (node, entry) in directory.nodes where entry.isLive && node != name {
+      // Before its turn is looked up: most of the nodes are far from silent.
+      if let first, entry.heard + times.lease >= first { continue }
+      take(silence(of: entry, node, servedSince))
+    }
+    return first
   }
 
   // MARK: Looking up
