@@ -20,7 +20,7 @@ public final class DoorNetwork: Network {
   private let broker = DoorBroker()
   private let sessions: MQTTHub
   private let members = HTTPGroupMembers()
-  private let rules = MQTTSessionRules()
+  private let rules = MQTTSessionRules.Shared(MQTTSessionRules())
   private let options: DoorOptions
   /// Whether the sessions' store was opened, for all listeners together.
   private let hasJournal = Once()

@@ -54,7 +54,8 @@ final class DoorLink: ByteStream {
   private var decoder = FrameDecoder(maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
 
   private var inbox: [UInt8] = []
-  private var ending: ReadResult?
+  /// The door sends no more.
+  private var hasEnded = false
   private var isClosed = false
   private var isComing = false
   private var wasFull = false
@@ -79,7 +80,7 @@ final class DoorLink: ByteStream {
   var isInternal: Bool { transport == nil }
 
   /// What protects the client's stream, once its first bytes have come.
-  private(set) var security: StreamSecurity?
+  @OutOfLine private(set) var security: StreamSecurity?
 
   // MARK: The door's end
 
@@ -88,13 +89,13 @@ final class DoorLink: ByteStream {
 
   /// Sends a frame of the client.
   func send(_ frame: some Frame, stream: UInt32) {
-    guard !isClosed, ending == nil else { return }
+    guard !isClosed, !hasEnded else { return }
     frame.encode(stream: stream, into: &inbox)
   }
 
   /// Sends a PUBLISH.
   func publish(_ stream: UInt32, from sequence: UInt64, count: Int, _ batch: UnsafeRawBufferPointer) {
-    guard !isClosed, ending == nil else { return }
+    guard !isClosed, !hasEnded else { return }
     let front = FrameHeader.size + PublishHeader.size
     unsafe withUnsafeTemporaryAllocation(byteCount: front, alignment: 8) { bytes in
       guard let base = bytes.baseAddress else { return }
@@ -126,25 +127,25 @@ final class DoorLink: ByteStream {
 
   /// Has the broker read what was sent, in a turn of its own.
   func wake() {
-    guard !isComing, !isClosed, !inbox.isEmpty || ending != nil else { return }
+    guard !isComing, !isClosed, !inbox.isEmpty || hasEnded else { return }
     isComing = true
-    _ = loop.schedule(at: loop.now) { [weak self] in
-      self?.isComing = false
-      self?.handOut()
+    _ = loop.schedule(at: loop.now) { [self] in
+      isComing = false
+      handOut()
     }
   }
 
   /// Has the broker read what was sent now. Not while the broker calls the link.
   func handOut() {
-    guard !isClosed, !readsPaused, !inbox.isEmpty || ending != nil else { return }
+    guard !isClosed, !readsPaused, !inbox.isEmpty || hasEnded else { return }
     if inbox.count > Self.capacity { wasFull = true }
     handler?.streamReadable()
   }
 
   /// The client is gone: the broker reads what was sent, and then the end.
   func end() {
-    guard ending == nil, !isClosed else { return }
-    ending = .end
+    guard !hasEnded, !isClosed else { return }
+    hasEnded = true
     client = nil
     wake()
   }
@@ -153,8 +154,8 @@ final class DoorLink: ByteStream {
   func resume() {
     guard waitsForRoom, !isClosed else { return }
     waitsForRoom = false
-    _ = loop.schedule(at: loop.now) { [weak self] in
-      guard let self, !isClosed else { return }
+    _ = loop.schedule(at: loop.now) { [self] in
+      guard !isClosed else { return }
       handler?.streamWritable()
     }
   }
@@ -169,7 +170,7 @@ final class DoorLink: ByteStream {
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     guard !isClosed else { return .failed(IOError(action: "read from \(peer)", code: EBADF)) }
-    guard !inbox.isEmpty else { return ending ?? .wouldBlock }
+    guard !inbox.isEmpty else { return hasEnded ? .end : .wouldBlock }
     let count = min(inbox.count, buffer.count)
     unsafe buffer.copyBytes(from: inbox[..<count])
     if count == inbox.count {
@@ -180,7 +181,7 @@ final class DoorLink: ByteStream {
     if wasFull, inbox.isEmpty {
       wasFull = false
       // The broker calls this: the door goes on in a turn of its own.
-      _ = loop.schedule(at: loop.now) { [weak self] in self?.client?.linkDrained() }
+      _ = loop.schedule(at: loop.now) { [self] in client?.linkDrained() }
     }
     wake()
     return count > 0 ? .bytes(count) : .wouldBlock

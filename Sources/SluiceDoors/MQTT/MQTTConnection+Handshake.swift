@@ -39,7 +39,7 @@ extension MQTTConnection {
     guard let connect = requested.take() else { return }
     // The client has left meanwhile.
     guard phase == .open else { return finish() }
-    self.welcome = welcome
+    maximumFrame = welcome.maximumFrame
     will = connect.will
     isLasting = connect.sessionExpiry > 0
     if isLasting || will != nil, hub.store.isDurable { keeping = MQTTKeeping() }

@@ -175,7 +175,7 @@ extension MQTTConnection {
     for publication in publicationsByStream.values {
       if !publication.tokens.isEmpty {
         let before = publication.pendingBytes
-        let longest = Int(welcome?.maximumFrame ?? 65_536) - PublishHeader.size
+        let longest = Int(maximumFrame) - PublishHeader.size
         for (sequence, place) in publication.send(
           by: &native, to: link, longest: longest, kept: keeping?.kept)
         {

@@ -53,7 +53,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   // The two sessions.
   var session: MQTTSession
   var native = ClientSession()
-  var welcome: Welcome?
+  /// The longest frame that the broker takes.
+  var maximumFrame: UInt32 = 65_536
   var key: MQTTHub.Key?
   var later: [Later] = []
   private var isRunningLater = false
@@ -88,7 +89,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   let mark = String(UInt64.random(in: .min ... .max), radix: 36)
 
   /// CONNECT, until the broker has answered HELLO.
-  var requested: MQTTConnect?
+  @OutOfLine var requested: MQTTConnect? = nil
   /// Another connection has taken the session, and whether it has ended it.
   var isSurrendered = false
   var isForgotten = false
@@ -105,15 +106,15 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   var exact: [UInt64: MQTTExactPlace] = [:]
   /// Those of earlier connections.
   var formerExact: [UInt64: MQTTExactPlace] = [:]
-  var will: MQTTConnect.Will?
+  @OutOfLine var will: MQTTConnect.Will? = nil
   /// The will, once it was sent to the broker.
-  var sentWill: MQTTConnect.Will?
+  @OutOfLine var sentWill: MQTTConnect.Will? = nil
   /// The broker takes nothing more of this connection.
   var isCutOff = false
   var willTimer: TimerToken?
 
   init(
-    _ transport: any ByteStream, peer: SocketAddress, _ hub: MQTTHub, _ rules: MQTTSessionRules,
+    _ transport: any ByteStream, peer: SocketAddress, _ hub: MQTTHub, _ rules: MQTTSessionRules.Shared,
     on loop: any EventLoop
   ) {
     self.transport = transport
@@ -357,8 +358,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     }
     if let timer { loop.cancel(timer) }
     timerTime = deadline
-    timer = loop.schedule(at: MonotonicTime(nanoseconds: deadline)) { [weak self] in
-      guard let self else { return }
+    // The timer keeps the connection, which cancels it when it ends.
+    timer = loop.schedule(at: MonotonicTime(nanoseconds: deadline)) { [self] in
       timer = nil
       guard phase == .open else { return }
       // A client that isn't read can't be heard.
@@ -369,9 +370,9 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
         endTurn()
       } else {
         timerTime = loop.now.nanoseconds + 1_000_000_000
-        timer = loop.schedule(at: MonotonicTime(nanoseconds: timerTime)) { [weak self] in
-          self?.timer = nil
-          self?.updateTimer()
+        timer = loop.schedule(at: MonotonicTime(nanoseconds: timerTime)) { [self] in
+          timer = nil
+          updateTimer()
         }
       }
     }

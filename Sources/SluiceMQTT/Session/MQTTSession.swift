@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// A client's session at the broker, while it has a connection: bytes, answers of the broker, and times in; bytes and actions out.
 ///
 /// A value without I/O and without a clock. It knows no topics and holds no messages: what is under way to the client is known by its place in the log,
@@ -13,7 +15,8 @@ package struct MQTTSession: Sendable {
     case ended
   }
 
-  let rules: MQTTSessionRules
+  private let sharedRules: MQTTSessionRules.Shared
+  var rules: MQTTSessionRules { sharedRules.rules }
   var phase = Phase.opening
   /// Before CONNECT, that of the answers to what isn't one.
   var version = MQTTVersion.v311
@@ -22,7 +25,7 @@ package struct MQTTSession: Sendable {
   // What CONNECT has said.
   var clientID = ""
   var isClean = true
-  var will: MQTTConnect.Will?
+  @OutOfLine var will: MQTTConnect.Will? = nil
   /// Nanoseconds of silence that are the end; 0 for none.
   var silence: UInt64 = 0
   var keepAlive: UInt16 = 0
@@ -66,7 +69,12 @@ package struct MQTTSession: Sendable {
   var needsStore = false
 
   package init(_ rules: MQTTSessionRules, now: UInt64) {
-    self.rules = rules
+    self.init(MQTTSessionRules.Shared(rules), now: now)
+  }
+
+  package init(_ sharedRules: MQTTSessionRules.Shared, now: UInt64) {
+    self.sharedRules = sharedRules
+    let rules = sharedRules.rules
     decoder = MQTTDecoder(maximumPacket: Int(rules.maximumConnect), from: .client)
     aliases = InboundAliases(maximum: rules.topicAliasMaximum)
     lastReceived = now

@@ -30,4 +30,11 @@ package struct MQTTSessionRules: Hashable, Sendable {
   package var takesShared = true
 
   package init() {}
+
+  /// Rules that all sessions refer to.
+  package final class Shared: Sendable {
+    let rules: MQTTSessionRules
+
+    package init(_ rules: MQTTSessionRules) { self.rules = rules }
+  }
 }

@@ -5,7 +5,7 @@ import SluiceWire
 /// What of a session is on its way to the store, and what waits for it.
 ///
 /// One record is under way at a time. It covers everything up to its number, and what changes meanwhile goes with the next one.
-struct MQTTKeeping {
+final class MQTTKeeping {
   /// Counts changes that output waits for; the last one that is kept.
   private(set) var wanted: UInt64 = 0
   private(set) var kept: UInt64 = 0
@@ -26,13 +26,13 @@ struct MQTTKeeping {
 
   /// Notes a change. Returns its number.
   @discardableResult
-  mutating func want() -> UInt64 {
+  func want() -> UInt64 {
     wanted += 1
     return wanted
   }
 
   /// Takes the output of a turn.
-  fileprivate mutating func take(_ output: inout [UInt8]) {
+  fileprivate func take(_ output: inout [UInt8]) {
     guard !output.isEmpty else { return }
     if kept < wanted || !guarded.isEmpty {
       guarded.append((wanted, output))
@@ -46,7 +46,7 @@ struct MQTTKeeping {
   }
 
   /// A record was kept that covers all changes up to that one. Returns the settlements that may go.
-  fileprivate mutating func finish(_ change: UInt64) -> [(number: UInt16, place: MQTTPlace)] {
+  fileprivate func finish(_ change: UInt64) -> [(number: UInt16, place: MQTTPlace)] {
     kept = max(kept, change)
     isUnderWay = false
     let count = guarded.prefix { $0.change <= kept }.count
