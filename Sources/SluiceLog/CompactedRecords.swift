@@ -49,7 +49,7 @@ public final class CompactedRecords: Sendable {
     /// before them has missed something.
     var recordsLostBefore: UInt64
     var deletionsLostBefore: UInt64
-    /// What the retention limits have dropped.
+    /// What the retention limits, and trims, have dropped.
     var dropped = DroppedRecords()
     /// Memory that is on the pool's account.
     var accounted = 0

@@ -43,7 +43,7 @@ extension CompactedRecords {
     public var deletions: Int
     /// Bytes of memory held, for all of these and for finding them.
     public var memoryBytes: Int
-    /// What the retention limits have dropped; a record that a newer one has replaced isn't among it.
+    /// What the retention limits, and trims, have dropped; a record that a newer one has replaced isn't among it.
     public var dropped: DroppedRecords
   }
 

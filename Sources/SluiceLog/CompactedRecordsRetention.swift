@@ -45,7 +45,7 @@ extension CompactedRecords {
       while let place = state.records.first(from: state.firstKept) {
         let entry = state.records.entry(place)
         guard limit.drops(entry.offset, of: state.kept) else { break }
-        state.lapse(entry)
+        state.lapse(entry, by: .trim)
       }
       state.drop(beyond: 0, deletionsBeyond: graceBytes, keepingFrom: keep)
       account(&state)
@@ -86,14 +86,13 @@ extension CompactedRecords.State {
       guard isTooMuch || cutoff != nil, let place = records.first(from: firstKept) else { return }
       let entry = records.entry(place)
       guard isTooMuch || entry.time < cutoff ?? .min else { return }
-      let limit: DroppedRecords.Limit = isTooMany ? .records : isTooMuch ? .bytes : .age
-      dropped[limit].add(.init(records: 1, bytes: UInt64(entry.length)))
-      lapse(entry)
+      lapse(entry, by: isTooMany ? .records : isTooMuch ? .bytes : .age)
     }
   }
 
   /// Counts out the oldest record that is kept.
-  mutating func lapse(_ entry: RecordEntry) {
+  mutating func lapse(_ entry: RecordEntry, by cause: DroppedRecords.Cause) {
+    dropped[cause].add(.init(records: 1, bytes: UInt64(entry.length)))
     lapsed += 1
     lapsedBytes += Int(entry.length)
     firstKept = entry.offset + 1

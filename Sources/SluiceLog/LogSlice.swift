@@ -53,7 +53,7 @@ public struct LogStatistics: Hashable, Sendable {
   /// Bytes of memory held, which is at least as much: whole segments, and the grace for readers under way.
   public var memoryBytes: Int
 
-  /// What the retention limits have dropped since the log was made, records that only the grace still holds included.
+  /// What the retention limits, and trims, have dropped since the log was made, records that only the grace still holds included.
   public var dropped: DroppedRecords
 
   /// The records that retention keeps.

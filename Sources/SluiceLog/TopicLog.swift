@@ -43,8 +43,11 @@ public final class TopicLog: Sendable {
     /// The latest time that was passed in: ages are measured at it.
     var latestTime: Int64 = .min
 
-    /// What the retention limits have dropped, whole segments only.
+    /// What trims have dropped, and the retention limits in whole segments and before the last trim.
     var dropped = DroppedRecords()
+
+    /// Records before this offset are among ``dropped``, even if they are still in memory.
+    var countedTo: UInt64 = 0
 
     /// Late subscribers get no record before this offset.
     var trimmedTo: UInt64 = 0

@@ -26,10 +26,10 @@ extension TopicLog {
       unsafe write(batch, count: count, to: &state)
       // The newest segment stays, and whatever holds this batch.
       while state.segments.count > 1,
-        let limit = state.limitOfFirstSegment(state.retention, graceBytes: graceBytes),
+        let cause = state.causeToDropFirstSegment(graceBytes: graceBytes),
         state.segments[0].endOffset <= min(first, keep ?? .max)
       {
-        dropped.append(state.dropFirstSegment(by: limit))
+        dropped.append(state.dropFirstSegment(by: cause))
       }
       return first
     }

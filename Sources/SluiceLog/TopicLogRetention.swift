@@ -62,10 +62,10 @@ extension TopicLog {
     var dropped: [Segment] = []
     state.withLock { state in
       state.latestTime = max(state.latestTime, milliseconds)
-      while let limit = state.limitOfFirstSegment(state.retention, graceBytes: graceBytes),
+      while let cause = state.causeToDropFirstSegment(graceBytes: graceBytes),
         state.segments[0].endOffset <= keep ?? .max
       {
-        dropped.append(state.dropFirstSegment(by: limit))
+        dropped.append(state.dropFirstSegment(by: cause))
       }
     }
     // Here, without the lock, the memory goes back.
@@ -88,12 +88,14 @@ extension TopicLog {
   public func trim(to offset: UInt64, keepingFrom keep: UInt64? = nil) -> UInt64 {
     var dropped: [Segment] = []
     let count = state.withLock { state in
-      let first = state.firstKept(now: nil).offset
+      let before = state.firstKept(now: nil)
       state.trimmedTo = max(state.trimmedTo, min(offset, state.head))
+      let first = state.firstKept(now: nil).offset
+      state.countTrim(after: before, to: first)
       while let first = state.segments.first, first.endOffset <= min(state.trimmedTo, keep ?? .max) {
-        dropped.append(state.dropFirstSegment())
+        dropped.append(state.dropFirstSegment(by: .trim))
       }
-      return state.firstKept(now: nil).offset - first
+      return first - before.offset
     }
     withExtendedLifetime(dropped) {}
     return count
@@ -144,9 +146,11 @@ extension Retention {
 }
 
 extension TopicLog.State {
-  /// The limit that keeps no record of the oldest segment. Nil without segments, and while a record of it is kept, by retention or by grace.
-  func limitOfFirstSegment(_ retention: Retention, graceBytes: Int) -> DroppedRecords.Limit? {
+  /// Why no record of the oldest segment is kept. Nil without segments, and while a record of it is kept, by retention or by grace.
+  func causeToDropFirstSegment(graceBytes: Int) -> DroppedRecords.Cause? {
     guard let first = segments.first else { return nil }
+    // A trim gives no grace: what it has left was kept for a reader.
+    if first.endOffset <= trimmedTo { return .trim }
     let newerBytes = recordBytes - first.recordBytes
     if newerBytes < graceBytes { return nil }
     if let limit = retention.records, head - first.endOffset >= limit { return .records }
@@ -155,11 +159,35 @@ extension TopicLog.State {
     return nil
   }
 
-  /// Takes the oldest segment out, and counts its records as dropped by a limit; the caller releases it after the lock.
-  mutating func dropFirstSegment(by limit: DroppedRecords.Limit) -> Segment {
-    let first = segments[0]
-    dropped[limit].add(.init(records: UInt64(first.records), bytes: UInt64(first.recordBytes)))
+  /// Takes the oldest segment out, and counts its records as dropped; the caller releases it after the lock.
+  mutating func dropFirstSegment(by cause: DroppedRecords.Cause) -> Segment {
+    let dropped = uncounted(before: segments[0].endOffset)
+    self.dropped[cause].add(dropped)
     return dropFirstSegment()
+  }
+
+  /// The records in memory before an offset that aren't counted as dropped yet.
+  func uncounted(before offset: UInt64) -> DroppedRecords.Amount {
+    let first = max(oldest, countedTo)
+    guard offset > first else { return .init() }
+    return .init(
+      records: offset - first, bytes: UInt64(recordBytes(before: offset) - recordBytes(before: first)))
+  }
+
+  /// Counts what a trim has dropped, and before it what the limits had: afterwards all records before ``trimmedTo`` are counted.
+  ///
+  /// - Parameters:
+  ///   - kept: the first record that was kept before the trim, and the limit that kept nothing before it.
+  ///   - first: the first record that is kept now.
+  mutating func countTrim(
+    after kept: (offset: UInt64, cause: DroppedRecords.Cause?), to first: UInt64
+  ) {
+    let lapsed = min(trimmedTo, kept.offset)
+    if let cause = kept.cause { dropped[cause].add(uncounted(before: lapsed)) }
+    countedTo = max(countedTo, lapsed)
+    guard first > kept.offset else { return }
+    dropped[.trim].add(uncounted(before: first))
+    countedTo = first
   }
 
   /// Takes the oldest segment out; the caller releases it after the lock.

@@ -71,10 +71,10 @@ extension TopicLog {
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
-    let (first, limit) = state.firstKept(now: now)
+    let (first, cause) = state.firstKept(now: now)
     let lapsed = state.recordBytes(before: first)
     var dropped = state.dropped
-    if let limit { dropped[limit].add(.init(records: first - state.oldest, bytes: UInt64(lapsed))) }
+    if let cause { dropped[cause].add(state.uncounted(before: first)) }
     return LogStatistics(
       head: state.head, firstOffset: first, bytes: state.recordBytes - lapsed, memoryBytes: state.memoryBytes,
       dropped: dropped)
@@ -82,14 +82,14 @@ extension TopicLog {
 }
 
 extension TopicLog.State {
-  /// The first record that all limits keep, the head when there is none; and the limit that keeps nothing before it, nil when the records in
+  /// The first record that trims and all limits keep, the head when there is none; and what keeps nothing before it, nil when the records in
   /// memory are all kept.
-  func firstKept(now: Int64?) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
-    var first = (offset: oldest, limit: DroppedRecords.Limit?.none)
-    func raise(to offset: UInt64, _ limit: DroppedRecords.Limit) {
-      if offset > first.offset { first = (offset, limit) }
+  func firstKept(now: Int64?) -> (offset: UInt64, cause: DroppedRecords.Cause?) {
+    var first = (offset: oldest, cause: DroppedRecords.Cause?.none)
+    func raise(to offset: UInt64, _ cause: DroppedRecords.Cause) {
+      if offset > first.offset { first = (offset, cause) }
     }
-    if trimmedTo > first.offset { first.offset = min(trimmedTo, head) }
+    raise(to: min(trimmedTo, head), .trim)
     if let limit = retention.records {
       raise(to: head - min(limit, head - first.offset), .records)
     }
@@ -125,7 +125,7 @@ extension TopicLog.State {
   }
 
   /// Bytes of the records in memory that stand before this offset.
-  fileprivate func recordBytes(before offset: UInt64) -> Int {
+  func recordBytes(before offset: UInt64) -> Int {
     var bytes = 0
     for position in 0..<segments.count {
       let summary = segments[position]

@@ -159,8 +159,11 @@ private struct CompactedHistory {
     let limit: TrimLimit = random.one(in: 2) ? .from(before) : .newest(UInt64(random.below(50)))
     model.limit()
     let count = model.kept.count
+    let dropped = store.statistics().dropped
     model.trim(to: limit)
     #expect(store.trim(to: limit) == count - model.kept.count)
+    let trimmed = store.statistics().dropped[.trim].records - dropped[.trim].records
+    #expect(trimmed == UInt64(count - model.kept.count))
   }
 
   mutating func retain() {

@@ -20,6 +20,8 @@ private struct RandomHistory {
   var model: LogModel
   var clock: Int64
   var readers: [TestReader] = []
+  /// How many records trims have dropped.
+  var trimmed: UInt64 = 0
 
   /// The least grace that was promised so far.
   var grace: Int
@@ -98,6 +100,7 @@ private struct RandomHistory {
     let count = log.trim(to: offset, keepingFrom: keep)
     model.trimmedTo = max(model.trimmedTo, min(offset, model.head))
     #expect(count == model.firstKept(now: nil) - before)
+    trimmed += count
     if let keep { #expect(log.oldestOffset <= max(keep, oldest)) }
     // Readers under way may have lost what they could count on.
     grace = 0
@@ -118,6 +121,13 @@ private struct RandomHistory {
     #expect(statistics.head == model.head)
     #expect(statistics.records == model.head - firstNow)
     #expect(statistics.bytes == model.bytes(from: firstNow))
+    // Each record that is gone was dropped by one cause, but for those that were removed all at once.
+    if model.removedThrough == model.firstOffset {
+      let dropped = statistics.dropped
+      #expect(dropped.total.records == firstNow - model.firstOffset)
+      #expect(dropped.total.bytes == model.bytes(from: model.firstOffset) - model.bytes(from: firstNow))
+      #expect(dropped[.trim].records == trimmed)
+    }
     #expect(statistics.memoryBytes >= statistics.bytes)
   }
 

@@ -49,6 +49,37 @@ import Testing
     }
   }
 
+  @Test func whatIsTrimmedIsCountedOnceAndApartFromWhatLimitsDrop() {
+    for segmentBytes in [64, 1 << 16] {
+      let log = TopicLog(retention: Retention(records: 8), segmentBytes: segmentBytes, pool: SegmentPool())
+      log.append(sizes: [Int](repeating: 16, count: 10), at: 0)
+      // The limit has dropped two, the trim four.
+      #expect(log.trim(to: 6) == 4)
+      let trimmed = log.statistics().dropped
+      #expect(trimmed[.records] == .init(records: 2, bytes: 40))
+      #expect(trimmed[.trim] == .init(records: 4, bytes: 80))
+      #expect(log.trim(to: 3) == 0 && log.statistics().dropped == trimmed)
+      // The limit drops two more, 6 and 7, whether or not the segment of the others has gone before.
+      log.append(sizes: [Int](repeating: 16, count: 6), at: 0)
+      log.trim(now: 0, graceBytes: 0)
+      #expect(log.statistics().dropped[.records] == .init(records: 4, bytes: 80))
+      #expect(log.statistics().dropped[.trim] == .init(records: 4, bytes: 80))
+      #expect(log.trim(to: .max) == 8 && log.statistics().dropped[.trim].records == 12)
+    }
+  }
+
+  @Test func whatATrimHasLeftForAReaderGoesWithoutTheReader() throws {
+    let log = TopicLog(retention: .everything, segmentBytes: 64, pool: SegmentPool())
+    for _ in 0..<10 { log.append(sizes: [40], at: 0) }
+    #expect(log.trim(to: 8, keepingFrom: 2) == 8)
+    #expect(log.oldestOffset == 2 && log.firstOffset == 8)
+    log.trim(now: 0, keepingFrom: 5)
+    #expect(log.oldestOffset == 5)
+    // An append lets them go as well.
+    log.append(sizes: [40], at: 0)
+    #expect(log.oldestOffset == 8 && log.statistics().dropped[.trim].records == 8)
+  }
+
   @Test func ageIsMeasuredAtTheLatestTimeTold() throws {
     let log = TopicLog(retention: Retention(ageMilliseconds: 10), pool: SegmentPool())
     for time in [0, 5, 10] as [Int64] { log.append(sizes: [1], at: time) }

@@ -215,7 +215,7 @@ struct FrameErrorTests {
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
     // Behind the settings: two counts, what was dropped, the store's status, flags, the time without producers, a count, the number
     // of consumers, and another count.
-    let settings = body.count - 8 - 52 - 29 - 9 - 4 - 4 - 4 - 18
+    let settings = body.count - 8 - 68 - 29 - 9 - 4 - 4 - 4 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
     body.insert(contentsOf: [UInt8](hex: "03000000 2a00 09"), at: settings + 4)

@@ -49,7 +49,7 @@ struct GrowthTests {
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
       + [2, 1, 0, 2, 0] + string("g")
     let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
-    let dropped = (0..<6).flatMap { _ in number(0) }
+    let dropped = (0..<8).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)
     let rest = [UInt8](repeating: 0, count: 9)
     let hold = [5] + number(3) + [4, 0, 5, 0]

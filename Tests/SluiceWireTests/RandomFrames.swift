@@ -276,8 +276,8 @@ struct RandomFrames {
 
   private mutating func dropped() -> DroppedRecords {
     var dropped = DroppedRecords()
-    for limit in DroppedRecords.Limit.allCases {
-      dropped[limit] = .init(records: integer(), bytes: integer())
+    for cause in DroppedRecords.Cause.allCases {
+      dropped[cause] = .init(records: integer(), bytes: integer())
     }
     return dropped
   }

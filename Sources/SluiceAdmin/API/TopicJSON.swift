@@ -40,11 +40,11 @@ enum TopicJSON {
     ]
   }
 
-  /// Dropped records by retention limit, under the names of their settings.
+  /// Dropped records by cause: the names of the limits' settings, and "trim".
   private static func dropped(_ dropped: DroppedRecords) -> JSON {
     .object(
-      DroppedRecords.Limit.allCases.map { limit in
-        (limit.option, ["records": .exact(dropped[limit].records), "bytes": .exact(dropped[limit].bytes)])
+      DroppedRecords.Cause.allCases.map { cause in
+        (cause.name, ["records": .exact(dropped[cause].records), "bytes": .exact(dropped[cause].bytes)])
       })
   }
 

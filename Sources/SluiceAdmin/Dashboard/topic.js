@@ -44,8 +44,8 @@ function showDetail(topic) {
   if (topic.failure) facts.push(`failed: ${topic.failure.message} (${topic.failure.code})`);
   facts.push(`records ${count(number(topic.firstOffset))} to ${count(number(topic.nextOffset))}`, bytes(number(topic.bytes)));
   for (const [key, value] of Object.entries(topic.settings)) facts.push(`${key} ${value}`);
-  for (const [limit, amount] of Object.entries(topic.dropped)) {
-    if (number(amount.records)) facts.push(`${count(number(amount.records))} records (${bytes(number(amount.bytes))}) dropped by ${limit}`);
+  for (const [cause, amount] of Object.entries(topic.dropped)) {
+    if (number(amount.records)) facts.push(`${plural(number(amount.records), "record", "records")} (${bytes(number(amount.bytes))}) ${cause === "trim" ? "trimmed" : `dropped by ${cause}`}`);
   }
   const traffic = topic.traffic;
   if (number(traffic.missed)) facts.push(`${count(number(traffic.missed))} missed`);

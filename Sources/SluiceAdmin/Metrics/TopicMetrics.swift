@@ -31,11 +31,12 @@ enum TopicMetrics {
         "How long subscribers had no demand while there were records for them, added up.", \.starved
       ),
       (
-        "records_dropped", nil, 1, "Records that the topic's retention limits have dropped.", \.dropped
+        "records_dropped", nil, 1, "Records that the topic's retention limits, and trims, have dropped.",
+        \.dropped
       ),
       (
-        "dropped_bytes", "bytes", 1, "Bytes of the records that the topic's retention limits have dropped.",
-        \.droppedBytes
+        "dropped_bytes", "bytes", 1,
+        "Bytes of the records that the topic's retention limits, and trims, have dropped.", \.droppedBytes
       ),
       ("held_up_seconds", "seconds", 1e-3, "How long producers had no demand, added up.", \.heldUp),
     ]

@@ -219,13 +219,14 @@ public struct TopicOption: Sendable {
   }
 }
 
-extension DroppedRecords.Limit {
-  /// The setting's name: "replay-bytes".
-  public var option: String {
+extension DroppedRecords.Cause {
+  /// The limit's setting, as in "replay-bytes", or "trim".
+  public var name: String {
     switch self {
     case .records: "replay-records"
     case .bytes: "replay-bytes"
     case .age: "replay-age"
+    case .trim: "trim"
     }
   }
 }

@@ -185,7 +185,7 @@ final class ClusterRecorder: Sendable {
     case .dropping(let topic, let limit):
       log(
         .debug, "a durable topic drops its oldest records by a limit",
-        [("topic", .text(topic)), ("limit", .text(limit.option))])
+        [("topic", .text(topic)), ("limit", .text(limit.name))])
     case .closed(nil): log(.debug, "a shard is closed")
     case .closed(let message?):
       log(

@@ -22,12 +22,12 @@ final class StorageLog: Sendable {
   /// The most topics that drop records, logged in a second; metrics and `sluice topic show` have the others.
   private static let droppingLines = 20
 
-  private func noteDropping(_ topic: String, _ limit: DroppedRecords.Limit) {
+  private func noteDropping(_ topic: String, _ limit: DroppedRecords.Cause) {
     let verdict = budget.withLock { $0.spend(on: "", atMost: Self.droppingLines, now: WallTime.now) }
     guard verdict.isWritten else { return }
     logger.log(
       .info, "a durable topic drops its oldest records by a limit; this is logged once",
-      ["topic": .text(topic), "limit": .text(limit.option)])
+      ["topic": .text(topic), "limit": .text(limit.name)])
   }
 
   /// From any thread.

@@ -28,11 +28,11 @@ enum TopicJSON {
     return (more.map { described + $0 } ?? described).line
   }
 
-  /// Dropped records by retention limit, under the names of their settings.
+  /// Dropped records by cause: the names of the limits' settings, and "trim".
   private static func dropped(_ dropped: DroppedRecords) -> JSON {
     .object(
-      DroppedRecords.Limit.allCases.map { limit in
-        (limit.option, ["records": .number(dropped[limit].records), "bytes": .number(dropped[limit].bytes)])
+      DroppedRecords.Cause.allCases.map { cause in
+        (cause.name, ["records": .number(dropped[cause].records), "bytes": .number(dropped[cause].bytes)])
       })
   }
 

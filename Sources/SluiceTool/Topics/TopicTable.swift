@@ -61,20 +61,21 @@ enum TopicTable {
       }
   }
 
-  /// What the retention limits have dropped, by limit; of a durable topic, also the rest: the broker tells neither what was dropped before its start nor
-  /// what operators have trimmed.
+  /// What was dropped, by cause; of a durable topic, also the rest: the broker counts neither what was dropped before its start nor
+  /// what was trimmed as long as it is in the store.
   private static func dropped(_ info: TopicInfo) -> String {
-    var parts = DroppedRecords.Limit.allCases.compactMap { limit -> String? in
-      let amount = info.dropped[limit]
+    var parts = DroppedRecords.Cause.allCases.compactMap { cause -> String? in
+      let amount = info.dropped[cause]
       guard amount.records > 0 else { return nil }
-      return "\(HoldText.records(amount.records)), \(ByteSize.rounded(amount.bytes)), by \(limit.option)"
+      return "\(HoldText.records(amount.records)), \(ByteSize.rounded(amount.bytes)), by \(cause.name)"
     }
     let gone = info.summary.firstOffset
     let counted = info.dropped.total.records
     if info.summary.storage == .durable, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
-      parts.append("\(HoldText.records(gone - counted)) trimmed, or before the broker's start")
+      let rest = HoldText.records(gone - counted)
+      parts.append("\(rest) before the broker's start, or trimmed and not freed yet")
     }
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }

@@ -69,7 +69,7 @@ package final class TopicEpoch: Sendable {
 }
 
 extension TopicEpoch {
-  /// What the retention limits have dropped in this epoch.
+  /// What the retention limits, and trims, have dropped in this epoch.
   package var dropped: DroppedRecords {
     if let newest { return newest.statistics().dropped }
     return storage?.dropped ?? log.statistics().dropped

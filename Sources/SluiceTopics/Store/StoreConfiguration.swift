@@ -29,7 +29,7 @@ public enum StoreEvent: Hashable, Sendable {
   /// The store refuses a change of a topic for what is in it. The change was set aside; other topics aren't affected.
   case rejected(topic: String, message: String)
   /// A limit of a durable topic drops records; reported once for each limit of a topic.
-  case dropping(topic: String, limit: DroppedRecords.Limit)
+  case dropping(topic: String, limit: DroppedRecords.Cause)
   /// Records of a topic can't be read: those from the first offset on, before the other.
   case damaged(topic: String, from: UInt64, before: UInt64)
   /// A topic's state other than its records can't be read.

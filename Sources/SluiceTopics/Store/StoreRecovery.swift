@@ -19,7 +19,7 @@ final class StoreRecovery {
       /// Drops what the failed commit of a topic drops, without what it adds.
       case truncation
       /// Drops records that have become too old meanwhile.
-      case trim(TopicCommitBuilder, DroppedRecords.Limit?)
+      case trim(TopicCommitBuilder, DroppedRecords.Cause?)
       case all([TopicCommit])
       case one(TopicCommit)
       /// A topic's change alone, without the states that the store refuses.

@@ -60,8 +60,8 @@ package struct StoreRetention {
     package var offset: UInt64
     /// How many bytes the topic had before it, as far as that is known.
     package var bytes: UInt64
-    /// The limit that cuts there; nil when all records are kept.
-    package var limit: DroppedRecords.Limit?
+    /// What cuts there; nil when all records are kept.
+    package var cause: DroppedRecords.Cause?
   }
 
   /// Before which offset records aren't kept any more, at this time.
@@ -71,7 +71,7 @@ package struct StoreRetention {
     var cut = Cut(offset: extent.firstOffset, bytes: extent.bytesBefore)
     if let limit = retention.records {
       let offset = extent.head - min(limit, extent.head)
-      if offset > cut.offset { (cut.offset, cut.limit) = (offset, .records) }
+      if offset > cut.offset { (cut.offset, cut.cause) = (offset, .records) }
     }
     // From the front each time: a reader may have needed what could have been dropped.
     while start < batches.count, batches[start].endOffset <= extent.firstOffset { start += 1 }
@@ -82,7 +82,7 @@ package struct StoreRetention {
       guard batch.endOffset <= extent.head else { break }
       if batch.endOffset > cut.offset {
         guard let limit = limit(outdating: batch, extent, now) else { break }
-        (cut.offset, cut.limit) = (batch.endOffset, limit)
+        (cut.offset, cut.cause) = (batch.endOffset, limit)
       }
       cut.bytes = batch.bytesThrough
       next += 1
@@ -101,7 +101,7 @@ package struct StoreRetention {
     return end
   }
 
-  private func limit(outdating batch: Batch, _ extent: StoredExtent, _ now: Int64) -> DroppedRecords.Limit? {
+  private func limit(outdating batch: Batch, _ extent: StoredExtent, _ now: Int64) -> DroppedRecords.Cause? {
     let behind = extent.bytesThrough - min(batch.bytesThrough, extent.bytesThrough)
     if let limit = retention.bytes, behind >= limit { return .bytes }
     if let cutoff = retention.cutoff(at: now), batch.lastTime < cutoff { return .age }

@@ -4,7 +4,7 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// State of a durable topic in the store: which records it has, and what its limits have dropped. From any thread.
+/// State of a durable topic in the store: which records it has, and what it has dropped. From any thread.
 package final class StoreTopicState: Sendable {
   package let id: TopicID
   /// Keeps its topics until it is closed, as they keep it.
@@ -22,7 +22,7 @@ package final class StoreTopicState: Sendable {
   private let lapsed = Atomic<UInt64>(0)
   /// The places at which cursors and groups were found in the store.
   package let places = StoredPlaces()
-  /// What the limits have dropped since the broker opened the topic.
+  /// What the limits, and trims, have dropped since the broker opened the topic.
   private let lost = Mutex(DroppedRecords())
 
   /// What late subscribers can get.
@@ -84,8 +84,8 @@ package final class StoreTopicState: Sendable {
     end.store(extent.head, ordering: .releasing)
   }
 
-  package func dropped(_ amount: DroppedRecords.Amount, by limit: DroppedRecords.Limit) {
-    lost.withLock { $0[limit].add(amount) }
+  package func dropped(_ amount: DroppedRecords.Amount, by cause: DroppedRecords.Cause) {
+    lost.withLock { $0[cause].add(amount) }
   }
 
   /// The first record that a late subscriber gets. By number it is exact; by bytes and age it is that of the oldest batch with a record

@@ -15,8 +15,8 @@ package struct TopicCommit {
   var extent: StoredExtent
   /// Bytes of records that the limits don't keep, and a reader needs.
   var lapsed: UInt64
-  /// The limit by which records are dropped.
-  package var limit: DroppedRecords.Limit?
+  /// What drops records with it; nil when it drops none.
+  package var cause: DroppedRecords.Cause?
 
   /// Adds the topic's next commit, so that both are made as one.
   mutating func merge(_ next: TopicCommit) {
@@ -34,7 +34,7 @@ package struct TopicCommit {
     change.isDeletion = next.change.isDeletion
     extent = next.extent
     lapsed = next.lapsed
-    limit = next.limit ?? limit
+    cause = next.cause ?? cause
   }
 }
 
@@ -52,7 +52,7 @@ final class TopicCommitBuilder {
   private var retention: StoreRetention
   private let name: String
   /// Limits of which it was reported that they drop records.
-  private var reported: Set<DroppedRecords.Limit> = []
+  private var reported: Set<DroppedRecords.Cause> = []
   /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
   private var settled: (cut: UInt64, first: UInt64)?
 
@@ -97,7 +97,7 @@ final class TopicCommitBuilder {
     defer { projected = after }
     return TopicCommit(
       topic: topic, taken: taken, change: change, before: projected, extent: after, lapsed: lapsed,
-      limit: cut.limit)
+      cause: cut.cause)
   }
 
   /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
@@ -124,7 +124,7 @@ final class TopicCommitBuilder {
 
   /// A change that drops what the limits no longer keep; nil when there is nothing to drop.
   package func trim(_ topic: any DurableTopic, wallClock: Int64) -> (
-    change: TopicChange, limit: DroppedRecords.Limit?
+    change: TopicChange, cause: DroppedRecords.Cause?
   )? {
     guard isOutdated(topic, wallClock: wallClock) else { return nil }
     let needed = topic.keptFrom
@@ -133,12 +133,12 @@ final class TopicCommitBuilder {
     guard offset > extent.firstOffset else { return nil }
     var change = TopicChange(storage.id)
     change.truncateBefore = offset
-    return (change, cut.limit)
+    return (change, cut.cause)
   }
 
   /// A change of ``trim(_:wallClock:)`` is on disk.
-  func trimmed(by limit: DroppedRecords.Limit?) {
-    moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: limit)
+  func trimmed(by cause: DroppedRecords.Cause?) {
+    moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: cause)
   }
 
   /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
@@ -148,7 +148,7 @@ final class TopicCommitBuilder {
     retention.retention = storage.retention
     var cut = retainedCut(extent, adding: blocks, now)
     let trimmedTo = min(storage.trimmedTo, extent.head)
-    if trimmedTo > cut.offset { (cut.offset, cut.limit) = (trimmedTo, nil) }
+    if trimmedTo > cut.offset { (cut.offset, cut.cause) = (trimmedTo, .trim) }
     return cut
   }
 
@@ -190,10 +190,10 @@ final class TopicCommitBuilder {
     // What was dropped is what the store says: batches are dropped whole.
     let after = (try? store.extent(of: storage.id)) ?? commit.extent
     if extent.head == 0, let first = commit.taken.blocks.first?.firstOffset { extent.firstOffset = first }
-    moved(to: after, lapsed: commit.lapsed, by: commit.limit)
+    moved(to: after, lapsed: commit.lapsed, by: commit.cause)
   }
 
-  private func moved(to after: StoredExtent, lapsed: UInt64, by limit: DroppedRecords.Limit?) {
+  private func moved(to after: StoredExtent, lapsed: UInt64, by cause: DroppedRecords.Cause?) {
     let before = extent
     extent = after
     if projected.head <= after.head {
@@ -203,11 +203,13 @@ final class TopicCommitBuilder {
       projected.bytesBefore = after.bytesBefore
     }
     storage.moved(to: after, lapsed: lapsed)
-    guard after.firstOffset > before.firstOffset, let limit else { return }
+    guard after.firstOffset > before.firstOffset, let cause else { return }
     storage.dropped(
       .init(
         records: after.firstOffset - before.firstOffset,
-        bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: limit)
-    if reported.insert(limit).inserted { storage.service.report(.dropping(topic: name, limit: limit)) }
+        bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: cause)
+    // A trim was requested, and is in the audit.
+    guard cause != .trim, reported.insert(cause).inserted else { return }
+    storage.service.report(.dropping(topic: name, limit: cause))
   }
 }

@@ -60,7 +60,7 @@ extension Topic {
     settings.replayAge != TopicSettings.unlimited || settings.compact == true || storage != nil
   }
 
-  /// What the retention limits have dropped, in all epochs. From any loop.
+  /// What the retention limits, and trims, have dropped, in all epochs. From any loop.
   package var dropped: DroppedRecords {
     let (epoch, former) = state.withLock { ($0.epoch, $0.formerlyDropped) }
     var dropped = former

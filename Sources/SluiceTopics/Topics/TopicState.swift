@@ -49,7 +49,7 @@ package struct TopicState {
   var storeRejection: Fault?
   /// The traffic of loops that no longer have an attached stream.
   package var traffic = TrafficCount()
-  /// What the retention limits have dropped in earlier epochs.
+  /// What the retention limits, and trims, have dropped in earlier epochs.
   var formerlyDropped = DroppedRecords()
 
   /// The offset from which no subscriber has read; nil while the topic has subscribers.

@@ -17,7 +17,7 @@ public struct TopicTraffic: Hashable, Sendable {
   public var sentBytes: UInt64 = 0
   /// Records that subscribers have missed because they were dropped before they were requested.
   public var missed: UInt64 = 0
-  /// Records and bytes that the topic's retention limits have dropped.
+  /// Records and bytes that the topic's retention limits, and trims, have dropped.
   public var dropped: UInt64 = 0
   public var droppedBytes: UInt64 = 0
   /// How long subscribers had records waiting and no demand, in milliseconds, summed over subscribers. Members of groups don't count: other

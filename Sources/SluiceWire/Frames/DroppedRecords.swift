@@ -1,16 +1,19 @@
-/// Records that a topic's retention limits have dropped, by the limit that dropped them.
+/// Records that a topic has dropped, by what has dropped them: a retention limit, or a trim.
 ///
-/// Counted since the broker has started, or since the topic's log began anew. As it travels in TOPIC_INFO:
+/// Counted since the broker has started, or since the topic's log began anew. In a topic in memory a record counts as dropped once no late
+/// subscriber gets it any more; in a durable topic, once it has left the store, which drops whole batches. As it travels in TOPIC_INFO:
 ///
 /// ```
-/// 3 × (u64 records · u64 bytes), in a structure: by the limit of records, of bytes, of age
+/// 4 × (u64 records · u64 bytes), in a structure: by the limit of records, of bytes, of age, and by trims
 /// ```
 public struct DroppedRecords: Hashable, Sendable {
-  /// A retention limit.
-  public enum Limit: Int, Hashable, Sendable, CaseIterable {
+  /// What drops records: a retention limit, or a trim.
+  public enum Cause: Int, Hashable, Sendable, CaseIterable {
     case records
     case bytes
     case age
+    /// A client with the permission has trimmed the topic.
+    case trim
   }
 
   public struct Amount: Hashable, Sendable {
@@ -35,42 +38,46 @@ public struct DroppedRecords: Hashable, Sendable {
   private var byRecords = Amount()
   private var byBytes = Amount()
   private var byAge = Amount()
+  private var byTrim = Amount()
 
   /// Nothing was dropped.
   public init() {}
 
-  private init(_ amounts: (Amount, Amount, Amount)) { (byRecords, byBytes, byAge) = amounts }
+  private init(_ amounts: (Amount, Amount, Amount, Amount)) {
+    (byRecords, byBytes, byAge, byTrim) = amounts
+  }
 
-  /// What one limit has dropped.
-  public subscript(limit: Limit) -> Amount {
+  /// What a limit, or what trims, have dropped.
+  public subscript(cause: Cause) -> Amount {
     get {
-      switch limit {
+      switch cause {
       case .records: byRecords
       case .bytes: byBytes
       case .age: byAge
+      case .trim: byTrim
       }
     }
     set {
-      switch limit {
+      switch cause {
       case .records: byRecords = newValue
       case .bytes: byBytes = newValue
       case .age: byAge = newValue
+      case .trim: byTrim = newValue
       }
     }
   }
 
-  /// What all limits have dropped together.
+  /// What all limits and trims have dropped together.
   public var total: Amount {
-    Amount(
-      records: byRecords.records &+ byBytes.records &+ byAge.records,
-      bytes: byRecords.bytes &+ byBytes.bytes &+ byAge.bytes)
+    Cause.allCases.reduce(into: Amount()) { $0.add(self[$1]) }
   }
 
   public mutating func add(_ other: DroppedRecords) {
-    for limit in Limit.allCases { self[limit].add(other[limit]) }
+    for cause in Cause.allCases { self[cause].add(other[cause]) }
   }
 
   static let layout = FrameLayout(
-    { Self(($0, $1, $2)) }, Field.part(\Self.byRecords, Amount.layout),
-    Field.part(\Self.byBytes, Amount.layout), Field.part(\Self.byAge, Amount.layout))
+    { Self(($0, $1, $2, $3)) }, Field.part(\Self.byRecords, Amount.layout),
+    Field.part(\Self.byBytes, Amount.layout), Field.part(\Self.byAge, Amount.layout),
+    Field.part(\Self.byTrim, Amount.layout))
 }

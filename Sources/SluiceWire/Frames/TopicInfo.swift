@@ -155,7 +155,7 @@ public struct TopicInfo: LaidOutFrame {
   /// The first of them; `summary.publications` counts all that are attached. Publishers that the broker has turned away because of its
   /// store are listed, too.
   public var publications: [Publication]
-  /// What the topic's retention limits have dropped.
+  /// What the topic's retention limits, and trims, have dropped.
   public var dropped: DroppedRecords
   /// The store that a durable topic is in.
   public var storage: StorageStatus

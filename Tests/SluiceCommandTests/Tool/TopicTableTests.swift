@@ -23,19 +23,21 @@ struct TopicTableTests {
   }
 
   @Test(
-    "What limits have dropped is told by limit, and what was trimmed or dropped before the broker's start")
+    "What was dropped is told by cause, and what was dropped before the broker's start")
   func dropped() {
-    #expect(row("dropped", info()) == "100 records trimmed, or before the broker's start")
+    #expect(row("dropped", info()) == "100 records before the broker's start, or trimmed and not freed yet")
     #expect(row("dropped", info { $0.summary.firstOffset = 0 }) == "none")
     let info = info { info in
       info.dropped[.bytes] = .init(records: 60, bytes: 61_440)
       info.dropped[.age] = .init(records: 1, bytes: 10)
+      info.dropped[.trim] = .init(records: 30, bytes: 30_720)
     }
     #expect(
       row("dropped", info)
-        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 39 records trimmed, or before the broker's start"
+        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 30 records, 30.0 KiB, by trim; 9 records before the broker's start, or trimmed and not freed yet"
     )
     #expect(TopicJSON.line(info).contains("\"replay-bytes\":{\"records\":60,\"bytes\":61440}"))
+    #expect(TopicJSON.line(info).contains("\"trim\":{\"records\":30,\"bytes\":30720}"))
   }
 
   @Test("What stops producers is told in a sentence, with its limit, since when, and its shares")

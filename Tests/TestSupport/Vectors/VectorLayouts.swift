@@ -82,7 +82,8 @@ private let droppedLayout = VectorLayout(
   DroppedRecords(), .integer("records by records", \.[.records].records),
   .integer("bytes by records", \.[.records].bytes), .integer("records by bytes", \.[.bytes].records),
   .integer("bytes by bytes", \.[.bytes].bytes), .integer("records by age", \.[.age].records),
-  .integer("bytes by age", \.[.age].bytes))
+  .integer("bytes by age", \.[.age].bytes), .integer("records by trim", \.[.trim].records),
+  .integer("bytes by trim", \.[.trim].bytes))
 
 private let storageLayout = VectorLayout(
   StorageStatus(), .named("state", \.state), .integer("since", \.since), .integer("used", \.used),
