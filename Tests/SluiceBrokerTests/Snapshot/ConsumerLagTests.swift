@@ -97,6 +97,34 @@ import Testing
     #expect(consumers.furthest.map(\.lag) == [30, 29, 28])
   }
 
+  @Test(
+    "cursors have a limit of their own where one is stated, and groups keep theirs",
+    arguments: [0, 1, 5, nil])
+  func cursorsHaveALimitOfTheirOwn(limit: Int?) throws {
+    let setting = try SnapshotSetting()
+    let publisher = try setting.publisher("t")
+    var peers: [ScenePeer] = []
+    for count in 0..<4 {
+      peers.append(try subscribe(setting, cursor: "c\(count)", granted: 100))
+      let member = try setting.peer("member")
+      member.send(
+        JoinGroup(topic: "t", group: "g\(count)", start: .earliest, grantedThrough: 0).encoded(stream: 1))
+      peers.append(member)
+    }
+    setting.publish([Int](repeating: 1, count: 10), from: 0, by: publisher)
+    for count in 0..<4 { peers[2 * count].send(Commit(nextOffset: UInt64(count + 1)).encoded(stream: 1)) }
+    setting.run(for: .milliseconds(10))
+    var request = Self.request(3)
+    request.cursorsPerTopic = limit
+    let consumers = try #require(try setting.snapshot(request).topics.first).consumers
+    // All are counted, whatever the limits.
+    #expect(consumers.cursors == 4 && consumers.groups == 4 && consumers.behind == 8)
+    let cursors = consumers.furthest.filter { $0.kind == .cursor }.map(\.name)
+    #expect(cursors == (0..<min(limit ?? 3, 4)).map { "c\($0)" })
+    #expect(consumers.furthest.filter { $0.kind == .group }.count == 3)
+    #expect(consumers.furthest.map(\.lag) == consumers.furthest.map(\.lag).sorted(by: >))
+  }
+
   @Test func aSubscriptionThatAsksForNothingIsToldFromOneThatDoesntRead() throws {
     let setting = try SnapshotSetting()
     let publisher = try setting.publisher("t")
