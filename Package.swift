@@ -116,7 +116,8 @@ let package = Package(
     .target(
       name: "SluiceAdmin",
       dependencies: [
-        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceWire", "CMicroHTTPD",
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
+        "CMicroHTTPD",
       ],
       // The page becomes part of the code: the program stays one file.
       resources: [

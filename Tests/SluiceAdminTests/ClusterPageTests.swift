@@ -78,6 +78,30 @@ struct ClusterPageTests {
     }
   }
 
+  @Test(
+    "a topic whose shard another node owns is looked for there",
+    arguments: ["/api/topics/t", "/api/topics/t/records", "/api/consumers?topic=t"])
+  func owner(target: String) throws {
+    var cluster = Self.snapshot()
+    cluster.info.shardCount = 1
+    cluster.info.shards = [
+      ClusterInfo.Shard(number: 0, state: .held, owner: "n2", term: 5, target: "n2", pin: "")
+    ]
+    let elsewhere = try answer(target, cluster)
+    #expect(elsewhere.status == 404)
+    #expect(
+      elsewhere.text.contains(
+        "topic t isn't at this node: node n2, which clients reach at h2:7420, owns its shard; look at the page or API of that node"
+      ), "\(elsewhere.text)")
+    // This node's own shard, one without an owner, and one of a node that isn't known.
+    for owner in ["n1", "", "n9"] {
+      cluster.info.shards[0].owner = owner
+      let here = try answer(target, cluster)
+      #expect(here.status == 404 && here.text.contains("there is no topic t"), "\(owner): \(here.text)")
+    }
+    #expect(try answer(target, nil).text.contains("there is no topic t"))
+  }
+
   @Test("metrics of the cluster")
   func metrics() {
     var text = MetricsText(.prometheus)

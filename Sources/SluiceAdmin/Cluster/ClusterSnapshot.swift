@@ -1,4 +1,5 @@
 import SluiceBroker
+import SluiceStore
 import SluiceWire
 
 /// What a node knows of its cluster, and what it has counted of it since its start.
@@ -105,4 +106,14 @@ public struct ClusterSnapshot: Hashable, Sendable {
 
   /// Shards that this node owns.
   public var owned: Int { info.shards.count { $0.owner == info.name } }
+}
+
+extension ClusterInfo {
+  /// The node that owns a topic's shard, if that isn't the node that tells this; nil as well while no node that is known owns it.
+  func otherOwner(of topic: String) -> Node? {
+    guard shardCount > 0 else { return nil }
+    let number = UInt32(ShardHash.shard(of: topic, of: Int(shardCount)))
+    guard let shard = shards.first(where: { $0.number == number }), shard.owner != name else { return nil }
+    return nodes.first { $0.name == shard.owner }
+  }
 }

@@ -1,9 +1,10 @@
 // The cluster: its nodes, its engine, which node owns which shards, and what this node has taken over.
 function openCluster() {
-  keepLoading("/api/cluster", showCluster, $("cluster-count"));
+  keepLoading("/api/cluster", showCluster, $("cluster-facts"));
 }
 
 function showCluster(answer) {
+  $("cluster-tables").hidden = false;
   setText($("cluster-count"), `as node ${answer.node} knows it`);
   const engine = answer.engine;
   const facts = [

@@ -3,6 +3,7 @@ const latencies = [];
 
 function showFigures(sum) {
   $("nav-cluster").hidden = !broker.node;
+  showOwner();
   setText($("about"), `${broker.node ? `node ${broker.node}, ` : ""}${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
   setText($("in-rate"), rate(sum.in));
   setText($("out-rate"), rate(sum.out));

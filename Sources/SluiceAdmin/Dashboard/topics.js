@@ -69,6 +69,12 @@ function showTopics(changed) {
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
 }
 
+// In a cluster a node lists the topics that it owns.
+function showOwner() {
+  $("topics-node").hidden = !broker.node;
+  if (broker.node) setText($("topics-node"), `These are the topics that node ${broker.node} owns. The pages of the other nodes list theirs; the place Cluster has the nodes.`);
+}
+
 // Gives an element these children, in this order, with the fewest moves.
 function arrange(parent, wanted) {
   const kept = new Set(wanted);

@@ -1,5 +1,6 @@
 import SluiceCommand
 import SluiceIO
+import SluiceWire
 
 /// The parts of a request that the listener uses.
 struct AdminRequest: Sendable {
@@ -100,4 +101,10 @@ extension AdminProblem {
     Self(503, message, HTTPHeader("Retry-After", "1"))
   }
   static func unknownTopic(_ name: String) -> Self { notFound("there is no topic \(name)") }
+  /// The topic, if it exists, is another node's.
+  static func elsewhere(_ name: String, _ node: ClusterInfo.Node) -> Self {
+    notFound(
+      "topic \(name) isn't at this node: node \(node.name), which clients reach at \(node.address), owns its shard; look at the page or API of that node"
+    )
+  }
 }

@@ -175,8 +175,8 @@ final class AdminService: @unchecked Sendable {
       let request = SnapshotRequest(
         topic: topic, topics: .max, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0,
         consumersPerTopic: limit)
-      snapshot(request, completion) { snapshot in
-        if let topic, snapshot.topics.isEmpty { return AdminProblem.unknownTopic(topic).response }
+      snapshot(request, completion) { [self] snapshot in
+        if let topic, snapshot.topics.isEmpty { return absence(of: topic).response }
         return .json(ConsumerJSON.list(snapshot, limit: limit))
       }
     case .cluster:
@@ -226,9 +226,9 @@ final class AdminService: @unchecked Sendable {
     let request = SnapshotRequest(
       topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams,
       connections: 0, consumersPerTopic: limits.consumers)
-    snapshot(request, completion) { snapshot in
+    snapshot(request, completion) { [self] snapshot in
       let topic = snapshot.topics.first { $0.summary.topic == name }
-      return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
+      return topic.map { .json(TopicJSON.detailed($0)) } ?? absence(of: name).response
     }
   }
 
@@ -246,6 +246,11 @@ final class AdminService: @unchecked Sendable {
     }
     let json = HistoryJSON.object(chart, of: topic, in: range)
     return .response(.json(topic == nil ? json + HistoryJSON.facts(history) : json))
+  }
+
+  /// Why a topic isn't shown: it doesn't exist, or another node of the cluster has it.
+  private func absence(of topic: String) -> AdminProblem {
+    source.cluster?.info.otherOwner(of: topic).map { .elsewhere(topic, $0) } ?? .unknownTopic(topic)
   }
 
   private func snapshot(
@@ -268,9 +273,10 @@ final class AdminService: @unchecked Sendable {
 
   private func records(of topic: String, _ query: RecordQuery, _ completion: @escaping Completion) {
     let limit = options.limits.payloadBytes
-    source.records(of: topic, query, on: loop) { result in
+    source.records(of: topic, query, on: loop) { [self] result in
       switch result {
       case .success(let page): completion(.response(.json(RecordJSON.page(page, of: topic, limit: limit))))
+      case .failure(let error) where error.code == .unknownTopic: completion(.problem(absence(of: topic)))
       case .failure(let error): completion(.problem(AdminProblem(error)))
       }
     }
