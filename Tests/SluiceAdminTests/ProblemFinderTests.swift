@@ -58,7 +58,7 @@ import Testing
     nearly.usedBytes = 1_020_054_733
     let warned = found { $0.storage = nearly }
     #expect(warned.map(\.kind) == [.storageNearlyFull] && warned[0].severity == .warning)
-    #expect(warned[0].sentence == "95 % of the store are used: 972 MiB of 1.0 GiB.")
+    #expect(warned[0].sentence == "The store is 95 % full: 972 MiB of 1.0 GiB.")
     nearly.usedBytes = 1 << 29
     #expect(found { $0.storage = nearly } == [])
   }
@@ -69,6 +69,9 @@ import Testing
     }
     #expect(memory(899) == [])
     #expect(memory(950).map(\.kind) == [.memoryNearlyFull])
+    #expect(
+      memory(950)[0].sentence
+        == "The memory is at 95 % of its ceiling, at which producers wait: 950 B of 1000 B.")
     #expect(memory(1000).map(\.kind) == [.memoryFull])
     #expect(found { $0.metrics = [(.memoryUsed, 5), (.memoryCeiling, 0)] } == [])
   }
@@ -112,7 +115,7 @@ import Testing
     )
     #expect(
       sentence(subscription("a", lag: 5, age: 65_000, blocked: 30_000))?.hasSuffix(
-        "it hasn't read what it was sent for 30 s: its network, or itself.") == true)
+        "it hasn't read what it was sent for 30 s; the client is slow, or its network.") == true)
     #expect(
       sentence(subscription("a", lag: 5, age: 65_000))?.hasSuffix(
         "it asks for more and reads, but not as fast as records come.") == true)
@@ -150,6 +153,36 @@ import Testing
     #expect(rejected(107, at: 90) == [])
     // Counters of a broker that was started again are no attack.
     #expect(rejected(0, at: 91) == [] && rejected(2, at: 92) == [])
+  }
+
+  @Test func oneIsToldInTheSingular() {
+    var finder = ProblemFinder()
+    func metrics(_ count: Int, at seconds: Int64) -> [String] {
+      finder.problems(
+        in: snapshot(seconds) {
+          $0.metrics = [(.failedAuthentications, 6 * count), (.refusedConnections, count)]
+        }
+      ).map(\.sentence)
+    }
+    _ = metrics(0, at: 0)
+    #expect(
+      metrics(1, at: 1) == [
+        "6 logins were rejected within the last minute.",
+        "1 connection was refused within the last minute, because there were too many.",
+      ])
+    func waiting(_ count: Int) -> String? {
+      found {
+        $0.topics = [TopicSnapshot("t") { ($0.heldUp, $0.waitingForStorage) = (10_000, count) }]
+      }.first?.sentence
+    }
+    #expect(waiting(1) == "1 publisher of t waits for the store.")
+    #expect(waiting(2) == "2 publishers of t wait for the store.")
+    let group = TopicInfo.Consumer(
+      name: "g", kind: .group, nextOffset: 1, lag: 1, bytes: 90, age: 3_700_000, members: 1, unacknowledged: 1
+    )
+    #expect(
+      found { $0.topics = [TopicSnapshot("t") { $0.consumers.furthest = [group] }] }.map(\.sentence)
+        == ["Group g of t is 1 h 1 min behind, 1 record: its member has 1 record unacknowledged."])
   }
 
   @Test func missedRecordsAreCriticalAndStandFirst() {

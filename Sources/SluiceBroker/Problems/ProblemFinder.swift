@@ -111,7 +111,7 @@ public struct ProblemFinder: Sendable {
       guard let share = storage.status.fullness, share >= limits.fullness else { return }
       add(
         .storageNearlyFull, .warning, at: .storage,
-        "\(ProblemText.percent(share)) of the store are used: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
+        "The store is \(ProblemText.percent(share)) full: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
       )
     }
   }
@@ -130,7 +130,7 @@ public struct ProblemFinder: Sendable {
     if free > 0 {
       add(
         .shardsWithoutOwner, .warning, at: .cluster,
-        "\(free) of the cluster's \(cluster.shardCount) shards have no owner, and their topics can't be used."
+        "\(free) of the cluster's \(cluster.shardCount) shards \(free == 1 ? "has" : "have") no owner: topics of \(free == 1 ? "that shard" : "those shards") can't be used."
       )
     }
     if engine.isUnsafe {
@@ -151,7 +151,7 @@ public struct ProblemFinder: Sendable {
     } else {
       add(
         .memoryNearlyFull, .warning, at: .broker,
-        "\(ProblemText.percent(share)) of the memory's ceiling are used, at which producers wait: \(amount).")
+        "The memory is at \(ProblemText.percent(share)) of its ceiling, at which producers wait: \(amount).")
     }
   }
 
@@ -165,7 +165,8 @@ public struct ProblemFinder: Sendable {
     if rejected >= UInt64(limits.rejectedLogins) {
       add(
         .rejectedLogins, .warning, at: .connections,
-        "\(rejected) logins were rejected within the last minute.")
+        "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute."
+      )
     }
     let refused = growth(
       .refusedConnections, .connections,
@@ -176,13 +177,14 @@ public struct ProblemFinder: Sendable {
     if refused > 0 {
       add(
         .refusedConnections, .warning, at: .connections,
-        "\(refused) connections were refused within the last minute, because there were too many.")
+        "\(ProblemText.counted(refused, "connection")) \(ProblemText.were(refused)) refused within the last minute, because there were too many."
+      )
     }
     let slow = growth(.slowLoops, .broker, snapshot.loops.reduce(0) { $0 + $1.slowTurns }, former)
     if slow >= limits.slowTurns {
       add(
         .slowLoops, .warning, at: .broker,
-        "Event loops were busy for more than 134 ms \(slow) times within the last minute; their connections waited."
+        "Event loops were busy for more than 134 ms \(ProblemText.counted(slow, "time")) within the last minute; their connections waited."
       )
     }
   }
@@ -208,7 +210,7 @@ public struct ProblemFinder: Sendable {
     if topic.waitingForStorage > 0 {
       add(
         .heldUp, .warning, at: .topic(name), for: topic.heldUp,
-        "\(ProblemText.publishers(topic.waitingForStorage)) of \(name) for the store.")
+        "\(ProblemText.publishers(topic.waitingForStorage, of: name)) for the store.")
     } else if let hold = topic.holds.first(where: { $0.milliseconds > 0 && $0.reason != .subscribers }) {
       add(
         .heldUp, .warning, at: .topic(name), for: topic.heldUp,
@@ -232,7 +234,8 @@ public struct ProblemFinder: Sendable {
         case (0, _): "no client has used it for \(ProblemText.time(consumer.idle))"
         case (1, 0): "one subscription uses it"
         case (_, 0): "\(consumer.members) members use it"
-        case (_, let open): "\(consumer.members) members have \(open) records unacknowledged"
+        case (1, let open): "its member has \(ProblemText.records(open)) unacknowledged"
+        case (_, let open): "\(consumer.members) members have \(ProblemText.records(open)) unacknowledged"
         }
       add(
         .consumerLag, .warning, at: .consumer(consumer.name, topic: name),
@@ -245,7 +248,7 @@ public struct ProblemFinder: Sendable {
       let reason: String
       if subscription.blocked > 0 {
         reason =
-          "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)): its network, or itself"
+          "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)); the client is slow, or its network"
       } else if subscription.starved > 0 {
         reason = "it hasn't asked for more for \(ProblemText.time(subscription.starved))"
       } else if subscription.info.state == .replaying {
@@ -267,7 +270,7 @@ public struct ProblemFinder: Sendable {
     if missed > 0 {
       add(
         .missedRecords, .critical, at: place,
-        "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: its limits dropped them first."
+        "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: a limit or a trim dropped them first."
       )
     }
     let dead = growth(
@@ -304,10 +307,19 @@ enum ProblemText {
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
 
-  static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+  static func records(_ count: UInt64) -> String { counted(count, "record") }
 
-  static func publishers(_ count: Int) -> String {
-    count == 1 ? "1 publisher waits" : "\(count) publishers wait"
+  /// "1 login", "12 logins".
+  static func counted(_ count: UInt64, _ what: String) -> String {
+    "\(count) \(what)\(count == 1 ? "" : "s")"
+  }
+
+  static func were(_ count: UInt64) -> String { count == 1 ? "was" : "were" }
+
+  /// "1 publisher waits", "12 publishers of orders wait".
+  static func publishers(_ count: Int, of topic: String? = nil) -> String {
+    counted(UInt64(count), "publisher") + (topic.map { " of \($0)" } ?? "")
+      + (count == 1 ? " waits" : " wait")
   }
 
   static func shares(_ minute: UInt16, _ five: UInt16) -> String {

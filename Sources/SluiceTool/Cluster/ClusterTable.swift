@@ -12,7 +12,9 @@ enum ClusterTable {
     for problem in info.engine.problems where !info.unreadiness.contains(problem) { problems.append(problem) }
     let free = info.shards.count { $0.state == .free }
     if free > 0 {
-      problems.append("\(free) of \(info.shardCount) shards have no owner: their topics can't be used")
+      problems.append(
+        "\(free) of \(info.shardCount) shards \(free == 1 ? "has no owner: its" : "have no owner: their") topics can't be used"
+      )
     }
     return problems
   }

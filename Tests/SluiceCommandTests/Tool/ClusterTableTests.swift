@@ -47,7 +47,7 @@ struct ClusterTableTests {
     #expect(
       ClusterTable.problems(info) == [
         "the engine can't be reached: no server answers",
-        "1 of 2 shards have no owner: their topics can't be used",
+        "1 of 2 shards has no owner: its topics can't be used",
       ])
     let text = ClusterTable.status(info)
     #expect(text.contains("n1, not ready") && text.contains("not connected, unsafe: it may lose"))
