@@ -71,10 +71,9 @@ class Plot {
       parts.push(shape("line", { x1: plotLeft, x2: plotWidth, y1: y, y2: y, class: "grid" }));
       parts.push(shape("text", { x: plotLeft - 6, y: y + 4, "text-anchor": "end" }, this.write(this.top * share)));
     }
-    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-      const time = history.from + (history.to - history.from) * share;
-      const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
-      parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, history.to - history.from <= 600000)));
+    for (const time of labelled(history.from, history.to)) {
+      const anchor = this.x(time) > plotWidth - 22 ? "end" : "middle";
+      parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, false)));
     }
     shown.forEach((values, index) => parts.push(shape("path", { d: this.path(values), class: `series-${index}` })));
     this.mark = shape("line", { y1: plotTop, y2: plotHeight - plotBottom, class: "mark", visibility: "hidden" });
@@ -137,6 +136,15 @@ function nice(value) {
 function niceBytes(value) {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1024)));
   return nice(value / unit) * unit;
+}
+
+// The times under a chart: whole minutes or hours of the clock on the wall.
+function labelled(from, to) {
+  const step = [60000, 120000, 300000, 600000, 1800000, 3600000, 21600000].find((each) => (to - from) / each <= 5.5) ?? 86400000;
+  const offset = new Date(to).getTimezoneOffset() * 60000;
+  const times = [];
+  for (let time = Math.ceil((from - offset) / step) * step + offset; time <= to; time += step) times.push(time);
+  return times;
 }
 
 const clock = (time, hasSeconds) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: hasSeconds ? "2-digit" : undefined, hour12: false });

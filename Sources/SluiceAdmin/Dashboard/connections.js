@@ -56,7 +56,7 @@ function connectionRow(each) {
   const topics = (each.topics || []).flatMap((name) => [make("a", { href: `#/topics/${encodeURIComponent(name)}` }, name), " "]);
   return make(
     "tr", { class: String(each.id) === chosenConnection ? "chosen" : "" },
-    make("th", { scope: "row" }, `${each.client || "no name"} on `, make("a", { href: `#/connections/${each.id}` }, String(each.id)), make("div", { class: "links" }, ...topics),
+    make("th", { scope: "row" }, `${each.client || "a client without a name"} `, make("a", { href: `#/connections/${each.id}` }, `connection ${each.id}`), make("div", { class: "links" }, ...topics),
       mayAct && make("div", {}, actionButton("Close…", () => disconnect(each)))),
     make("td", {}, each.identity || "–"), make("td", {}, each.peer), cell(count(number(each.subscriptions))), cell(count(number(each.publications))),
     cell(bytes(number(each.buffered))), cell(duration(each.ageSeconds)), make("td", {}, each.security || "–"));

@@ -10,11 +10,11 @@ function consumersTable(list, chosen, total, topics) {
     return make(
       "tr", { class: chosen === each.name ? "chosen" : "" }, make("th", { scope: "row" }, `${each.name} `, make("span", { class: "tag" }, each.kind)),
       topics && make("td", {}, link), cell(count(number(each.lag))), cell(knownOr(each.lagBytes, bytes)), cell(knownOr(each.lagSeconds, age)),
-      cell(each.members ? String(each.members) : `none, ${duration(each.idleSeconds)}`), cell(isGroup ? count(number(each.unacknowledged)) : ""),
+      cell(each.members ? String(each.members) : `none for ${duration(each.idleSeconds)}`), cell(isGroup ? count(number(each.unacknowledged)) : ""),
       cell(isGroup ? count(number(each.redeliveries)) : ""), cell(isGroup ? count(number(each.deadLetters) + number(each.abandoned)) : ""));
   });
   const header = head(
-    "Name", ...(topics ? ["Topic"] : []), "#Behind", "#Bytes", "#Behind for", "#Members", "#Unacknowledged", "#Again", "#Given up");
+    "Name", ...(topics ? ["Topic"] : []), "#Behind", "#Bytes", "#Behind for", "#Members", "#Unacknowledged", "#Redelivered", "#Given up");
   const more = total > list.length ? make("tr", {}, make("td", { colspan: "9", class: "quiet" }, `These are ${list.length} of ${count(total)}.`)) : "";
   stack(header, rows);
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));

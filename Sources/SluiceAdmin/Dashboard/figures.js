@@ -40,6 +40,8 @@ function showLatency(histogram) {
   if (half !== null) setAttribute($("latency-bars"), "aria-label", `Half of the deliveries took at most ${short(half)}, ${tail}`);
 }
 
+// From this percentage on the broker tells of a problem.
+const nearlyFull = 90;
 const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
 
 function showStorage(storage) {
@@ -56,7 +58,8 @@ function showStorage(storage) {
   $("storage-more").classList.toggle("warn", isTroubled(storage));
   const percent = Math.round(storage.fullness * 100);
   $("storage-meter").firstElementChild.style.width = `${percent}%`;
-  setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit are used`);
+  $("storage-meter").classList.toggle("warn", percent >= nearlyFull);
+  setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit is used`);
 }
 
 function showMemory(metrics, resident) {
@@ -66,8 +69,10 @@ function showMemory(metrics, resident) {
   setText($("memory"), value);
   setText($("memory-unit"), ceiling ? `${unit} of ${bytes(ceiling)}` : unit);
   setText($("memory-more"), `process ${bytes(resident)}`);
-  $("memory-meter").firstElementChild.style.width = ceiling ? `${Math.min(100, (used / ceiling) * 100)}%` : "0";
+  const percent = ceiling ? Math.round((used / ceiling) * 100) : 0;
+  $("memory-meter").firstElementChild.style.width = `${Math.min(100, percent)}%`;
+  $("memory-meter").classList.toggle("warn", percent >= nearlyFull);
   setAttribute(
     $("memory-meter"), "aria-label",
-    ceiling ? `${Math.round((used / ceiling) * 100)} percent of the ceiling, at which producers wait` : "There is no ceiling");
+    ceiling ? `${percent} percent of the ceiling, at which producers wait` : "There is no ceiling");
 }

@@ -6,6 +6,13 @@ const limits = {
   "group replay": "records that are kept for the replay of its group fill the buffer",
 };
 
+// Why a producer waits, by the name of the reason.
+const waits = {
+  "subscribers": "the subscribers have asked for nothing more", "storage full": "the store has no room", "storage fails": "the store fails",
+  "storage backlog": "records wait to be written to the disk", "memory": "the broker's memory is at its ceiling",
+  "not connected": "the topic isn't connected", "rate": "its identity has published as much as its rate allows",
+};
+
 // The share of the last minutes in which a cause has stopped producers.
 const percent = (share) => (share > 0 && share < 0.01 ? `${(share * 100).toFixed(1)} %` : `${Math.floor(share * 100 + 1e-9)} %`);
 const shares = (hold) => `${percent(hold.heldLastMinute)} of the last minute, ${percent(hold.heldLastFiveMinutes)} of the last five`;

@@ -34,7 +34,7 @@ function openView(wanted, parts) {
       ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
       ["Memory", bytes, [["memory", "broker's records and clients"], ["residentBytes", "process"]]],
       ["Connections", count, [["connections", "connections"]]],
-      ["Trouble a second", rate, [["droppedRecords", "dropped records"], ["rejectedLogins", "rejected logins"], ["slowTurns", "slow turns"]]],
+      ["Trouble a second", rate, [["droppedRecords", "dropped records"], ["rejectedLogins", "rejected logins"], ["slowTurns", "slow loop turns"]]],
     ]);
   }
   if (view === "storage") {

@@ -18,5 +18,5 @@ function problemLine(problem) {
   const seconds = Math.max(0, (broker.time - problem.since) / 1000);
   return make(
     "li", { class: `problem ${problem.severity}` }, make("b", { class: "severity" }, problem.severity === "critical" ? "Critical" : "Warning"),
-    make("a", { href: problem.link }, problem.sentence), make("span", { class: "quiet" }, seconds < 1 ? "since now" : `since ${since(Math.floor(seconds))}`));
+    make("a", { href: problem.link }, problem.sentence), make("span", { class: "quiet" }, seconds < 1 ? "just now" : `for ${since(Math.floor(seconds))}`));
 }

@@ -55,12 +55,12 @@ function subscribersTable(list, total) {
     const words = open === Infinity ? "wants any number" : open === 0 ? "asks for nothing" : `asks for ${count(open)} more`;
     const holds = number(each.holdingSeconds) > 0;
     const state = [
-      each.state, each.blocked ? "doesn't read" : "", 
+      each.state, each.blocked ? "doesn't read" : "",
       holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
     return make(
-      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `connection ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -76,14 +76,14 @@ function producersTable(list, total) {
   const scale = scaleOf(measured);
   const rows = list.map((each, index) => {
     const [met, open] = measured[index];
-    const waits = number(each.waitingSeconds) > 0;
+    const isWaiting = number(each.waitingSeconds) > 0;
     const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
     return make(
-      "tr", { class: waits ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      "tr", { class: isWaiting ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `connection ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
-      make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}${each.waitReason ? `: ${each.waitReason}` : ""}` : "may send"),
+      make("td", { class: isWaiting ? "warn" : "" }, isWaiting ? `waits for ${duration(each.waitingSeconds)}${each.waitReason ? `: ${waits[each.waitReason] ?? each.waitReason}` : ""}` : "may send"),
       cell(count(number(each.granted))), cell(count(number(each.received))));
   });
   return streamsTable(
