@@ -146,12 +146,28 @@ enum TopTable {
   static func title(
     _ rows: [TopRow], server: String, node: String? = nil, commits: UInt64? = nil
   ) -> String {
-    let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
     let storage = rows.first { $0.storage.state != .none }.flatMap { TopicTable.storage($0.storage) }
-    return
-      "\(node.map { "node \($0) at " } ?? "")\(server): \(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
+    return traffic(rows, of: "\(node.map { "node \($0) at " } ?? "")\(server)")
       + (storage.map { "; store: \($0)" } ?? "")
       + (commits.map { "; commits: \(Magnitude.fixed(Double($0) / 1000, decimals: 1)) ms" } ?? "")
+  }
+
+  /// What a narrow screen has in place of the title, the longest one first.
+  static func shortTitles(_ rows: [TopRow], node: String? = nil) -> [String] {
+    let store = rows.first { $0.storage.state != .none }?.storage
+    let name = node.map { "node \($0)" }
+    let full = store.flatMap(TopicTable.storage).map { "store: \($0)" }
+    let share = store?.fullness.map { "store \(Int(($0 * 100).rounded())) % full" }
+    return [full, share].map { store in
+      traffic(rows, of: name) + (store.map { "; \($0)" } ?? "")
+    }
+  }
+
+  private static func traffic(_ rows: [TopRow], of place: String?) -> String {
+    let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
+    let start = place.map { "\($0): " } ?? ""
+    return
+      "\(start)\(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
   }
 
   static func line(_ row: TopRow) -> String {

@@ -193,7 +193,9 @@ final class Watching: @unchecked Sendable {
     if let screen {
       code = screen.show(
         TopScreen.lines(
-          state, rows, problems, title: title, detail: state.opened.flatMap { details[$0] },
+          state, rows, problems,
+          titles: [title] + TopTable.shortTitles(rows, node: node),
+          detail: state.opened.flatMap { details[$0] },
           size: screen.size,
           hasColours: hasColours))
     } else if command.asJSON {

@@ -162,31 +162,38 @@ enum TopScreen {
   /// Lines besides the rows: the title, the head, and the keys.
   static let frame = 3
 
+  /// Lines for a value of a topic's description.
+  private static let valueLines = 4
+
   /// Problems that are shown, and lines for each.
-  private static let (shownProblems, problemLines) = (3, 2)
+  private static let (shownProblems, problemLines) = (3, 3)
 
   /// - Parameters:
   ///   - problems: what the broker has found wrong; on a low screen fewer are shown.
+  ///   - titles: the first one that fits is shown, the last one if none does.
   ///   - detail: the description of the opened topic; nil while it isn't known.
   ///   - hasColours: whether lines have escape sequences for colours. The bar is marked by `>` without.
   static func lines(
-    _ state: TopState, _ rows: [TopRow], _ problems: [BrokerInfo.Problem] = [], title: String,
+    _ state: TopState, _ rows: [TopRow], _ problems: [BrokerInfo.Problem] = [], titles: [String],
     detail: TopicInfo?, size: Size, hasColours: Bool
   ) -> [String] {
+    let title = titles.first { $0.count <= size.width } ?? titles.last ?? ""
     var lines = [drawn(fitted(title, size.width), .bold, hasColours)]
     lines += self.lines(of: problems, atMost: (size.height - frame) / 2, size.width, hasColours)
     let room = max(size.height - frame + 1 - lines.count, 1)
     if let opened = state.opened {
       let text =
         detail.map { TopicTable.show($0) } ?? "topic  \(opened)\n\nIt isn't there, or isn't known yet.\n"
-      let all = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+      let all = folded(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast(), size.width)
       let first = min(state.scrolled, max(all.count - room - 1, 0))
       lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
     } else {
       lines += table(state, rows, room: room, size, hasColours)
     }
     lines += Array(repeating: "", count: max(size.height - 1 - lines.count, 0))
-    return lines.prefix(max(size.height - 1, 1)) + [drawn(fitted(keys(state), size.width), .dim, hasColours)]
+    return lines.prefix(max(size.height - 1, 1)) + [
+      drawn(fitted(keys(state, size.width), size.width), .dim, hasColours)
+    ]
   }
 
   /// The problems, each in a line or two, and how many more there are.
@@ -233,11 +240,23 @@ enum TopScreen {
     return lines
   }
 
-  private static func keys(_ state: TopState) -> String {
+  /// The lines of a topic's description: values that are too long for the screen go on in the next line, up to the first table.
+  private static func folded(_ lines: some Collection<Substring>, _ width: Int) -> [String] {
+    let values = lines.prefix { !$0.isEmpty }
+    return values.flatMap { line -> [String] in
+      guard let gap = line.firstRange(of: "  ") else { return [String(line)] }
+      let value = line[gap.upperBound...].drop { $0 == " " }
+      return wrapped(String(value), String(line[..<value.startIndex]), width, lines: valueLines)
+    } + lines.dropFirst(values.count).map(String.init)
+  }
+
+  private static func keys(_ state: TopState, _ width: Int) -> String {
     if state.isFiltering { return "Filter: \(state.filter)_   Enter keeps it, Esc clears it" }
     if state.opened != nil { return "Esc back   Up/Down scroll   q quit" }
     let filter = state.filter.isEmpty ? "/ filter" : "/ filter: \(state.filter)"
-    return "q quit   Up/Down select   Enter topic   s sort: \(state.sort.rawValue)   \(filter)"
+    let rest = "Enter topic   s sort: \(state.sort.rawValue)   \(filter)"
+    let all = "q quit   Up/Down select   \(rest)"
+    return all.count <= width ? all : "q quit   \(rest)"
   }
 
   /// A column: its head, its text, and how soon it goes where there is no room; 0 never.
@@ -268,8 +287,9 @@ enum TopScreen {
     let first = max(min(place - room / 2, all.count - room), 0)
     let shown = all.dropFirst(first).prefix(room)
     let held = shown.contains { !TopTable.held($0).isEmpty }
-    // A topic's name has 16 columns at least, and what holds it up 20.
-    let fixed = 2 + 16 + (held ? 22 : 0)
+    // A topic's name has 16 columns at least, and what holds it up 26: a client, and for how long.
+    let holder = held ? 28 : 0
+    let fixed = 2 + 16 + holder
     var chosen = columns
     var widths: [Int] = []
     repeat {
@@ -283,7 +303,7 @@ enum TopScreen {
     } while true
     let rest = max(size.width - 2 - widths.reduce(0, +), 16)
     let longest = shown.map(\.topic.count).max() ?? 5
-    let name = held ? min(max(longest, 16), max(rest - 22, 16)) : min(max(longest, 16), rest)
+    let name = min(max(longest, 16), max(rest - holder, 16))
     func line(_ mark: String, _ topic: String, _ cells: [String], _ held: String) -> String {
       var text = "\(mark) " + padded(fitted(escaped(topic), name), name)
       for (cell, width) in zip(cells, widths) {

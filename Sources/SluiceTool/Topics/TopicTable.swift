@@ -17,8 +17,11 @@ enum TopicTable {
 
   static func show(_ info: TopicInfo) -> String {
     let summary = info.summary
-    var rows = [
-      ["topic", summary.topic], ["state", summary.ending.state], ["epoch", hexadecimal(summary.epoch)],
+    var rows = [["topic", summary.topic], ["state", summary.ending.state]]
+    if let failure = summary.ending.failure { rows.append(["failure", failure.message]) }
+    rows += holders(info).map { ["held up by", $0] }
+    rows += [
+      ["epoch", hexadecimal(summary.epoch)],
       [
         "records",
         summary.records == 0
@@ -31,8 +34,6 @@ enum TopicTable {
     ]
     rows += TopicOption.written(info.settings).map { [$0.name, $0.value] }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }
-    rows += holders(info).map { ["held up by", $0] }
-    if let failure = summary.ending.failure { rows.insert(["failure", failure.message], at: 2) }
     var text = TextTable.render(rows, leftColumns: 2)
     if !info.subscriptions.isEmpty {
       text += "\n" + subscriptions(info)

@@ -219,7 +219,7 @@ enum CommandProbe: Probe {
       TopTable.title(rows, server: ""),
     ] + rows.map(TopTable.line)
       + TopScreen.lines(
-        TopState(), rows, title: "", detail: nil, size: .init(width: 80, height: 24), hasColours: false)
+        TopState(), rows, titles: [""], detail: nil, size: .init(width: 80, height: 24), hasColours: false)
   }
 
   /// As it was when nothing had been published.

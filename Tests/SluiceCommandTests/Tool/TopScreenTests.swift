@@ -28,7 +28,7 @@ struct TopScreenTests {
     _ state: TopState, width: Int = 80, height: Int = 10, detail: TopicInfo? = nil, hasColours: Bool = false
   ) -> [String] {
     TopScreen.lines(
-      state, rows, title: "here: 4 topics", detail: detail, size: .init(width: width, height: height),
+      state, rows, titles: ["here: 4 topics"], detail: detail, size: .init(width: width, height: height),
       hasColours: hasColours)
   }
 
@@ -43,7 +43,7 @@ struct TopScreenTests {
     }
     func lines(_ width: Int, _ height: Int, _ count: Int = 4) -> [String] {
       TopScreen.lines(
-        TopState(), rows, Array(problems.prefix(count)), title: "here", detail: nil,
+        TopState(), rows, Array(problems.prefix(count)), titles: ["here"], detail: nil,
         size: .init(width: width, height: height),
         hasColours: false)
     }
@@ -138,13 +138,31 @@ struct TopScreenTests {
     }
   }
 
+  @Test("The title is the longest that fits")
+  func titles() {
+    func first(_ width: Int) -> String {
+      TopScreen.lines(
+        TopState(), rows, titles: ["a long title here", "a short one", "least"], detail: nil,
+        size: .init(width: width, height: 5), hasColours: false)[0]
+    }
+    #expect(first(17) == "a long title here" && first(16) == "a short one" && first(10) == "least")
+    #expect(first(4) == "lea…")
+    let row = row("t") { $0.storage = StorageStatus(state: .working, used: 95 << 20, limit: 100 << 20) }
+    #expect(
+      TopTable.shortTitles([row], node: "n1") == [
+        "node n1: 1 topic, in 0/s, out 0/s; store: 95.0 MiB of 100 MiB used (95 %)",
+        "node n1: 1 topic, in 0/s, out 0/s; store 95 % full",
+      ])
+    #expect(TopTable.shortTitles([self.row("t")]).last == "1 topic, in 0/s, out 0/s")
+  }
+
   @Test("Eighty columns have rates, lag and what holds up the producers")
   func eighty() {
     let lines = screen(TopState())
     #expect(lines[0] == "here: 4 topics")
     for head in ["TOPIC", "IN/S", "OUT/S", "LAG", "BEHIND", "HELD UP BY"] { #expect(lines[1].contains(head)) }
     #expect(lines[2].hasPrefix("> held") && lines[2].contains("1,024"))
-    #expect(lines[2].contains("orders-ui"))
+    #expect(lines[2].contains("orders-ui for 12 s"))
     #expect(lines[3].hasPrefix("  late") && lines[3].contains("1 min 5 s"))
     // There is room for more in a wide terminal.
     #expect(!lines[1].contains("ASKED FOR") && screen(TopState(), width: 140)[1].contains("ASKED FOR"))
@@ -154,7 +172,7 @@ struct TopScreenTests {
   func controlCharacters() {
     let strange = row("t") { ($0.holder, $0.holding) = ("\u{1B}[2J", 9_000) }
     let lines = TopScreen.lines(
-      TopState(), [strange], title: "", detail: nil, size: .init(width: 100, height: 5), hasColours: false)
+      TopState(), [strange], titles: [""], detail: nil, size: .init(width: 100, height: 5), hasColours: false)
     #expect(!lines.joined().contains("\u{1B}") && lines[2].contains("\\u001b[2J"))
   }
 
@@ -185,5 +203,20 @@ struct TopScreenTests {
       screen(opened, detail: info)[1].hasPrefix("topic") && screen(opened, detail: info)[1].hasSuffix("held"))
     #expect(screen(pressed("j", from: opened), detail: info)[1].hasPrefix("state"))
     #expect(screen(opened)[1].contains("held"))
+    // What holds it up stands at the top, and a long value goes on in the next line.
+    var held = info
+    held.subscriptions = [
+      .init(
+        connection: 3, client: "orders-ui", stream: 1, state: .live, nextOffset: 0, granted: 0, sent: 0,
+        holding: 312_900, limit: .buffer, lastMinute: 939, lastFiveMinutes: 710)
+    ]
+    let lines = screen(opened, width: 60, height: 12, detail: held)
+    #expect(
+      Array(lines[3...5]) == [
+        "held up by   orders-ui on connection 3, stream 1 (records",
+        "             that it has not taken), for 5 min 12 s, 93 % of",
+        "             the last minute, 71 % of the last five",
+      ], "\(lines)")
+    #expect(lines[6].hasPrefix("epoch"))
   }
 }
