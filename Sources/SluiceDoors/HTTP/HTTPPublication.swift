@@ -29,6 +29,9 @@ struct HTTPPublication {
   /// How many records there are.
   var count: UInt64 { UInt64(batch.count) }
 
+  /// The memory of the batch, in bytes.
+  var heldBytes: Int { batch.bytes.count }
+
   /// Whether all records were sent, or are in the log already.
   var isSent: Bool { sent == count }
 

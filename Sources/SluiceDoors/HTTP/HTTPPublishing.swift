@@ -120,5 +120,5 @@ final class HTTPPublishing: HTTPExchange {
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
 
-  var heldBytes: Int { batch.bytes.count }
+  var heldBytes: Int { publication.heldBytes }
 }

@@ -109,6 +109,8 @@ final class HTTPAsking: HTTPExchange {
     connection.endTurn()
   }
 
+  var heldBytes: Int { publication.heldBytes }
+
   func failed(_ problem: HTTPProblem) {
     end()
     connection.refuse(problem)
