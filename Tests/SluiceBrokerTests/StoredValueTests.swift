@@ -24,7 +24,7 @@ import Testing
     for count in 0..<min(bytes.count, 200) { #expect(attempt(Array(bytes.prefix(count))) != nil) }
     #expect(attempt(bytes + [0])?.kind == .damaged)
     var later = bytes
-    later[0] = 2
+    later[0] = .max
     #expect(attempt(later)?.kind == .newer)
     for _ in 0..<rounds {
       var damaged = bytes

@@ -57,6 +57,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     self.bufferBound = bufferBound
     self.isFirst = isFirst
     topics = TopicLoop(loop, core.registry)
+    topics.deadLetterRoute = relay.map { DeadLetterSender($0, topics, core) }
   }
 
   deinit {

@@ -164,6 +164,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// The other nodes that have shards, sorted by name.
   var owners: [RemoteNode] { routes.owners }
 
+  func route(of topic: String) -> TopicRoute { routes.route(of: topic) }
   func isOwn(_ topic: String) -> Bool { routes.route(of: topic) == .local }
   func isServed(_ topic: String, by node: RemoteNode) -> Bool { routes.route(of: topic) == .remote(node) }
 
@@ -288,7 +289,12 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private func links(to node: RemoteNode, for streams: StreamMultiplexer) throws(WireError) -> NodeLinks {
     let frame = min(
       streams.largestBatch + DeliverHeader.size + RecordLayout.timeMarkSize, core.configuration.limits.frame)
-    let identity = streams.client.identity
+    return try links(to: node, as: streams.client.identity, maximumFrame: frame)
+  }
+
+  private func links(
+    to node: RemoteNode, as identity: Identity, maximumFrame frame: Int
+  ) throws(WireError) -> NodeLinks {
     guard let carried = CarriedPermissions.encoded(identity) else {
       throw WireError(.permissionDenied, "the client's permissions can't be told to another node")
     }
@@ -300,6 +306,11 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     hasBuffer = true
     if sweepTimer == nil { scheduleSweep() }
     return links
+  }
+
+  /// A link to a node on behalf of an identity; nil when it has to be opened first.
+  func link(to node: RemoteNode, as identity: Identity) -> NodeLink? {
+    try? links(to: node, as: identity, maximumFrame: core.configuration.limits.frame).link()
   }
 
   /// A link to the node that serves a topic, if it still does and has room.

@@ -8,8 +8,9 @@ import Synchronization
 extension Group {
   private typealias DeadLetter = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
 
-  private enum Attempt {
-    case answered(GroupDeadLetter)
+  private enum Reading {
+    /// The record with headers that say what became of it.
+    case read(BatchBuilder)
     /// The broker is stopping.
     case stopping
     /// The record must be read from storage first, for which the source waits.
@@ -21,34 +22,59 @@ extension Group {
   /// Appends the records that were given up to the dead letters. When that topic doesn't take them it tries again, less and less often; until then
   /// the records are neither done with nor given out. On `loop`, without the lock.
   func sendDeadLetters(on loop: any GroupLoop) {
+    let route = loop.deadLetterRoute
     while let record = nextDeadLetter() {
+      if let route, !core.withLock({ $0.deadLetters.isOpen }) {
+        return loop.isServing ? openDeadLetters(route, on: loop) : sendDeadLettersLater(on: loop)
+      }
       var source = RecordSource(epoch, at: LogCursor(unplacedAt: record.offset), portions: 1...1)
-      guard finish(record, attempt(record, from: &source, on: loop), on: loop) else { return }
+      guard finish(record, read(record, from: &source, on: loop), on: loop) else { return }
     }
+    route?.close(producer: deadLetterProducer)
   }
 
   /// Returns false when it goes on later.
-  private func finish(_ record: DeadLetter, _ attempt: Attempt, on loop: any GroupLoop) -> Bool {
-    switch attempt {
-    case .answered(.kept): step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: true) }
-    case .gone: step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: false) }
-    case .answered(.keptLater): return false
+  private func finish(_ record: DeadLetter, _ reading: Reading, on loop: any GroupLoop) -> Bool {
+    switch reading {
+    case .read(let deadLetter):
+      guard let route = loop.deadLetterRoute else { return keep(deadLetter, of: record, on: loop) }
+      sendNumbered(deadLetter, offset: record.offset, route, on: loop)
+      return false
+    case .gone:
+      step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: false) }
+      return true
     case .stored(let request, let source):
       load(request, for: record, source, on: loop)
       return false
-    case .answered(.refused(let error)):
-      reportRefusal(error, on: loop)
-      tryLater(on: loop)
-      return false
     case .stopping:
-      tryLater(on: loop)
+      sendDeadLettersLater(on: loop)
       return false
     }
-    return true
+  }
+
+  /// Appends a dead letter to its topic. Returns false when it goes on later.
+  private func keep(_ deadLetter: BatchBuilder, of record: DeadLetter, on loop: any GroupLoop) -> Bool {
+    // The record is done with when the dead letter is on disk.
+    let answer = loop.keep(deadLetter, in: settings.deadLetters, durably: topic.isDurable) {
+      [weak self, unowned loop] fault in
+      guard let self else { return }
+      step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: fault == nil) }
+      sendDeadLetters(on: loop)
+    }
+    switch answer {
+    case .kept:
+      step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: true) }
+      return true
+    case .keptLater: return false
+    case .refused(let error):
+      reportRefusal(error, on: loop)
+      sendDeadLettersLater(on: loop)
+      return false
+    }
   }
 
   /// Reports that the dead-letter topic doesn't take records: once, until it has taken one.
-  private func reportRefusal(_ error: WireError, on loop: any GroupLoop) {
+  func reportRefusal(_ error: WireError, on loop: any GroupLoop) {
     guard core.withLock({ $0.deadLetters.delay == DeadLetterProgress.firstDelay }) else { return }
     loop.deadLettersWait(of: name, on: topic.name, in: settings.deadLetters, error)
   }
@@ -59,10 +85,10 @@ extension Group {
   ) {
     request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] found in
       guard let self else { return }
-      if found.isFailure { return tryLater(on: loop) }
+      if found.isFailure { return sendDeadLettersLater(on: loop) }
       var source = source
       source.take(found, for: request)
-      if finish(record, attempt(record, from: &source, on: loop), on: loop) { sendDeadLetters(on: loop) }
+      if finish(record, read(record, from: &source, on: loop), on: loop) { sendDeadLetters(on: loop) }
     }
   }
 
@@ -76,7 +102,8 @@ extension Group {
     }
   }
 
-  private func tryLater(on loop: any GroupLoop) {
+  /// Goes on after a delay, which grows until a dead letter is kept.
+  func sendDeadLettersLater(on loop: any GroupLoop) {
     let delay = core.withLock { core in
       let delay = core.deadLetters.delay
       core.deadLetters.delay = min(delay * 2, DeadLetterProgress.longestDelay)
@@ -87,8 +114,8 @@ extension Group {
     }
   }
 
-  private func attempt(_ record: DeadLetter, from source: inout RecordSource, on loop: any GroupLoop)
-    -> Attempt
+  private func read(_ record: DeadLetter, from source: inout RecordSource, on loop: any GroupLoop)
+    -> Reading
   {
     // A broker that stops appends nothing any more.
     guard loop.isServing else { return .stopping }
@@ -103,14 +130,7 @@ extension Group {
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.longestRecord)
     else { return .gone }
-    // The record is done with when the dead letter is on disk.
-    let answer = loop.keep(batch, in: settings.deadLetters, durably: topic.isDurable) {
-      [weak self, unowned loop] fault in
-      guard let self else { return }
-      step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: fault == nil) }
-      sendDeadLetters(on: loop)
-    }
-    return .answered(answer)
+    return .read(batch)
   }
 
   /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.

@@ -30,6 +30,8 @@ package final class Group: Sendable {
   /// Of a durable topic: whether it has changed since it was stored, and when that was.
   private let mustBeStored = Atomic(true)
   private let storedAt = Mutex<MonotonicTime?>(nil)
+  /// Whether it is stored with the next commit, however short a time ago it was stored.
+  private let isUrgent = Atomic(false)
   /// The head that was seen last, with the lock held.
   private let seenHead = Atomic<UInt64>(0)
 
@@ -257,11 +259,15 @@ package final class Group: Sendable {
     case value([UInt8])
   }
 
+  /// Has the next commit take its state along.
+  func storeSoon() { isUrgent.store(true, ordering: .releasing) }
+
   /// What is to be stored of it. On the writer's loop.
   package func takeForCommit(now: MonotonicTime) -> Taken {
     guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
+    let isUrgent = isUrgent.exchange(false, ordering: .acquiringAndReleasing)
     let isTime = storedAt.withLock { last in
-      if let last, now < last + StoreService.idleDelay { return false }
+      if !isUrgent, let last, now < last + StoreService.idleDelay { return false }
       last = now
       return true
     }

@@ -23,6 +23,8 @@ extension Group {
 
     /// Whether a loop appends them, or will when the delay is over.
     var isUnderWay = false
+    /// Whether the group is attached to their topic as a producer, where they have numbers.
+    var isOpen = false
     package var delay = firstDelay
   }
 

@@ -14,6 +14,8 @@ struct GroupRecords: Sendable {
   /// Offsets on their way to the dead letters; some of these may have been done with meanwhile.
   private var deadLetters = ReadyQueue<UInt64>()
   private(set) var counts = GroupState.Counts()
+  /// The numbers of dead letters, where they have some.
+  private(set) var outbox = GroupOutbox()
 
   init(_ rules: GroupState.Rules) {
     self.rules = rules
@@ -162,6 +164,8 @@ struct GroupRecords: Sendable {
     let entry = entries[slot]
     guard entry.deliveries == frame.delivery else { return }
     switch (entry.place, frame.verdict) {
+    // What has a number may be among the dead letters.
+    case (.deadLetter, .done) where outbox.offset == entry.offset: break
     case (.out, .done), (.due, .done), (.deadLetter, .done): finish(slot)
     case (.out, .again): takeBack(slot, .refused)
     case (.out, .dead), (.due, .dead): deadLetter(slot, .rejected)
@@ -210,6 +214,10 @@ struct GroupRecords: Sendable {
   }
 
   mutating func nextDeadLetter() -> (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)? {
+    // What has a number is first.
+    if let offset = outbox.offset, let slot = entries.slot(of: offset) {
+      return (offset, entries[slot].deliveries, entries[slot].reason)
+    }
     while let offset = deadLetters.first {
       if let slot = entries.slot(of: offset), entries[slot].place == .deadLetter {
         return (offset, entries[slot].deliveries, entries[slot].reason)
@@ -219,7 +227,18 @@ struct GroupRecords: Sendable {
     return nil
   }
 
+  /// The record has the next number from now on.
+  mutating func numberDeadLetter(_ offset: UInt64) { outbox.offset = offset }
+
+  /// The dead letters before that number are kept.
+  mutating func deadLettersKept(before next: UInt64) {
+    guard next > outbox.next else { return }
+    if let offset = outbox.offset { deadLetterDone(offset, isKept: true) }
+    outbox = GroupOutbox(next: next)
+  }
+
   mutating func deadLetterDone(_ offset: UInt64, isKept: Bool) {
+    if outbox.offset == offset { outbox = GroupOutbox(next: outbox.next + (isKept ? 1 : 0)) }
     guard let slot = entries.slot(of: offset), entries[slot].place == .deadLetter else { return }
     if isKept { counts.deadLetters += 1 } else { counts.dropped += 1 }
     finish(slot)
@@ -288,7 +307,10 @@ struct GroupRecords: Sendable {
     return snapshot
   }
 
-  package mutating func restore(_ snapshot: [GroupState.Snapshot.Entry]) {
+  package mutating func restore(
+    _ snapshot: [GroupState.Snapshot.Entry], _ outbox: GroupOutbox = GroupOutbox()
+  ) {
+    self.outbox = outbox
     var exhausted: [Int32] = []
     for entry in snapshot {
       let slot = restore(entry)
@@ -299,6 +321,8 @@ struct GroupRecords: Sendable {
       }
     }
     for slot in exhausted { deadLetter(slot, .memberLeft) }
+    let numbered = outbox.offset.flatMap { entries.slot(of: $0) }
+    if numbered.map({ entries[$0].place != .deadLetter }) ?? true { self.outbox.offset = nil }
     dropStale()
   }
 

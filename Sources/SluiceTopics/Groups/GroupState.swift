@@ -246,6 +246,15 @@ package struct GroupState: Sendable {
     records.nextDeadLetter()
   }
 
+  /// The numbers of dead letters, where they have some.
+  var outbox: GroupOutbox { records.outbox }
+
+  /// The record that ``nextDeadLetter()`` told of has the next number from now on.
+  mutating func numberDeadLetter(_ offset: UInt64) { records.numberDeadLetter(offset) }
+
+  /// The dead letters with lower numbers are where they belong.
+  mutating func deadLettersKept(before next: UInt64) { records.deadLettersKept(before: next) }
+
   /// The record that ``nextDeadLetter()`` told of is among the dead letters, or gone altogether.
   mutating func deadLetterDone(_ offset: UInt64, isKept: Bool) {
     records.deadLetterDone(offset, isKept: isKept)
@@ -292,23 +301,28 @@ package struct GroupState: Sendable {
     var frontier: UInt64
     /// In the order of their offsets, all of them below the frontier.
     package var entries: [Entry] = []
+    /// The numbers of dead letters.
+    package var outbox = GroupOutbox()
 
     /// Forgets records from `head` on: the topic has lost them.
     mutating func cut(at head: UInt64) {
       frontier = min(frontier, head)
       while let last = entries.last, last.offset >= head { entries.removeLast() }
+      if let offset = outbox.offset, offset >= head { outbox.offset = nil }
     }
   }
 
   /// With automatic acknowledgement single records aren't remembered: everything from the first that may not have been sent is given out again.
   package var snapshot: Snapshot {
-    rules.isExplicit ? Snapshot(frontier: frontier, entries: records.snapshot) : Snapshot(frontier: floor)
+    rules.isExplicit
+      ? Snapshot(frontier: frontier, entries: records.snapshot, outbox: records.outbox)
+      : Snapshot(frontier: floor)
   }
 
   /// Goes on where `snapshot` was taken, as if all members had left then, each with what it was sent. Records that had been given out as often
   /// as may be are dead letters then.
   init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
-    if rules.isExplicit { records.restore(snapshot.entries) }
+    if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox) }
   }
 }

@@ -16,6 +16,9 @@ package protocol GroupTopic: AnyObject, Sendable {
   func readersMoved()
   /// The group's stored state has changed. From any thread.
   func groupMoved()
+  /// Stores the group's state as it is now, and calls `body` on the writer's loop when it is on disk, or with the reason why it can't be; at once for a group
+  /// that the topic doesn't have any more. From any thread.
+  func storeGroup(_ group: Group, _ body: @escaping @Sendable (Fault?) -> Void)
 }
 
 /// A member of a group as the group sees it: it's told that there is something for it. The group's lock guards both variables.
@@ -35,6 +38,8 @@ package protocol GroupLoop: AnyObject, Sendable {
   var isServing: Bool { get }
   /// The longest record that a topic takes, in bytes of its body.
   var longestRecord: Int { get }
+  /// The way of dead letters at a node of a cluster; nil for a broker of one node, whose topics are all its own.
+  var deadLetterRoute: (any DeadLetterRoute)? { get }
 
   /// Appends a dead letter to the topic `name`.
   ///

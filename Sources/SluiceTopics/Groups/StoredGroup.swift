@@ -3,14 +3,17 @@ import SluiceWire
 
 /// A group as its topic's store keeps it, under its name (``StoredValue/key(_:)-(String)``). Little-endian; `c` is a compact number:
 ///
-///     u8 version 1 · u64 epoch · u64 seed · u32 length · settings
+///     u8 version · u64 epoch · u64 seed · u32 length · settings
 ///     u64 frontier · c records in all
 ///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 what the key comes to])
+///     in version 2: u64 number of the next dead letter · u8 1 when a record has it, else 0 [· u64 the record's offset]
+///
+/// Version 1 is that of a group none of whose dead letters had a number.
 ///
 /// A run is records in a row that are alike. Its offset is counted from the end of the run before it, or 0. Dying is 0, or one more than the
 /// reason's number. Key is 0 for none, 1 for one that is new and follows, and 2 more than its number for one that was new before.
 package struct StoredGroup: Hashable, Sendable {
-  private static let version: UInt8 = 1
+  private static let versions: ClosedRange<UInt8> = 1...2
   /// No group may have more.
   static let mostRecords: UInt64 = 1 << 24
 
@@ -30,7 +33,9 @@ package struct StoredGroup: Hashable, Sendable {
 
   package func encoded() -> [UInt8] {
     var writer = ByteWriter()
-    writer.integer(Self.version)
+    let outbox = state.outbox
+    let isNumbered = outbox != GroupOutbox()
+    writer.integer(isNumbered ? Self.versions.upperBound : Self.versions.lowerBound)
     writer.integer(epoch)
     writer.integer(seed)
     var join = ByteWriter()
@@ -39,13 +44,18 @@ package struct StoredGroup: Hashable, Sendable {
     unsafe join.bytes.withUnsafeBytes { unsafe writer.raw($0) }
     writer.integer(state.frontier)
     encodeEntries(into: &writer)
+    guard isNumbered else { return writer.bytes }
+    writer.integer(outbox.next)
+    writer.integer(UInt8(outbox.offset == nil ? 0 : 1))
+    if let offset = outbox.offset { writer.integer(offset) }
     return writer.bytes
   }
 
   /// - Parameter limit: the most records that it may have.
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
   init(decoding bytes: [UInt8], atMost limit: UInt64 = mostRecords) throws(StoreError) {
-    self = try StoredValue.decode("a group's state", Self.version, bytes) { reader throws(WireError) in
+    self = try StoredValue.decode("a group's state", Self.versions, bytes) {
+      reader, version throws(WireError) in
       let epoch: UInt64 = try reader.integer("epoch")
       let seed: UInt64 = try reader.integer("seed")
       let length: UInt32 = try reader.integer("settings")
@@ -56,6 +66,7 @@ package struct StoredGroup: Hashable, Sendable {
       }
       var state = GroupState.Snapshot(frontier: try reader.integer("frontier"))
       try Self.decodeEntries(of: &state, from: &reader, atMost: limit)
+      if version > 1 { state.outbox = try Self.decodeOutbox(of: state, from: &reader) }
       return StoredGroup(epoch: epoch, seed: seed, settings: settings, state: state)
     }
   }
@@ -130,6 +141,23 @@ package struct StoredGroup: Hashable, Sendable {
             offset: offset, deliveries: deliveries, key: key, deadLetterReason: reason))
       }
     }
+  }
+
+  private static func decodeOutbox(
+    of state: GroupState.Snapshot, from reader: inout ByteReader
+  ) throws(WireError) -> GroupOutbox {
+    let next: UInt64 = try reader.integer("dead letters' number")
+    guard next <= PublishOpen.largestFirstSequence else {
+      throw WireError(.malformedFrame, "dead letter \(next) is next, which is more than any group has")
+    }
+    let has: UInt8 = try reader.integer("whether a dead letter has it")
+    guard has <= 1 else { throw WireError(.malformedFrame, "whether a dead letter has a number is \(has)") }
+    guard has == 1 else { return GroupOutbox(next: next) }
+    let offset: UInt64 = try reader.integer("dead letter's offset")
+    guard state.entries.contains(where: { $0.offset == offset && $0.deadLetterReason != nil }) else {
+      throw WireError(.malformedFrame, "record \(offset) has a dead letter's number and is none")
+    }
+    return GroupOutbox(next: next, offset: offset)
   }
 
   private static func decodeKey(

@@ -14,14 +14,23 @@ enum StoredValue {
     _ what: String, _ version: UInt8, _ bytes: [UInt8],
     _ fields: (inout ByteReader) throws(WireError) -> Value
   ) throws(StoreError) -> Value {
+    try decode(what, version...version, bytes) { reader, _ throws(WireError) in try fields(&reader) }
+  }
+
+  /// The same of a value that comes in several versions, of which `fields` is told which it is.
+  package static func decode<Value>(
+    _ what: String, _ versions: ClosedRange<UInt8>, _ bytes: [UInt8],
+    _ fields: (inout ByteReader, _ version: UInt8) throws(WireError) -> Value
+  ) throws(StoreError) -> Value {
     let result = unsafe bytes.withUnsafeBytes { bytes -> Result<Value, WireError> in
       var reader = unsafe ByteReader(bytes)
       do throws(WireError) {
         let found: UInt8 = try reader.integer("version")
-        guard found == version else {
-          throw WireError(.unsupported, "it has version \(found), and this software knows \(version)")
+        guard versions.contains(found) else {
+          throw WireError(
+            .unsupported, "it has version \(found), and this software knows \(versions.upperBound)")
         }
-        let value = try fields(&reader)
+        let value = try fields(&reader, found)
         guard reader.count == 0 else {
           throw WireError(.malformedFrame, "\(reader.count) bytes are left behind it")
         }

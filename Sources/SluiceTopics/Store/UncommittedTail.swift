@@ -125,6 +125,9 @@ package struct UncommittedTail {
     waiting.isGroupDue = true
   }
 
+  /// A group has a state that is waited for.
+  mutating func noteGroup() { waiting.isGroupDue = true }
+
   mutating func noteRow() { waiting.isRowDue = true }
 
   /// The topic is over as soon as that is on disk.

@@ -110,6 +110,15 @@ extension Topic {
     return true
   }
 
+  package func storeGroup(_ group: Group, _ body: @escaping @Sendable (Fault?) -> Void) {
+    let waits = state.withLock { state in
+      guard state.groups[group.name] === group else { return false }
+      state.tail?.noteGroup()
+      return state.tail?.whenCommitted(UncommittedTail.Completion(name: group.name, body: body)) ?? false
+    }
+    if waits { commit(within: .zero) } else { body(nil) }
+  }
+
   /// Forgets groups that have had no member for so long.
   package func forgetGroups(idleFor time: Duration, now: MonotonicTime) {
     let groups = state.withLock { Array($0.groups.values) }

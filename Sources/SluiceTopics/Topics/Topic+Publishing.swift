@@ -37,3 +37,59 @@ extension Topic {
     }
   }
 }
+
+// Dead letters of groups, each of which is a producer with a number.
+extension Topic {
+  /// The sequence that the topic expects next of a producer, which attaches and leaves at once: publications that were attached before append nothing more.
+  ///
+  /// - Parameters:
+  ///   - producer: its number.
+  ///   - first: the sequence of the first record that it still has.
+  ///   - rank: of the broker's numbers of connections.
+  ///   - now: the loop's time.
+  /// - Throws: why nothing can be published.
+  package func next(
+    of producer: UInt64, from first: UInt64, rank: UInt64, now: MonotonicTime
+  ) throws(WireError) -> UInt64 {
+    if let fault = storageRefusal { throw WireError(fault.code, fault.message) }
+    let attachment = try attach(producer, from: first, rank: rank, now: now)
+    detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now)
+    return attachment.nextSequence
+  }
+
+  /// Appends a record under its sequence, unless the topic has it. The topic's flow doesn't hold it up. On the loop of `topics`.
+  ///
+  /// - Parameters:
+  ///   - batch: one record.
+  ///   - producer: the number of the producer, which attaches and leaves at once.
+  ///   - sequence: the record's.
+  ///   - rank: of the broker's numbers of connections.
+  ///   - topics: those of the loop.
+  /// - Throws: why it can't be published.
+  package func append(
+    _ batch: BatchBuilder, by producer: UInt64, _ sequence: UInt64, rank: UInt64, on topics: TopicLoop
+  ) throws(WireError) {
+    if let fault = storageRefusal { throw WireError(fault.code, fault.message) }
+    let now = topics.loop.now
+    let attachment = try attach(producer, from: sequence, rank: rank, now: now)
+    defer { detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now) }
+    guard attachment.nextSequence == sequence else { return }
+    let result = unsafe batch.bytes.withUnsafeBytes { bytes in
+      unsafe append(
+        bytes, count: batch.count, at: topics.loop.wallClock, in: attachment.epoch,
+        using: PublishingBudget.Allowance(), by: attachment.ticket)
+    }
+    switch result {
+    case .appended: published(bytes: batch.bytes.count)
+    case .refused(let fault), .unfit(let fault): throw WireError(fault.code, fault.message)
+    }
+  }
+
+  private func attach(
+    _ producer: UInt64, from first: UInt64, rank: UInt64, now: MonotonicTime
+  ) throws(WireError) -> Attachment {
+    let frame = PublishOpen(
+      topic: name, acknowledgement: .received, producer: producer, firstSequence: first)
+    return try attachPublication(frame, ProducerTable.Holder(connection: rank) { _ in }, now: now)
+  }
+}

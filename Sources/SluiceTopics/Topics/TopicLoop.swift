@@ -12,6 +12,8 @@ package final class TopicLoop: @unchecked Sendable {
   /// Nothing may be acknowledged or delivered at the moment that isn't stored, because this node of a cluster doesn't know whether its topics are still
   /// its own. Set before a turn's deliveries.
   package var holdsUnsaved = false
+  /// The way of dead letters to topics that may be another node's; nil for a broker of one node. Set before anything else.
+  package var deadLetterRoute: (any DeadLetterRoute)?
   /// The traffic of this turn.
   package var traffic = LoopTraffic()
 

@@ -51,14 +51,15 @@ public struct StoredPosition: Hashable, Sendable {
     return StoredState(.cursor, key: Array(name.utf8), value: writer.bytes)
   }
 
-  /// Both begin with `u8 version 1 · u64 epoch`. In a cursor's state the offset follows; in a group's it is behind `u64 seed · u32 length · settings`.
+  /// Both begin with `u8 version · u64 epoch`, where version 2 of a group's state has more at its end. In a cursor's state the offset follows; in a group's it is behind `u64 seed · u32 length · settings`.
   private static func place(
     _ bytes: UnsafeRawBufferPointer, isGroup: Bool
   ) throws(WireError) -> (epoch: UInt64, nextOffset: UInt64) {
     var reader = unsafe ByteReader(bytes)
     let version: UInt8 = try reader.integer("version")
-    guard version == 1 else {
-      throw WireError(.unsupported, "it has version \(version), and this software knows 1")
+    let known: UInt8 = isGroup ? 2 : 1
+    guard (1...known).contains(version) else {
+      throw WireError(.unsupported, "it has version \(version), and this software knows \(known)")
     }
     let epoch: UInt64 = try reader.integer("epoch")
     if isGroup {

@@ -1,0 +1,77 @@
+import CXXHash
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+// Dead letters whose topic may be at another node: one after the other under numbers, so that each is there once, whichever node is lost.
+extension Group {
+  /// The number by which the topic of the dead letters knows the group. Another life of the group has another seed.
+  var deadLetterProducer: UInt64 {
+    let text = Array("\(epoch.number) \(name) \(topic.name)".utf8)
+    return max(unsafe text.withUnsafeBytes { unsafe xxh3_64bits($0.baseAddress, $0.count, seed) }, 1)
+  }
+
+  /// Asks the topic of the dead letters which of them it has, and goes on with the others. On `loop`, without the lock.
+  func openDeadLetters(_ route: any DeadLetterRoute, on loop: any GroupLoop) {
+    let first = core.withLock { $0.state.outbox.next }
+    // As long as something is under way, the group keeps its topic.
+    route.open(
+      settings.deadLetters, producer: deadLetterProducer, from: first, durably: topic.isDurable
+    ) { [weak self, unowned loop, topic] result in
+      guard let self, !topic.isGone else { return }
+      switch result {
+      case .success(let next):
+        step(on: loop) { core in
+          core.state.deadLettersKept(before: next)
+          core.deadLetters.isOpen = true
+        }
+        sendDeadLetters(on: loop)
+      case .failure(let error): deadLetterFailed(error, route, on: loop)
+      }
+    }
+  }
+
+  /// Gives a record its number, and sends it under that. On `loop`, without the lock.
+  func sendNumbered(
+    _ deadLetter: BatchBuilder, offset: UInt64, _ route: any DeadLetterRoute, on loop: any GroupLoop
+  ) {
+    step(on: loop) { core in core.state.numberDeadLetter(offset) }
+    guard topic.isDurable else { return sendStored(deadLetter, offset: offset, route, on: loop) }
+    storeSoon()
+    topic.storeGroup(self) { [weak self, unowned loop, topic] fault in
+      guard let self else { return }
+      loop.loop.execute { [self] in
+        if topic.isGone { return }
+        if let fault { return deadLetterFailed(WireError(fault.code, fault.message), route, on: loop) }
+        sendStored(deadLetter, offset: offset, route, on: loop)
+      }
+    }
+  }
+
+  private func sendStored(
+    _ deadLetter: BatchBuilder, offset: UInt64, _ route: any DeadLetterRoute, on loop: any GroupLoop
+  ) {
+    let sequence = core.withLock { $0.state.outbox.next }
+    route.send(
+      deadLetter, to: settings.deadLetters, producer: deadLetterProducer, sequence: sequence,
+      durably: topic.isDurable
+    ) { [weak self, unowned loop, topic] error in
+      guard let self, !topic.isGone else { return }
+      if let error { return deadLetterFailed(error, route, on: loop) }
+      step(on: loop) { core in
+        core.state.deadLetterDone(offset, isKept: true)
+        core.deadLetters.delay = DeadLetterProgress.firstDelay
+      }
+      sendDeadLetters(on: loop)
+    }
+  }
+
+  /// What became of the record that has a number isn't known: asks again after a while.
+  private func deadLetterFailed(_ error: WireError, _ route: any DeadLetterRoute, on loop: any GroupLoop) {
+    core.withLock { $0.deadLetters.isOpen = false }
+    route.close(producer: deadLetterProducer)
+    // A topic that moves is found again soon.
+    if error.code != .topicMoved { reportRefusal(error, on: loop) }
+    sendDeadLettersLater(on: loop)
+  }
+}
