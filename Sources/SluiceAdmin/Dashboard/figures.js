@@ -47,6 +47,7 @@ const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
 function showStorage(storage) {
   $("storage-figure").hidden = !storage;
   $("nav-storage").hidden = !storage;
+  $("storage-charts").hidden = !storage;
   if (!storage) return setText($("storage-facts"), "This broker has no store: its topics are in memory.");
   setText($("storage-facts"), `Files of ${bytes(number(storage.fileBytes))}, ${bytes(number(storage.backlogBytes))} wait to be written.`);
   const limit = number(storage.limitBytes);

@@ -54,13 +54,19 @@ async function loadRecords() {
   }
 }
 
+// The offsets from one on, before another.
+function offsets(from, end) {
+  const last = number(end) - 1;
+  return last > number(from) ? `offsets ${grouped.format(from)} to ${grouped.format(last)}` : `offset ${grouped.format(from)}`;
+}
+
 function showPage(page) {
   shownPage = page;
   const isFilter = browsed.key !== undefined || browsed.text;
   const kept = number(page.nextOffset) - number(page.firstOffset);
-  setText($("records-range"), kept ? `offsets ${grouped.format(page.firstOffset)} to ${grouped.format(number(page.nextOffset) - 1)} are kept` : "none are kept");
+  setText($("records-range"), kept ? `${offsets(page.firstOffset, page.nextOffset)} ${kept === 1 ? "is" : "are"} kept` : "none are kept");
   const facts = [];
-  if (number(page.through) > number(page.from)) facts.push(`Offsets ${grouped.format(page.from)} to ${grouped.format(number(page.through) - 1)}.`);
+  if (number(page.through) > number(page.from)) facts.push(`${isFilter ? "Searched" : "Shown"}: ${offsets(page.from, page.through)}.`);
   if (isFilter) facts.push(`${plural(page.records.length, "record", "records")} found among ${count(number(page.scanned.records))}, ${bytes(number(page.scanned.bytes))}.`);
   if (page.scanned.stopped) facts.push(`The search has stopped at its limit; ${browsed.from ? "Newer" : "Older"} goes on.`);
   else if (!page.records.length && !isFilter) facts.push("There is no record here.");

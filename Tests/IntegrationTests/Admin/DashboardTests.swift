@@ -21,6 +21,9 @@ struct DashboardTests {
     try browser.wait("document.getElementById('state')?.dataset.state === 'live'")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'orders.eu')")
 
+    // A broker without a store shows no figure of one.
+    #expect(try browser.holds("document.getElementById('storage-figure').offsetParent === null"))
+
     // Later records are shown as well, and so are the attached clients.
     #expect(try broker.sluice("topic", "create", "jobs").waitForExit() == .code(0))
     let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
@@ -144,6 +147,14 @@ struct DashboardTests {
     try shows(60, 79)
     try browser.run("location.hash = '#/topics/orders.eu/records?from=offset:7&count=3'")
     try shows(7, 9)
+    #expect(
+      try browser.holds("document.getElementById('records-note').textContent === 'Shown: offsets 7 to 9.'"))
+    #expect(
+      try browser.holds("document.getElementById('records-range').textContent === 'offsets 0 to 99 are kept'")
+    )
+    try browser.run("location.hash = '#/topics/orders.eu/records?from=offset:7&count=1'")
+    try shows(7, 7)
+    #expect(try browser.holds("document.getElementById('records-note').textContent === 'Shown: offset 7.'"))
     try browser.run("location.hash = '#/topics/orders.eu/records?from=earliest'")
     try shows(0, 19)
     #expect(try browser.holds("document.getElementById('records-older').disabled"))
