@@ -14,12 +14,14 @@ function showCluster(answer) {
     number(answer.commits) ? `${plural(number(answer.commits), "commit", "commits")} of this node's shards took ${duration(answer.commitSeconds / number(answer.commits))} each${slowest(answer.shards)}.` : "",
     engine.unsafe ? "The engine may lose what it has acknowledged, and is used nevertheless." : "",
     ...engine.problems.map((problem) => `${problem}.`),
-    `${plural(number(answer.takeOvers), "shard", "shards")} taken over, ${count(number(answer.handedOver))} handed over, ${count(number(answer.suspensions))} lapses of the lease since the start.`,
+    `${plural(number(answer.takeOvers), "shard", "shards")} taken over, ${count(number(answer.handedOver))} handed over, ${plural(number(answer.suspensions), "lapse", "lapses")} of the lease since the start.`,
   ];
   setText($("cluster-facts"), facts.filter(Boolean).join(" "));
-  $("node-rows").replaceChildren(...answer.nodes.map((node) => make(
+  const nodes = answer.nodes.map((node) => make(
     "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
-    make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`))));
+    make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
+  stack($("node-rows").closest("table").tHead, nodes);
+  $("node-rows").replaceChildren(...nodes);
   $("shard-rows").replaceChildren(...shardRows(answer.shards));
   $("link-rows").replaceChildren(...rowsOrNone(answer.links.map(linkRow), 9));
   const now = Date.now();
