@@ -109,11 +109,13 @@ publish() { # ROW DRIVER PORT PUBLISHERS MORE…
     --seconds "$seconds" --warmup 0.5 --patience 60 "$@"
 }
 
+# Records that a publisher may have under way: 8 MB, as the bare client has.
+window=65536
 durable() { # PUBLISHERS
   local n=$1 row="durable, $1 to $1" before after report records commits_made size rate bare
   wanted "$row" || return 0
   before=$(commits)
-  report=$(publish "$row" sluice "${ports[0]}" "$n" --durable --size 128 --topic "durable$n")
+  report=$(publish "$row" sluice "${ports[0]}" "$n" --durable --size 128 --window "$window" --topic "durable$n")
   after=$(commits)
   records=$(value published <<<"$report")
   rate=$(value deliveredPerSecond <<<"$report")
@@ -130,7 +132,7 @@ durable() { # PUBLISHERS
   report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size 128 --topic "single$n")
   note "$row: JetStream with one message a record, records/s" "$(value deliveredPerSecond <<<"$report")"
   if [ "$n" = 1 ]; then
-    report=$(publish "$row" sluice "$(owner_of durable1)" 1 --durable --size 128 --topic durable1)
+    report=$(publish "$row" sluice "$(owner_of durable1)" 1 --durable --size 128 --window "$window" --topic durable1)
     note "$row: to the owner, records/s" "$(value deliveredPerSecond <<<"$report")"
   fi
 }

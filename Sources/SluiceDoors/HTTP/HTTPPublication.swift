@@ -38,24 +38,8 @@ struct HTTPPublication {
   /// The broker has opened the publication, and has the first `count` records already.
   mutating func opened(skipping count: Int) {
     isOpen = true
-    sentBytes = unsafe batch.bytes.withUnsafeBytes {
-      unsafe Self.length(of: count, in: $0, from: 0, room: .max).bytes
-    }
+    sentBytes = unsafe batch.bytes.withUnsafeBytes { unsafe RecordLayout.fitting(count, of: $0).bytes }
     sent = UInt64(count)
-  }
-
-  /// How many records fit `room`, at least one, and their bytes.
-  private static func length(
-    of most: Int, in bytes: UnsafeRawBufferPointer, from start: Int, room: Int
-  ) -> (count: Int, bytes: Int) {
-    guard let base = bytes.baseAddress else { return (0, 0) }
-    var length = 0
-    for count in 0..<most {
-      let size = RecordLayout.itemSize(unsafe RecordLayout.word(at: base + start + length))
-      if count > 0, length + size > room { return (count, length) }
-      length += size
-    }
-    return (most, length)
   }
 
   /// Sends what the broker grants.
@@ -67,11 +51,12 @@ struct HTTPPublication {
       guard most > 0 else { return }
       let room = Int(clamping: min(connection.native.availableBytes(stream), UInt64(longest)))
       unsafe batch.bytes.withUnsafeBytes { bytes in
-        let part = unsafe Self.length(of: most, in: bytes, from: sentBytes, room: room)
+        let unsent = unsafe UnsafeRawBufferPointer(rebasing: bytes[sentBytes...])
+        let part = unsafe RecordLayout.fitting(most, of: unsent, in: room)
         let sequence = connection.native.publish(stream, count: UInt32(part.count), bytes: part.bytes)
         unsafe connection.link.publish(
           stream, from: sequence, count: part.count,
-          UnsafeRawBufferPointer(rebasing: bytes[sentBytes..<sentBytes + part.bytes]))
+          UnsafeRawBufferPointer(rebasing: unsent[..<part.bytes]))
         sent += UInt64(part.count)
         sentBytes += part.bytes
       }

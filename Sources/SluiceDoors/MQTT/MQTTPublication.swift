@@ -92,7 +92,9 @@ final class MQTTPublication {
       let most = Int(clamping: min(native.available(stream), UInt64(ready - done)))
       guard most > 0 else { break }
       let room = Int(clamping: min(native.availableBytes(stream), UInt64(longest)))
-      let (count, length) = batch(from: begin, most: most, room: room)
+      let (count, length) = unsafe pending.withUnsafeBytes {
+        unsafe RecordLayout.fitting(most, of: UnsafeRawBufferPointer(rebasing: $0[begin...]), in: room)
+      }
       let sequence = native.publish(stream, count: UInt32(count), bytes: length)
       unsafe pending.withUnsafeBytes {
         unsafe link.publish(
@@ -135,20 +137,6 @@ final class MQTTPublication {
       planned.append((exact, MQTTExactPlace(topic: topic, sequence: nextSequence + UInt64(index))))
     }
     return planned
-  }
-
-  /// How many records one PUBLISH takes: at least one, of which the last begins within `room`.
-  private func batch(from begin: Int, most: Int, room: Int) -> (count: Int, length: Int) {
-    unsafe pending.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress else { return (0, 0) }
-      var length = 0
-      for count in 0..<most {
-        let size = RecordLayout.itemSize(unsafe RecordLayout.word(at: base + begin + length))
-        if count > 0, length + size > room { return (count, length) }
-        length += size
-      }
-      return (most, length)
-    }
   }
 
   /// The stream is open, and the next record has that sequence: what was sent before and is in the log isn't sent again.

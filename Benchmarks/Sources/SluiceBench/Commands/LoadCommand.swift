@@ -68,7 +68,8 @@ enum LoadCommand {
     let buffer = try arguments.integer("receive-buffer", in: 0...1_073_741_824) ?? 0
     var target = LoadTarget(
       port: UInt16(port), topic: topic, size: size, batch: batch, subscribers: subscribers,
-      retainedBytes: workload == .replay ? nil : 4 * window * size,
+      // Nothing is dropped where the other servers drop nothing.
+      retainedBytes: workload == .replay || workload == .publish ? nil : 4 * window * size,
       receiveBuffer: buffer > 0 ? buffer : nil,
       demand: try arguments.integer("demand", in: 1...1_000_000_000),
       isAcknowledged: !arguments.flag("no-acks"))
