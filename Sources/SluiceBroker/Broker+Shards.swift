@@ -23,7 +23,7 @@ extension Broker {
     let registry = core.registry
     let service = StoreService(
       opened.store, pool: registry.pool, limits: registry.limits, writer: loop, readers: [loop],
-      metrics: core.metrics, report: report)
+      metrics: core.metrics, arrivalsOfAll: registry.stores.arrivals, report: report)
     registry.stores.add(service, of: shard)
     do throws(StoreError) {
       let event = try registry.restore(opened, service, now: loop.now) { [weak service, weak registry] in

@@ -38,7 +38,8 @@ package final class StoreService: Sendable {
   }
 
   private let arrivals = Mutex(Arrivals())
-  private let hasArrivals = Atomic(false)
+  private let hasArrivals = StoreArrivals()
+  private let arrivalsOfAll: StoreArrivals?
   let health = StoreHealth()
   /// Producers that were rejected while the store takes no records.
   package let waiters = StoreWaiters()
@@ -53,9 +54,10 @@ package final class StoreService: Sendable {
   /// - Parameters:
   ///   - writer: the loop on which the store is used. A store that blocks blocks its thread while something is written.
   ///   - readers: their threads are blocked while something is read from such a store; at least one.
+  ///   - arrivalsOfAll: is told, too, when something is enqueued: what this service has in common with others.
   package init(
     _ store: any ShardStore, pool: SegmentPool, limits: TopicLimits, writer: any EventLoop,
-    readers: [any EventLoop], metrics: BrokerMetrics,
+    readers: [any EventLoop], metrics: BrokerMetrics, arrivalsOfAll: StoreArrivals? = nil,
     report: @escaping @Sendable (StoreEvent) -> Void
   ) {
     precondition(!readers.isEmpty, "a store needs a loop that reads")
@@ -66,6 +68,7 @@ package final class StoreService: Sendable {
     topicBacklog = min(limits.topicBacklog, limit / 8)
     backlogInAll = min(limits.storageBacklog, limit / 4)
     self.metrics = metrics
+    self.arrivalsOfAll = arrivalsOfAll
     writingLoop = writer
     self.readers = readers
     self.report = report
@@ -101,14 +104,13 @@ package final class StoreService: Sendable {
     arrivals.withLock { arrivals in
       if !arrivals.isClosed { arrivals.topics.append((topic, delay)) }
     }
-    hasArrivals.store(true, ordering: .releasing)
+    hasArrivals.note()
+    arrivalsOfAll?.note()
   }
 
   /// Wakes the writer for what was enqueued. At the end of a turn.
   func kick() {
-    if hasArrivals.load(ordering: .acquiring), hasArrivals.exchange(false, ordering: .acquiring) {
-      writing.withLock { $0 }?.signal.fire()
-    }
+    if hasArrivals.take() { writing.withLock { $0 }?.signal.fire() }
   }
 
   /// What was enqueued. On the writer's loop.

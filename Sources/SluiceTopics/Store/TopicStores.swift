@@ -14,6 +14,8 @@ package final class TopicStores: Sendable {
 
   private let kind: Kind
   private let services = Mutex<[ShardID: StoreService]>([:])
+  /// Of the shards' services.
+  package let arrivals = StoreArrivals()
 
   /// - Parameters:
   ///   - service: the only one; nil for a broker without durable topics, and for a node of a cluster.
@@ -71,7 +73,10 @@ package final class TopicStores: Sendable {
     switch kind {
     case .none: break
     case .one(let service): service.kick()
-    case .shards: for service in services.withLock({ $0 }).values { service.kick() }
+    case .shards:
+      // Most turns bring none, and a node has many shards.
+      guard arrivals.take() else { return }
+      for service in services.withLock({ $0 }).values { service.kick() }
     }
   }
 
@@ -140,5 +145,19 @@ extension StoreSnapshot {
     waiting += other.waiting
     limit = limit.flatMap { own in other.limit.map { own + $0 } }
     availableBytes = availableBytes ?? other.availableBytes
+  }
+}
+
+/// Whether something was enqueued at any of several services. From any thread.
+package final class StoreArrivals: Sendable {
+  private let areThere = Atomic(false)
+
+  package init() {}
+
+  func note() { areThere.store(true, ordering: .releasing) }
+
+  /// - Returns: whether something was enqueued since the last call.
+  func take() -> Bool {
+    areThere.load(ordering: .acquiring) && areThere.exchange(false, ordering: .acquiring)
   }
 }
