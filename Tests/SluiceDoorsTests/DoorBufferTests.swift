@@ -43,10 +43,7 @@ import Testing
     client.subscribe("t", .atMostOnce)
     client.bytes.isPaused = true
     let native = try NativeClient(door)
-    let text = String(repeating: "x", count: 20_000)
-    for round in 0..<20 {
-      native.publish("t", [String](repeating: text, count: 20), from: UInt64(round * 20), stream: 1)
-    }
+    native.publishMuch("t")
     native.settle(.seconds(2))
     #expect(door.broker.metrics[.bufferedBytes] >= 200_000)
     client.bytes.isPaused = false

@@ -48,6 +48,14 @@ final class NativeClient {
     send(builder, from: sequence, stream: stream)
   }
 
+  /// Publishes 400 records of 20,000 bytes on stream 1: more than what a client that reads nothing has in its buffers.
+  func publishMuch(_ topic: String) {
+    let text = String(repeating: "x", count: 20_000)
+    for round in 0..<20 {
+      publish(topic, [String](repeating: text, count: 20), from: UInt64(round * 20), stream: 1)
+    }
+  }
+
   /// Opens a stream for a batch, and publishes it.
   func publish(_ topic: String, _ batch: BatchBuilder, stream: UInt32) {
     send(PublishOpen(topic: topic, acknowledgement: .none), stream: stream)
