@@ -37,7 +37,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
       switch relay.route(of: name) {
       case .local: try openHere(name, producer, first, answer)
       case .remote(let node): try open(name, at: node, producer, first, durably, answer)
-      case .moving: throw Self.moved(name)
+      case .moving: throw TopicRegistry.moved(name)
       }
     } catch {
       topics.loop.execute { answer(.failure(error)) }
@@ -54,10 +54,10 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
       case .local: try sendHere(deadLetter, name, producer, sequence, durably, answer)
       case .remote(let node):
         guard let stream = streams[producer], stream.node == node, !stream.isOver else {
-          throw Self.moved(name)
+          throw TopicRegistry.moved(name)
         }
         stream.send(deadLetter, sequence: sequence) { error in loop.execute { answer(error) } }
-      case .moving: throw Self.moved(name)
+      case .moving: throw TopicRegistry.moved(name)
       }
     } catch {
       loop.execute { answer(error) }
@@ -66,17 +66,15 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
 
   func close(producer: UInt64) { streams.removeValue(forKey: producer)?.abandon() }
 
-  private static func moved(_ name: String) -> WireError {
-    WireError(.topicMoved, Fault.topicMoved(name).message)
-  }
-
   // MARK: Another node
 
   private func open(
     _ name: String, at node: RemoteNode, _ producer: UInt64, _ first: UInt64, _ durably: Bool,
     _ answer: @escaping @Sendable (Result<UInt64, WireError>) -> Void
   ) throws(WireError) {
-    guard let link = relay.link(to: node, as: try identity(for: name)) else { throw Self.moved(name) }
+    guard let link = relay.link(to: node, as: try identity(for: name)) else {
+      throw TopicRegistry.moved(name)
+    }
     let loop = topics.loop
     let stream = DeadLetterStream(to: name, over: link) { [weak self] result in
       // A topic in memory has nothing that is durable.

@@ -36,7 +36,7 @@ final class DeadLetterStream: LinkedStream {
   /// Opens it at the owner. The topic, if there is one, mustn't be compact, since such a topic doesn't keep every record.
   func begin(producer: UInt64, from first: UInt64, _ acknowledgement: PublishOpen.Acknowledgement) {
     number = link.open(self)
-    guard let number else { return fail(WireError(.topicMoved, Fault.topicMoved(topic).message)) }
+    guard let number else { return fail(TopicRegistry.moved(topic)) }
     var settings = TopicSettings()
     settings.compact = false
     link.send(
@@ -48,7 +48,7 @@ final class DeadLetterStream: LinkedStream {
   /// Publishes a record, as soon as the owner grants it.
   func send(_ batch: BatchBuilder, sequence: UInt64, _ answer: @escaping (WireError?) -> Void) {
     letter = Letter(batch: batch, sequence: sequence, answer: answer)
-    if isOver { return fail(WireError(.topicMoved, Fault.topicMoved(topic).message)) }
+    if isOver { return fail(TopicRegistry.moved(topic)) }
     sendLetter()
   }
 

@@ -103,7 +103,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
       return true
     }
     // The two nodes don't agree on the owner yet: a stream isn't passed on twice.
-    if streams.client.isNode { throw WireError(.topicMoved, Fault.topicMoved(target.topic).message) }
+    if streams.client.isNode { throw TopicRegistry.moved(target.topic) }
     if streams.redirect(target.stream, to: node) { return true }
     guard let link = try links(to: node, for: streams).link() else {
       wait(action, target, on: streams)

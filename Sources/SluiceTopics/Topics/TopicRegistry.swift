@@ -56,7 +56,8 @@ package final class TopicRegistry: Sendable {
     throw Self.unknown(name)
   }
 
-  private static func moved(_ name: String) -> WireError {
+  /// Why a topic that another node serves, or none for now, can't be used here.
+  package static func moved(_ name: String) -> WireError {
     WireError(.topicMoved, Fault.topicMoved(name).message)
   }
 
