@@ -39,7 +39,9 @@ final class WholeStory {
     cluster.engineOptions.flaw = flaw
     cluster.times.initialDelay = initialDelay
     // Small ones, so that a run has many checkpoints, and commits of several messages.
-    cluster.engineOptions.checkpointBytes = pick([8 << 20, 2_000, 20_000])
+    let checkpointBytes = pick([8 << 20, 2_000, 20_000])
+    cluster.engineOptions.checkpointBytes = checkpointBytes
+    cluster.engineOptions.checkpointInterval = checkpointBytes == 20_000 ? .milliseconds(300) : .zero
     cluster.engineOptions.messageBytes = pick([.max, .max, 1_500])
     cluster.engine.faults.resetOneIn = pick([0, 0, 50])
     cluster.engine.faults.silentOneIn = pick([0, 0, 100])

@@ -99,6 +99,7 @@ final class EngineUnderTest: Sendable {
     options.storage = .memory
     // Checkpoints, and changes in several messages, come up often.
     options.checkpointBytes = 50_000
+    options.checkpointInterval = .zero
     options.messageBytes = 100_000
     engine = JetStreamEngine(client.client, options: options)
   }

@@ -33,8 +33,11 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var limit: Int?
   /// How many commits of a shard may be under way.
   public var depth = 16
-  /// So many bytes of changes, at most, are read again when a shard is opened: then its topics get checkpoints.
+  /// Behind so many bytes of changes a shard's topics get checkpoints, and what is before those isn't read again when the shard is opened.
   public var checkpointBytes = 8 << 20
+  /// How much time passes between two checkpoints of a shard at least: nothing is under way while they are written. What a shard that changes fast has to
+  /// read again is what the engine stores in that time, beyond ``checkpointBytes``.
+  public var checkpointInterval = Duration.seconds(1)
   /// The most bytes of a message's payload, where the engine allows as many.
   public var messageBytes = Int.max
   /// How long the engine may take for an answer.

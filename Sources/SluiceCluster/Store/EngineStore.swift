@@ -92,6 +92,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   private var dirty: Set<TopicID>
   private(set) var changedBytes: Int
   private var checkpointAt: Int
+  /// When the next checkpoints may be written, however much has changed.
+  private var nextCheckpoint: MonotonicTime
   /// The sequence of the last front message.
   private var front: UInt64
   private var checkpoint: [[NATSMessage]] = []
@@ -125,6 +127,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     changedBytes = opened.changedBytes
     bytes = opened.bytes
     checkpointAt = options.checkpointBytes
+    nextCheckpoint = loop.now
     meter.begin(Int(lease.shard.rawValue))
   }
 
@@ -197,7 +200,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   func pump() {
     if closing != nil { return finishClosing() }
     while mode == .open {
-      if changedBytes >= checkpointAt || isCheckpointWanted {
+      if isCheckpointDue {
         // It goes alone.
         if sent.isEmpty { beginCheckpoint() }
         return
@@ -213,6 +216,10 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       sent.append(next)
       send(next, messages)
     }
+  }
+
+  private var isCheckpointDue: Bool {
+    isCheckpointWanted || changedBytes >= checkpointAt && loop.now >= nextCheckpoint
   }
 
   /// Why a commit with records has no room.
@@ -571,6 +578,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       isCheckpointWanted = false
       changedBytes = 0
       checkpointAt = options.checkpointBytes
+      nextCheckpoint = loop.now + options.checkpointInterval
       mode = .open
       purge()
       return pump()

@@ -161,7 +161,7 @@ struct EngineStoreTests {
   func leaderKilled() throws {
     let scene = try Scene()
     let client = try scene.client()
-    let shard = try scene.open(client, term: 1) { $0.checkpointBytes = 20_000 }
+    let shard = try scene.open(client, term: 1) { $0.checkpoint(behind: 20_000) }
     try shard.commit([Self.row()])
     var killedAt: UInt64?
     let stored = try Self.pour(shard) { stored in
@@ -186,7 +186,7 @@ struct EngineStoreTests {
   func cut() throws {
     let scene = try Scene()
     let direct = try scene.client()
-    let first = try scene.open(direct, term: 1) { $0.checkpointBytes = 20_000 }
+    let first = try scene.open(direct, term: 1) { $0.checkpoint(behind: 20_000) }
     try first.commit([Self.row()])
     var stored: UInt64 = 0
     for (round, bytes) in [1, 150, 1_000, 2_500, 4_001, 7_777].enumerated() {
@@ -197,7 +197,7 @@ struct EngineStoreTests {
         $0.credentials = .fixed(.password(user: "app", password: "secret"))
         $0.reconnect.refusals = nil
       }.open()
-      let shard = try scene.open(client, term: UInt64(round + 2)) { $0.checkpointBytes = 20_000 }
+      let shard = try scene.open(client, term: UInt64(round + 2)) { $0.checkpoint(behind: 20_000) }
       #expect(shard.opened.contents.topics.map(\.extent.head) == [stored])
       var isCut = false
       stored += try Self.pour(shard, from: stored) { settled in
@@ -251,18 +251,22 @@ struct EngineStoreTests {
     #expect(try Self.offsets(next) == [offset - 2, offset - 1, offset])
   }
 
-  @Test("opening reads the changes behind the last front only, whatever is stored")
-  func opening() throws {
+  @Test(
+    "opening reads the changes behind the last front only, and the next front waits for its time",
+    arguments: [Duration.zero, .seconds(3600)])
+  func opening(_ interval: Duration) throws {
     let scene = try Scene()
     let client = try scene.client()
-    let set: (inout JetStreamEngineOptions) -> Void = { $0.checkpointBytes = 30_000 }
+    let set: (inout JetStreamEngineOptions) -> Void = { $0.checkpoint(behind: 30_000, interval: interval) }
     let shard = try scene.open(client, term: 1, set)
     let ids = (1...5).map { TopicID(rawValue: $0) }
     try shard.commit(ids.map { Self.row($0) })
     for offset in 0..<60 { try shard.commit(ids.map { Self.record(UInt64(offset), of: $0, bytes: 300) }) }
     let next = try scene.open(client, term: 2, set)
     let store = next.opened.store as! EngineStore
-    #expect(next.onLoop { _ in store.changedBytes } < 60_000)
+    // The first front comes as soon as there is so much, and there are 90,000 bytes of records.
+    let isAgain = interval == .zero
+    #expect(next.onLoop { _ in store.changedBytes < 60_000 } == isAgain)
     #expect(next.opened.contents.topics.map(\.extent.head) == ids.map { _ in 60 })
     for id in ids {
       #expect(try Self.offsets(next, id) == Array(0..<60))
@@ -280,5 +284,12 @@ struct EngineStoreTests {
         try next.opened.states(id, .producer).map(\.value)
           == [withUnsafeBytes(of: UInt64(59).littleEndian) { Array($0) }])
     }
+  }
+}
+
+extension JetStreamEngineOptions {
+  fileprivate mutating func checkpoint(behind bytes: Int, interval: Duration = .zero) {
+    checkpointBytes = bytes
+    checkpointInterval = interval
   }
 }
