@@ -1,8 +1,10 @@
+import ReactiveCore
 import SluiceClient
 import SluiceCluster
 import SluiceIO
 import SluiceSimulation
 import SluiceTopics
+import Synchronization
 import Testing
 
 /// What a node does, and doesn't do, while it can't know whether its shards are still its own.
@@ -33,6 +35,62 @@ struct LeaseLossTests {
     _ = cluster.world.run(limit: .seconds(10)) { owner.member.routes.route(of: "prices") != .local }
     #expect(producer.acknowledged == 20)
     #expect(subscriber.next == 20)
+  }
+
+  @Test(
+    "an owner that was stopped for longer than its lease doesn't acknowledge what the engine has stored for it meanwhile",
+    arguments: 1...20)
+  func storedMeanwhile(seed: UInt64) throws {
+    let cluster = WholeCluster(seed: seed, conditions: SimulatedConditions())
+    for name in ["a", "b"] { try cluster.start(name) }
+    #expect(cluster.settle())
+    let owner = try #require(cluster.owner(of: "orders"))
+    let client = try cluster.client(of: owner.name)
+    var settings = TopicSettings()
+    settings.storage = .durable
+    let producer = NumberedProducer("orders", client, settings)
+    producer.publish(20)
+    #expect(cluster.world.run(limit: .seconds(10)) { producer.isDone })
+
+    producer.publish(20)
+    cluster.world.run(for: .microseconds(Int(seed) * 100))
+    owner.pause()
+    // What the owner has sent before.
+    cluster.world.run(for: .seconds(1))
+    let acknowledged = producer.acknowledged
+    let hasSuccessor = cluster.world.run(limit: .seconds(60)) {
+      cluster.running.contains { $0 !== owner && $0.member.routes.route(of: "orders") == .local }
+    }
+    #expect(hasSuccessor)
+    owner.goOn()
+    _ = cluster.world.run(limit: .seconds(10)) { owner.member.routes.route(of: "orders") != .local }
+    #expect(producer.acknowledged == acknowledged)
+    let subscriber = NumberedSubscriber("orders", try cluster.client(of: "a"))
+    #expect(cluster.world.run(limit: .seconds(60)) { producer.isDone && subscriber.next == 40 })
+    #expect(producer.problems + subscriber.problems == [])
+  }
+
+  @Test("a producer that ends its topic while the lease isn't valid is told when it is valid again")
+  func completed() throws {
+    let cluster = WholeCluster(seed: 5)
+    try cluster.start("a")
+    #expect(cluster.settle())
+    let subject = try cluster.client(of: "a").subject("prices")
+    let outcomes = Mutex<[String]>([])
+    subject.publish(Message("0")) { _ in outcomes.withLock { $0.append("0") } }
+    #expect(cluster.world.run(limit: .seconds(10)) { outcomes.withLock { $0 == ["0"] } })
+    cluster.cutEngine(from: "a")
+    cluster.world.run(for: .seconds(3))
+    subject.publish(Message("1")) { result in
+      outcomes.withLock { $0.append((try? result.get()) == nil ? "1 has failed" : "1") }
+    }
+    subject.complete(.finished) { result in
+      outcomes.withLock { $0.append((try? result.get()) == nil ? "the end has failed" : "the end") }
+    }
+    cluster.world.run(for: .seconds(3))
+    #expect(outcomes.withLock { $0 } == ["0"])
+    cluster.healEngine(for: "a")
+    #expect(cluster.world.run(limit: .seconds(30)) { outcomes.withLock { $0 == ["0", "1", "the end"] } })
   }
 
   @Test("while the engine doesn't answer, records in memory wait; they go on when the lease is valid again")

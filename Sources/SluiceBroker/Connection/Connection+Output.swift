@@ -35,6 +35,7 @@ extension Connection {
       guard pending.isEmpty else { return }
     }
     if client.workBudget.isExhausted || streams.hasUnfinishedWork, case .open = phase { resumeWork() }
+    let hasOldAnswers = !streams.answers.isEmpty
     streams.settlePublications()
     let writes = context.writes
     var budget = Self.turnBudget
@@ -46,7 +47,7 @@ extension Connection {
       budget -= writes.bytes
       context.topics.traffic.bytesSent &+= writes.bytes
       let appendedAt = writes.takeSample()
-      if context.hasLostLease {
+      if context.hasLostLease || hasOldAnswers && context.losesLease {
         // The process was stopped since the turn's look at the lease. What may not be stored isn't sent; the client gets what is from the topic's next owner.
         writes.drop()
         return close(because: "the node's lease ran out while records were on their way")

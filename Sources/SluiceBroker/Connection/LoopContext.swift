@@ -134,7 +134,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   func turnEnded() -> Bool {
     writes.seeksBatch = true
-    if let routes = core.routes { topics.holdsUnsaved = !routes.lease.isValid(at: loop.readClock()) }
+    if let routes = core.routes {
+      let isHeld = !routes.lease.isValid(at: loop.readClock())
+      losesLease = isHeld && !topics.holdsUnsaved
+      topics.holdsUnsaved = isHeld
+    }
     topics.wakeTopics()
     // Connections that become ready again are served in the next turn, after events were polled.
     for _ in 0..<ready.count {
@@ -154,7 +158,10 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     return !ready.isEmpty || topics.hasWakes
   }
 
-  /// Whether the lease of a node of a cluster has run out since the turn's end began.
+  /// Whether the lease of a node of a cluster has run out in this turn: acknowledgements may stand in answers that were encoded before.
+  private(set) var losesLease = false
+
+  /// Whether it has run out since the turn's end began.
   var hasLostLease: Bool {
     guard let routes = core.routes, !topics.holdsUnsaved else { return false }
     return !routes.lease.isValid(at: loop.readClock())

@@ -44,8 +44,8 @@ final class PublicationStream: DueStream, TopicPublisher {
   private(set) var waitsForRate = false
   /// Since when it has had no demand; nil while it has.
   private(set) var heldUpSince: MonotonicTime?
-  /// A node without a valid lease acknowledges none of its records.
-  private let mayBeHeld: Bool
+  /// The lease was invalid when the publication ended: the producer is told when it is valid again, and whether the topic started over with it.
+  private var heldEnd: Bool?
 
   private init(
     stream: UInt32, loopState: TopicLoopState, streams: StreamMultiplexer, _ frame: PublishOpen,
@@ -56,7 +56,6 @@ final class PublicationStream: DueStream, TopicPublisher {
     self.loopState = loopState
     epoch = attachment.epoch
     self.streams = streams
-    mayBeHeld = streams.mayHold(topic)
     role = frame.role
     producer = frame.producer
     ticket = attachment.ticket
@@ -193,7 +192,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   private func settle(on streams: StreamMultiplexer) {
     // It doesn't know yet that the stream is open.
     if isOpening { return }
-    if mayBeHeld, streams.topics.holdsUnsaved { return }
+    if streams.holdsAcknowledgements { return }
     acknowledge(on: streams)
     grantMore(on: streams)?.encode(stream: stream, into: &streams.answers)
   }
@@ -201,7 +200,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
   func acknowledge(on streams: StreamMultiplexer) {
     if isOpening { return }
-    if mayBeHeld, streams.topics.holdsUnsaved, !acknowledgements.waitsForDisk { return }
+    if streams.holdsAcknowledgements { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
     loopState.traffic.acknowledged(acknowledgements.acknowledged - former)
@@ -264,6 +263,10 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged() {
+    if let startedOver = heldEnd, !streams.holdsAcknowledgements {
+      heldEnd = nil
+      return ended(startedOver: startedOver)
+    }
     if let fault = topic.storageRefusal, !isOpening, !topic.isGone {
       // A producer that has left waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
@@ -347,6 +350,7 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   /// The topic is over, or the publication, as the producer has said.
   private func ended(startedOver: Bool = false) {
+    if streams.holdsAcknowledgements { return heldEnd = startedOver }
     settle()
     streams.releaseStream(stream)
     streams.send(Cancelled(hasStartedOver: startedOver), stream: stream)

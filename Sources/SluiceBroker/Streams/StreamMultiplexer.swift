@@ -64,7 +64,14 @@ final class StreamMultiplexer: @unchecked Sendable {
     return made
   }
 
-  /// Whether records of a topic are neither sent nor acknowledged while the node's lease isn't valid.
+  /// Whether nothing may be acknowledged at the moment: this node of a cluster can't know whether its shards have another owner, which tells the producers
+  /// what is stored.
+  var holdsAcknowledgements: Bool {
+    guard let routes = core.routes else { return false }
+    return topics.holdsUnsaved || !routes.lease.isValid(at: loop.readClock())
+  }
+
+  /// Whether records of a topic aren't sent while the node's lease isn't valid.
   func mayHold(_ topic: Topic) -> Bool { core.routes != nil && topic.isUnsaved }
 
   // MARK: The table

@@ -70,7 +70,7 @@ final class ClusterRecorder: Sendable {
       state.withLock { $0.counts.suspensions += 1 }
       logger.log(
         .warning,
-        "the lease couldn't be renewed in time: the node acknowledges nothing that the engine hasn't confirmed, until it can be renewed"
+        "the lease couldn't be renewed in time: the node acknowledges nothing until it can be renewed"
       )
     case .resumed: logger.log(.info, "the lease was held all the time: the node goes on")
     case .expelled(let node):

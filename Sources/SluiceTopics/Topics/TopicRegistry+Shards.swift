@@ -43,9 +43,9 @@ extension TopicRegistry {
     return leaving
   }
 
-  /// Has topics look again whether this node may acknowledge and deliver what isn't stored. From any thread.
+  /// Has topics look again whether this node may acknowledge, and deliver what isn't stored. From any thread.
   package func leaseResumed() {
-    for topic in all where topic.isUnsaved {
+    for topic in all {
       topic.notify(topic.loopStates)
       for loopState in topic.loopStates { loopState.wakeProducers() }
     }
