@@ -28,7 +28,7 @@ final class ConnectedClient: @unchecked Sendable {
   var isNode = false
   let quota = TopicQuota()
   /// What its frames may still cost in this turn.
-  var workBudget = WorkBudget()
+  @safe @exclusivity(unchecked) var workBudget = WorkBudget()
   /// The rates that the client's connections share; nil before the handshake is complete.
   private(set) var account: IdentityAccount?
   /// Nil for a broker whose clients don't authenticate.

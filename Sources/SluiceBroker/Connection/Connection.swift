@@ -28,7 +28,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   let stream: any ByteStream
   var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
-  var keepalive: Keepalive
+  @safe @exclusivity(unchecked) var keepalive: Keepalive
   let handshakeDeadline: MonotonicTime
   var phase = Phase.open
   /// The error that the client was sent before its connection was closed.

@@ -7,6 +7,9 @@ import Synchronization
 /// The broker's state per event loop: its connections, the ones that became ready in this turn, and the buffers that they share.
 ///
 /// At the end of each turn all ready connections are served.
+///
+/// Here and in what it serves, a property with `@exclusivity(unchecked)` is a value that calls nothing while it changes, so that no two accesses can overlap.
+/// Each turn uses it: the run-time check would cost a large part of a single record's way.
 // @unchecked: belongs to `loop`, but for `start()`.
 @safe
 final class LoopContext: TurnParticipant, @unchecked Sendable {
@@ -23,25 +26,25 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let writes = WriteBatch()
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
 
-  private(set) var connections: [Connection] = []
-  private var ready = ReadyQueue<Connection>()
+  @safe @exclusivity(unchecked) private(set) var connections: [Connection] = []
+  @safe @exclusivity(unchecked) private var ready = ReadyQueue<Connection>()
   /// Connections that have only acknowledgements to write. They are served after those with records, for which subscribers wait.
-  private var due = ReadyQueue<Connection>()
+  @safe @exclusivity(unchecked) private var due = ReadyQueue<Connection>()
   private var sweepTimer: TimerToken?
   /// When the next sweep is due.
   private var nextSweep = MonotonicTime(nanoseconds: .max)
   /// Set by ``stop()``: no connection may be added after it.
   private(set) var isStopped = false
   /// The change of the bytes buffered in the connections here, links to other nodes included, since the last turn.
-  private var newlyBuffered = 0
+  @safe @exclusivity(unchecked) private var newlyBuffered = 0
   /// Whether reading from connections with publications is paused.
   private var waitsForMemory = false
 
   /// The durations of turns, and the loop's total working time before the present turn.
-  private(set) var turns = Histogram()
+  @safe @exclusivity(unchecked) private(set) var turns = Histogram()
   private var busyBefore: UInt64?
   /// The latency of records to subscribers here.
-  private(set) var latency = Histogram()
+  @safe @exclusivity(unchecked) private(set) var latency = Histogram()
 
   /// - Parameters:
   ///   - network: where other nodes are reached.

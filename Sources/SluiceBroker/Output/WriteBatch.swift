@@ -16,6 +16,8 @@ final class WriteBatch {
   /// What must be free for another round of a subscription: a marker, a DELIVER header with a time mark, an end.
   private static let roomForRound = 512
   private static let smallBatch = 1024
+  /// What is copied in any case: a record or two, for which a client waits.
+  private static let smallestBatch = 256
   private static let inBlock: Int32 = -1
   /// What a DELIVER has ahead of its records.
   static let deliverHeader = FrameHeader.size + DeliverHeader.size
@@ -23,7 +25,7 @@ final class WriteBatch {
   private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: maximumVectors)
   /// Of each vector: the index of what holds its bytes, or `inBlock`.
   private let holders = UnsafeMutablePointer<Int32>.allocate(capacity: maximumVectors)
-  private var held: [HeldBytes] = []
+  @safe @exclusivity(unchecked) private var held: [HeldBytes] = []
   private var count = 0
   private let block = UnsafeMutableRawPointer.allocate(byteCount: blockSize, alignment: 16)
   private var blockUsed = 0
@@ -104,6 +106,13 @@ final class WriteBatch {
 
   /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
   func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
+    guard unsafe slice.bytes.count > Self.smallestBatch else {
+      return appendSmall(slice, mark: mark, stream: stream)
+    }
+    appendSlice(slice, mark: mark, stream: stream)
+  }
+
+  private func appendSlice(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
     pushBlock(writeHeader(slice, mark: mark, stream: stream))
     unsafe push(.segment(slice.segment, slice.bytes))
   }
@@ -112,7 +121,7 @@ final class WriteBatch {
   func appendSmall(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
     let length = unsafe slice.bytes.count
     guard length <= Self.smallBatch, blockUsed + Self.roomForRound + length <= Self.blockSize else {
-      return append(slice, mark: mark, stream: stream)
+      return appendSlice(slice, mark: mark, stream: stream)
     }
     let header = writeHeader(slice, mark: mark, stream: stream)
     unsafe (block + blockUsed + header).copyMemory(

@@ -15,7 +15,7 @@ import SluiceWire
 final class PatternStream: SubscriberStream {
   let stream: UInt32
   unowned let streams: StreamMultiplexer
-  private(set) var credit: Credit
+  @safe @exclusivity(unchecked) private(set) var credit: Credit
   private(set) var place = SubscriberPlace.none
   let pattern: TopicPattern
   /// Its number as a watcher of the registry.
@@ -35,7 +35,7 @@ final class PatternStream: SubscriberStream {
   private var isTelling = false
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
-  private var turns = FairTurns<PatternMember>()
+  @safe @exclusivity(unchecked) private var turns = FairTurns<PatternMember>()
   /// Members that have left and are still in `turns`.
   private var gone = 0
   private var isProducing = false
@@ -50,7 +50,7 @@ final class PatternStream: SubscriberStream {
 
   /// To be joined.
   private var topics: PatternTopics
-  private var frames: PatternFrames
+  @safe @exclusivity(unchecked) private var frames: PatternFrames
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,

@@ -31,7 +31,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   private let role: PublishOpen.Role
   /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
   private var toldConnected: Bool?
-  private var acknowledgements: PendingAcknowledgements
+  @safe @exclusivity(unchecked) private var acknowledgements: PendingAcknowledgements
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
   private var isOpening = false
   /// It has ended the topic.

@@ -27,19 +27,19 @@ final class StreamMultiplexer: @unchecked Sendable {
   private var madeReference: StreamReference?
 
   /// Has the table of streams.
-  var session = ServerSession()
-  var counts: StreamCounts
+  @safe @exclusivity(unchecked) var session = ServerSession()
+  @safe @exclusivity(unchecked) var counts: StreamCounts
   /// The longest batch that fits a frame of the client.
   var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Encoded frames that haven't been written yet.
-  var answers: [UInt8] = []
+  @safe @exclusivity(unchecked) var answers: [UInt8] = []
   /// Bytes of other nodes' frames that wait for the client.
   private(set) var relayedBytes = 0
-  private var readySubscriptions = ReadyQueue<any SubscriberStream>()
+  @safe @exclusivity(unchecked) private var readySubscriptions = ReadyQueue<any SubscriberStream>()
   /// Publications with acknowledgements or grants to send.
-  private var duePublications: [any DueStream] = []
+  @safe @exclusivity(unchecked) private var duePublications: [any DueStream] = []
   /// Work that frames have begun and that exceeded a turn's budget, in order.
-  private var unfinishedWork = ReadyQueue<() -> Void>()
+  @safe @exclusivity(unchecked) private var unfinishedWork = ReadyQueue<() -> Void>()
   private var isRateTimerSet = false
   /// Ready subscriptions wait until the identity's rate allows more.
   private(set) var isHeldByRate = false

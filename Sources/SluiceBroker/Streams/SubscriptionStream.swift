@@ -11,7 +11,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   unowned let streams: StreamMultiplexer
   /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
   unowned var owner: (any SubscriptionOwner)?
-  var credit: Credit
+  @safe @exclusivity(unchecked) var credit: Credit
   private(set) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
@@ -25,11 +25,11 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
-  var source: RecordSource
+  @safe @exclusivity(unchecked) var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
   /// Of the records that a filter looks through.
-  private var time = MarkedTime()
+  @safe @exclusivity(unchecked) private var time = MarkedTime()
   /// The offset behind the last record that was sent, or where it began.
   private var filteredThrough: UInt64
   /// Nil without a durable cursor.

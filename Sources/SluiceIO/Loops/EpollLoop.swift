@@ -29,17 +29,17 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   private let remoteSignals = SignalStack()
   private let thread = LoopThread()
 
-  // On the loop only.
-  public private(set) var now: MonotonicTime
-  private var wallClockRead: Int64?
-  private var timers = TimerHeap()
+  // On the loop only. Accesses to what each turn uses aren't checked for overlaps: none of it calls anything while it changes.
+  @safe @exclusivity(unchecked) public private(set) var now: MonotonicTime
+  @safe @exclusivity(unchecked) private var wallClockRead: Int64?
+  @safe @exclusivity(unchecked) private var timers = TimerHeap()
   private var sources = RegistrationTable()
   private var participants: [any TurnParticipant] = []
-  private var localSignals: [EpollSignal] = []
-  private var runningSignals: [EpollSignal] = []
-  private var runningJobs: [JobQueue.Job] = []
-  private var settling: [Registration] = []
-  private var moreToDo = false
+  @safe @exclusivity(unchecked) private var localSignals: [EpollSignal] = []
+  @safe @exclusivity(unchecked) private var runningSignals: [EpollSignal] = []
+  @safe @exclusivity(unchecked) private var runningJobs: [JobQueue.Job] = []
+  @safe @exclusivity(unchecked) private var settling: [Registration] = []
+  @safe @exclusivity(unchecked) private var moreToDo = false
   /// How long a closed stream waits for the peer's end, and as long again whenever the peer has taken something meanwhile.
   package var peerPatience = Duration.seconds(2)
   private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)

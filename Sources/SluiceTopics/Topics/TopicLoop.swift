@@ -15,11 +15,11 @@ package final class TopicLoop: @unchecked Sendable {
   /// The way of dead letters to topics that may be another node's; nil for a broker of one node. Set before anything else.
   package var deadLetterRoute: (any DeadLetterRoute)?
   /// The traffic of this turn.
-  package var traffic = LoopTraffic()
+  @safe @exclusivity(unchecked) package var traffic = LoopTraffic()
 
-  private var wakes: [TopicLoopState] = []
+  @safe @exclusivity(unchecked) private var wakes: [TopicLoopState] = []
   /// Loop states whose subscriptions have moved in this turn.
-  private var reports: [TopicLoopState] = []
+  @safe @exclusivity(unchecked) private var reports: [TopicLoopState] = []
   private let remoteWakes = Mutex<[TopicLoopState]>([])
   private var signal: (any LoopSignal)?
   /// Whether a batch was noted in this turn to sample its latency.

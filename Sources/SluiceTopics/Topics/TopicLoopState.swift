@@ -17,9 +17,9 @@ package final class TopicLoopState: @unchecked Sendable {
   private let wakePending = Atomic(false)
 
   /// All subscriptions on this loop; each knows its index.
-  package private(set) var subscriptions: [any TopicSubscriber] = []
+  @safe @exclusivity(unchecked) package private(set) var subscriptions: [any TopicSubscriber] = []
   /// The subscriptions that have had all records and wait for more or for the end.
-  private var waiting: [any TopicSubscriber] = []
+  @safe @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
   package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
   private var groups: [(group: Group, members: Int)] = []
@@ -44,7 +44,7 @@ package final class TopicLoopState: @unchecked Sendable {
   /// The end of the topic's holds that are counted here.
   private var countedHolds = HoldLog.Mark()
   /// The topic's traffic on this loop.
-  package var traffic = TrafficCount()
+  @safe @exclusivity(unchecked) package var traffic = TrafficCount()
 
   init(topic: Topic, loop: TopicLoop) {
     self.topic = topic
