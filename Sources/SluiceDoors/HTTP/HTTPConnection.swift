@@ -65,7 +65,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     self.broker = broker
     self.members = members
     self.loop = loop
-    link = DoorLink(self, transport: transport, peer: peer, on: loop)
+    link = DoorLink(self, peer: peer, on: loop)
   }
 
   // MARK: Bytes of the client
@@ -181,7 +181,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
       let credentials = try request.credentials()
       guard let known = self.credentials else {
         self.credentials = credentials
-        link.adoptSecurity()
+        link.adopt(transport.security)
         link.send(
           Hello(
             maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: request.field("user-agent") ?? "",
@@ -352,7 +352,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   var heldBytes: Int {
     let request = (body?.body.count ?? 0) + (request?.body.count ?? 0)
-    return output.count + unread.count + reader.heldBytes + request + (exchange?.heldBytes ?? 0)
+    let own = output.count + unread.count + reader.heldBytes + request + (exchange?.heldBytes ?? 0)
+    return own + transport.heldBytes
   }
 
   func endTurn() {

@@ -20,7 +20,7 @@ protocol DoorLinkClient: AnyObject {
   /// The broker has closed its side. Nothing is called after this.
   func linkClosed()
 
-  /// Bytes that wait in the door, in either direction.
+  /// Bytes that wait in the door, and in the client's own stream, in either direction.
   var heldBytes: Int { get }
 }
 
@@ -45,15 +45,18 @@ final class DoorLink: ByteStream {
   static let maximumFrame: UInt32 = 32 << 20
 
   let peer: SocketAddress
+  /// Whether the client is a part of the broker's program.
+  let isInternal: Bool
   private let loop: any EventLoop
-  /// Nil for a client that is a part of the broker's program.
-  private unowned let transport: (any ByteStream)?
   /// The door, which has the link, until either side has ended.
   private var client: (any DoorLinkClient)?
   private var handler: (any ByteStreamHandler)?
-  private var decoder = FrameDecoder(maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
+  // Accesses of each never overlap: a door to which the decoder hands a frame only appends to the inbox. Checking that at run time would cost more than the
+  // rest of a record's way through the link.
+  @safe @exclusivity(unchecked) private var decoder = FrameDecoder(
+    maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
+  @safe @exclusivity(unchecked) private var inbox: [UInt8] = []
 
-  private var inbox: [UInt8] = []
   /// The door sends no more.
   private var hasEnded = false
   private var isClosed = false
@@ -66,18 +69,16 @@ final class DoorLink: ByteStream {
   /// A change of so many bytes is worth a turn of the broker.
   private static let muchHeld = 4 << 10
 
-  /// - Parameter transport: the client's own stream, which `client` keeps; nil for a client that is a part of the broker's program.
+  /// - Parameter isInternal: whether the client is a part of the broker's program.
   init(
-    _ client: any DoorLinkClient, transport: (any ByteStream)?, peer: SocketAddress, on loop: any EventLoop
+    _ client: any DoorLinkClient, isInternal: Bool = false, peer: SocketAddress, on loop: any EventLoop
   ) {
     self.client = client
-    self.transport = transport
+    self.isInternal = isInternal
     self.peer = peer
     self.loop = loop
     security = nil
   }
-
-  var isInternal: Bool { transport == nil }
 
   /// What protects the client's stream, once its first bytes have come.
   @OutOfLine private(set) var security: StreamSecurity?
@@ -109,12 +110,9 @@ final class DoorLink: ByteStream {
   /// The identity that the client's stream has proved, before HELLO is sent.
   func adopt(_ security: StreamSecurity?) { self.security = security }
 
-  /// The same, of the client's own stream.
-  func adoptSecurity() { security = transport?.security }
-
   var heldBytes: Int { isClosed ? 0 : inbox.count + decoder.heldBytes + doorBytes }
 
-  private var doorBytes: Int { (client?.heldBytes ?? 0) + (client == nil ? 0 : transport?.heldBytes ?? 0) }
+  private var doorBytes: Int { client?.heldBytes ?? 0 }
 
   /// Tells the broker when what the door holds has changed by much. At the end of a turn of the door.
   func tellHeldBytes() {

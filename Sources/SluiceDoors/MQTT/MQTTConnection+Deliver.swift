@@ -33,17 +33,24 @@ extension MQTTConnection {
     _ delivery: UInt32, _ time: Int64
   ) {
     let wallClock = loop.wallClock
+    let room = Self.maximumOutput - (keeping?.heldBytes ?? 0)
+    let isUnlimited = feed.isUnlimited
+    let areMessages = feed.role.hasMessages && topic.text != nil
     var iterator = unsafe BatchIterator(batch, time: time)
     var offset = offset
     var rest = unsafe batch
     while true {
-      if unsent > Self.maximumOutput || !feed.isUnlimited && credit == 0 {
+      if output.count > room || !isUnlimited && credit == 0 {
         topic.time = iterator.time
         return unsafe hold(feed, topic, offset, iterator.time, delivery, rest)
       }
       // The broker's batches are in order.
       guard let record = try? iterator.next() else { break }
-      deliver(record, of: feed, topic, offset, delivery, wallClock)
+      if areMessages {
+        send(record, of: feed, topic, offset, delivery, wallClock)
+      } else {
+        deliver(record, of: feed, topic, offset, wallClock)
+      }
       offset += 1
       topic.nextOffset = offset
       let end = unsafe record.body.baseAddress.map { unsafe $0 + record.body.count }
@@ -54,21 +61,30 @@ extension MQTTConnection {
     topic.time = iterator.time
   }
 
-  func deliver(
+  /// Gives a record that is a message of a subscription's topic to the session.
+  @inline(__always)
+  private func send(
     _ record: BatchIterator.Record, of feed: MQTTFeed, _ topic: MQTTFeedTopic, _ offset: UInt64,
     _ delivery: UInt32, _ wallClock: Int64
   ) {
+    if !feed.isUnlimited { credit -= 1 }
+    if delivery != 1 { feed.deliveries[offset] = delivery }
+    session.deliver(
+      unsafe MQTTRecord(
+        topic: topic.name, place: MQTTPlace(topic: topic.number, offset: offset), time: record.time,
+        isAttributed: record.isAttributed, body: record.body, isOwn: marksOwn && isOwn(record)),
+      on: feed.number, time: wallClock, output: &output)
+  }
+
+  /// Handles a record of a feed without messages.
+  private func deliver(
+    _ record: BatchIterator.Record, of feed: MQTTFeed, _ topic: MQTTFeedTopic, _ offset: UInt64,
+    _ wallClock: Int64
+  ) {
     switch feed.role {
     case .watch: return
-    case .pattern, .group:
-      guard topic.text != nil else { return pass(feed, topic, offset) }
-      if !feed.isUnlimited { credit -= 1 }
-      if delivery != 1 { feed.deliveries[offset] = delivery }
-      session.deliver(
-        unsafe MQTTRecord(
-          topic: topic.name, place: MQTTPlace(topic: topic.number, offset: offset), time: record.time,
-          isAttributed: record.isAttributed, body: record.body, isOwn: marksOwn && isOwn(record)),
-        on: feed.number, time: wallClock, output: &output)
+    // The topic has a name that MQTT can't express.
+    case .pattern, .group: pass(feed, topic, offset)
     case .retained(let filter):
       guard let name = retainedName(record), filter.matches(name) else { return pass(feed, topic, offset) }
       if !feed.isUnlimited { credit -= 1 }
@@ -145,20 +161,16 @@ extension MQTTConnection {
 
   /// Shares what the session asks for among its subscriptions: each has an equal part, and a part is left for the next one.
   func distribute() {
-    let sharing = feeds.values.filter { feed in
-      switch feed.role {
-      case .fetch, .watch: return false
-      case .pattern, .group, .retained: return !feed.isUnlimited && feed.held == 0
-      }
-    }
-    guard !sharing.isEmpty else { return }
+    var sharing = 0
     var free = credit
     for feed in feeds.values {
-      if case .fetch = feed.role { continue }
-      free -= feed.outstanding
+      if feed.hasShare { sharing += 1 }
+      if !feed.role.isFetch { free -= feed.outstanding }
     }
-    let share = max(1, credit / (sharing.count + 1))
-    for feed in sharing where feed.outstanding * 2 <= share || feed.outstanding == 0 {
+    guard sharing > 0 else { return }
+    let share = max(1, credit / (sharing + 1))
+    for feed in feeds.values
+    where feed.hasShare && (feed.outstanding * 2 <= share || feed.outstanding == 0) {
       // One that has none gets one, whatever the others have: where the demand is used up by then, its record waits.
       let count = max(min(share - feed.outstanding, free), feed.outstanding == 0 && credit > 0 ? 1 : 0)
       guard count > 0 else { continue }

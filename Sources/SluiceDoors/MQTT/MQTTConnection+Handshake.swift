@@ -17,7 +17,7 @@ extension MQTTConnection {
     } else if let user = connect.username, !user.isEmpty {
       credentials = .password("", user: user)
     }
-    link.adoptSecurity()
+    link.adopt(transport.security)
     let name = connect.clientID.utf8.count <= Int(Limits.name) ? connect.clientID : ""
     let hello = Hello(
       maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: name, credentials: credentials)

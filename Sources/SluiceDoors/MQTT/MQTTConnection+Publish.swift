@@ -30,6 +30,7 @@ extension MQTTConnection {
   func closePublication(_ number: UInt16) {
     lastPublication = nil
     publications.removeValue(forKey: number)?.isClosing = true
+    areClosing = true
   }
 
   func publish(_ message: MQTTPublish, _ number: UInt16, _ sequence: UInt64?) {
@@ -172,6 +173,7 @@ extension MQTTConnection {
 
   /// Sends what is granted, and ends publications that aren't used any more.
   func sendPublications() {
+    areClosing = false
     for publication in publicationsByStream.values {
       if !publication.tokens.isEmpty {
         let before = publication.pendingBytes
@@ -183,9 +185,12 @@ extension MQTTConnection {
         }
         pendingBytes -= before - publication.pendingBytes
       }
-      guard publication.isClosing, publication.isOpen, publication.isSettled, let stream = publication.stream,
-        native.cancel(stream)
-      else { continue }
+      guard publication.isClosing else { continue }
+      guard publication.isOpen, publication.isSettled, let stream = publication.stream, native.cancel(stream)
+      else {
+        areClosing = true
+        continue
+      }
       publicationsByStream[stream] = nil
       link.send(Cancel(), stream: stream)
     }

@@ -13,6 +13,9 @@ import SluiceWire
 ///
 /// Per message there is a record in a batch one way, and a packet in the output the other way. Batches, demand and acknowledgements go by turn. The
 /// extensions Publish, Deliver and End have its behaviour.
+///
+/// What is used for each message has `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message does. None
+/// overlaps: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
 final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendable {
   enum Phase: Hashable {
@@ -51,36 +54,43 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   var phase = Phase.open
 
   // The two sessions.
-  var session: MQTTSession
-  var native = ClientSession()
+  @safe @exclusivity(unchecked) var session: MQTTSession
+  @safe @exclusivity(unchecked) var native = ClientSession()
   /// The longest frame that the broker takes.
   var maximumFrame: UInt32 = 65_536
   var key: MQTTHub.Key?
-  var later: [Later] = []
+  @safe @exclusivity(unchecked) var later: [Later] = []
   private var isRunningLater = false
   private var isComingRound = false
 
   // Bytes.
-  var output: [UInt8] = []
-  var unread: [UInt8] = []
+  @safe @exclusivity(unchecked) var output: [UInt8] = []
+  @safe @exclusivity(unchecked) var unread: [UInt8] = []
+  /// Bytes of a packet that isn't complete.
+  private var partialBytes = 0
   private var transportIsOpen = true
   var timer: TimerToken?
   private var timerTime: UInt64 = 0
+  /// Whether the timer is that of a client whose CONNECT was accepted.
+  private var hasKeepAlive = false
+  private var isReadingPaused = false
   var lingerTimer: TimerToken?
 
   // Messages of the client.
-  var publications: [UInt16: MQTTPublication] = [:]
-  var publicationsByStream: [UInt32: MQTTPublication] = [:]
-  var lastPublication: (number: UInt16, publication: MQTTPublication)?
+  @safe @exclusivity(unchecked) var publications: [UInt16: MQTTPublication] = [:]
+  @safe @exclusivity(unchecked) var publicationsByStream: [UInt32: MQTTPublication] = [:]
+  @safe @exclusivity(unchecked) var lastPublication: (number: UInt16, publication: MQTTPublication)?
+  /// Whether publications are closed when everything that was sent on them is acknowledged.
+  var areClosing = false
   var retaining: MQTTPublication?
   /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
   var copies: [UInt16: MQTTToken?] = [:]
   var pendingBytes = 0
 
   // Messages for the client.
-  var feeds: [UInt32: MQTTFeed] = [:]
+  @safe @exclusivity(unchecked) var feeds: [UInt32: MQTTFeed] = [:]
   var subscriptions: [UInt16: MQTTSubscriptionFeeds] = [:]
-  var held: [MQTTHeldBatch] = []
+  @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
   /// Records that the session has asked for and hasn't got.
   var credit = 0
 
@@ -121,7 +131,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     self.hub = hub
     self.loop = loop
     session = MQTTSession(rules, now: loop.now.nanoseconds)
-    link = DoorLink(self, transport: transport, peer: peer, on: loop)
+    link = DoorLink(self, peer: peer, on: loop)
   }
 
   /// Whether streams may be opened: not any more when the broker is about to stop.
@@ -134,8 +144,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   func play<Result>(
     _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void) -> Result
   ) -> Result {
-    let result = body(&session, &output) { [unowned self] action in perform(action) }
-    runLater()
+    let result = body(&session, &output) { action in perform(action) }
+    if !later.isEmpty { runLater() }
     return result
   }
 
@@ -165,7 +175,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   }
 
   func runLater() {
-    guard !isRunningLater else { return }
+    guard !isRunningLater, !later.isEmpty else { return }
     isRunningLater = true
     defer { isRunningLater = false }
     var next = 0
@@ -201,25 +211,29 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   }
 
   /// Ends a turn: what events have made necessary goes out, in both directions.
-  func endTurn() {
+  ///
+  /// - Parameter wakesBroker: whether the broker reads in a turn of its own what it was sent.
+  func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
     if phase == .open {
       play { session, _, perform in session.flush(perform) }
-      drainHeld()
-      distribute()
-      // Records that were held may have been acknowledged by nothing, and make room at once.
-      play { session, _, perform in session.flush(perform) }
-      distribute()
-      keep()
+      if !held.isEmpty {
+        drainHeld()
+        // Records that were held may have been acknowledged by nothing, and make room at once.
+        play { session, _, perform in session.flush(perform) }
+      }
+      if credit > 0 { distribute() }
+      if keeping != nil { keep() }
     }
-    sendPublications()
+    if pendingBytes > 0 || areClosing { sendPublications() }
     sendOutput()
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()
     link.tellHeldBytes()
-    link.wake()
+    if wakesBroker { link.wake() }
     guard phase == .open else { return link.resume() }
+    let unsent = unsent
     guard unsent <= Self.maximumOutput else { return }
     if !isHeldByOutput { return link.resume() }
     // The client's stream has taken everything, so it reports no room later.
@@ -251,9 +265,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
         unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       }
     }
-    endTurn()
+    endTurn(wakesBroker: false)
     // This is an event of the client's stream, not a call of the broker: the broker can read at once.
     link.handOut()
+    link.wake()
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {
@@ -267,11 +282,12 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
     let now = loop.now.nanoseconds
-    let taken = play { session, output, perform in
-      unsafe session.receive(bytes, now: now, output: &output, perform)
+    // All in one access, which doesn't copy the session.
+    return play { session, output, perform in
+      let taken = unsafe session.receive(bytes, now: now, output: &output, perform)
+      (marksOwn, partialBytes) = (session.hasNoLocal, session.heldBytes)
+      return taken
     }
-    marksOwn = session.hasNoLocal
-    return taken
   }
 
   /// Takes bytes that came before the broker's answers.
@@ -296,8 +312,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   }
 
   var heldBytes: Int {
-    let batches = held.reduce(0) { $0 + $1.bytes.count }
-    return unsent + unread.count + pendingBytes + session.heldBytes + batches
+    let own = unsent + unread.count + pendingBytes + partialBytes
+    return held.reduce(own + transport.heldBytes) { $0 + $1.bytes.count }
   }
 
   /// Bytes for the client that wait for its reading, or for the store.
@@ -335,7 +351,9 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     let pauses =
       phase != .open || !unread.isEmpty || pendingBytes > Self.maximumPending || link.isFull
       || unsent > 4 * Self.maximumOutput
-    if transport.readsPaused != pauses { transport.readsPaused = pauses }
+    guard pauses != isReadingPaused else { return }
+    isReadingPaused = pauses
+    transport.readsPaused = pauses
   }
 
   /// Closes the client's stream when its output is out.
@@ -353,9 +371,11 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   // MARK: Times
 
   private func updateTimer() {
-    guard phase == .open, let deadline = session.deadline, timer == nil || deadline < timerTime else {
-      return
-    }
+    // The timer looks again at when it is due. A deadline that is nearer comes with CONNECT only.
+    guard phase == .open, timer == nil || !hasKeepAlive else { return }
+    let known = play { session, _, _ in (session.deadline, session.isOpen) }
+    hasKeepAlive = known.1
+    guard let deadline = known.0, timer == nil || deadline < timerTime else { return }
     if let timer { loop.cancel(timer) }
     timerTime = deadline
     // The timer keeps the connection, which cancels it when it ends.
@@ -363,7 +383,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       timer = nil
       guard phase == .open else { return }
       // A client that isn't read can't be heard.
-      let isPaused = transport.readsPaused
+      let isPaused = isReadingPaused
       if !isPaused || session.deadline == nil {
         let now = loop.now.nanoseconds
         play { session, output, perform in session.tick(now: now, output: &output, perform) }

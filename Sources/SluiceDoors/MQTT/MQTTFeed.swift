@@ -40,6 +40,16 @@ final class MQTTFeed {
     case retained(MQTTTopicFilter)
     /// A record that is read again, for a message that is under way.
     case fetch(UInt16, MQTTPlace)
+
+    /// Whether its records are messages of their topics.
+    var hasMessages: Bool {
+      switch self {
+      case .pattern, .group: true
+      case .watch, .retained, .fetch: false
+      }
+    }
+
+    var isFetch: Bool { if case .fetch = self { true } else { false } }
   }
 
   let role: Role
@@ -73,6 +83,15 @@ final class MQTTFeed {
     self.stream = stream
     self.granted = granted
     isUnlimited = granted == Credit.unlimited
+  }
+
+  /// Whether it has a share of the session's demand.
+  var hasShare: Bool {
+    if isUnlimited || held > 0 { return false }
+    switch role {
+    case .fetch, .watch: return false
+    case .pattern, .group, .retained: return true
+    }
   }
 
   /// Records that were asked for and haven't come.

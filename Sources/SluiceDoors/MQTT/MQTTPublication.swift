@@ -15,6 +15,8 @@ struct MQTTToken {
 }
 
 /// The messages of a client for one topic: a publication of the broker.
+///
+/// A value in all but its name: its methods call nothing that calls it back, so overlapping accesses aren't checked for at run time.
 final class MQTTPublication {
   /// What the publication is for.
   enum Role: Hashable {
@@ -38,10 +40,10 @@ final class MQTTPublication {
   var barrier: UInt64?
 
   /// Records that aren't sent yet, and one token for each.
-  private(set) var pending: [UInt8] = []
-  private(set) var tokens: [MQTTToken] = []
+  @safe @exclusivity(unchecked) private(set) var pending: [UInt8] = []
+  @safe @exclusivity(unchecked) private(set) var tokens: [MQTTToken] = []
   /// Records at QoS 1 and 2 that aren't acknowledged, in their order.
-  private(set) var unacknowledged: [(sequence: UInt64, token: MQTTToken)] = []
+  @safe @exclusivity(unchecked) private(set) var unacknowledged: [(sequence: UInt64, token: MQTTToken)] = []
   private(set) var lastSequence: UInt64?
   private var acknowledgedThrough: UInt64 = 0
   /// The sequence of the first message of ``tokens``.

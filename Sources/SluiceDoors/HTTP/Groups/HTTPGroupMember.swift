@@ -74,7 +74,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
 
   /// Connects to the broker as a client at `peer`.
   func open(_ peer: SocketAddress, _ security: StreamSecurity?, accept: (any ByteStream) -> Void) {
-    let link = DoorLink(self, transport: nil, peer: peer, on: loop)
+    let link = DoorLink(self, isInternal: true, peer: peer, on: loop)
     link.adopt(security)
     self.link = link
     accept(link)

@@ -98,7 +98,7 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
     guard let accept else { return }
     native = ClientSession()
     let link = DoorLink(
-      self, transport: nil, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
+      self, isInternal: true, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
     self.link = link
     accept(link)
   }

@@ -25,7 +25,7 @@ final class MQTTWillSender: DoorLinkClient {
   ) {
     let sender = MQTTWillSender(will, of: identity)
     let link = DoorLink(
-      sender, transport: nil, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
+      sender, isInternal: true, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
     sender.link = link
     accept(link)
   }
