@@ -20,6 +20,7 @@ public final class DoorNetwork: Network {
   private let broker = DoorBroker()
   private let sessions: MQTTHub
   private let members = HTTPGroupMembers()
+  private let texts = HTTPTexts.Table()
   private let rules = MQTTSessionRules.Shared(MQTTSessionRules())
   private let options: DoorOptions
   /// Whether the sessions' store was opened, for all listeners together.
@@ -68,7 +69,7 @@ public final class DoorNetwork: Network {
 
   private func http(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> HTTPConnection
   {
-    HTTPConnection(stream, peer: peer, options, broker, members, on: loop)
+    HTTPConnection(stream, peer: peer, options, broker, members, texts.texts(of: loop), on: loop)
   }
 
   private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTConnection

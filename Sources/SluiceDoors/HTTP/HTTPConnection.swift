@@ -35,6 +35,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   let options: DoorOptions
   let broker: DoorBroker
   let members: HTTPGroupMembers
+  let texts: HTTPTexts
   private let transport: any ByteStream
   private(set) var link: DoorLink!
   var native = ClientSession()
@@ -52,14 +53,15 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// Where replies to the connection's requests come; nil before the first one.
   private var inbox: HTTPInbox?
   private var unread: [UInt8] = []
-  var output: [UInt8] = []
+  private(set) var output = HTTPOutput()
   private var transportIsOpen = true
   private var timer: TimerToken?
 
   init(
     _ transport: any ByteStream, peer: SocketAddress, _ options: DoorOptions, _ broker: DoorBroker,
-    _ members: HTTPGroupMembers, on loop: any EventLoop
+    _ members: HTTPGroupMembers, _ texts: HTTPTexts, on loop: any EventLoop
   ) {
+    self.texts = texts
     self.transport = transport
     self.options = options
     self.broker = broker
@@ -151,7 +153,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     rearm()
     if body.isDone { return serve() }
     if head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
-      output += Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+      output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
   }
 
@@ -237,7 +239,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if status != 204 { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
     append(head: status, all)
-    output += body
+    output.append(body)
     finish(stays: stays)
   }
 
@@ -251,14 +253,33 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// Appends a chunk to such an answer.
   func append(chunk: [UInt8]) {
     guard !chunk.isEmpty else { return }
-    output += Array("\(String(chunk.count, radix: 16))\r\n".utf8)
-    output += chunk
-    output += [0x0D, 0x0A]
+    output.append(Self.chunkHead(chunk.count))
+    output.append(chunk)
+    output.append(Self.lineEnd)
   }
+
+  /// Appends what ``framed(_:)`` has made.
+  func append(sharedChunk chunk: [UInt8]) { output.append(shared: chunk) }
+
+  /// A chunk as it is sent; nothing for an empty one, which would end the answer.
+  static func framed(_ chunk: [UInt8]) -> [UInt8] {
+    guard !chunk.isEmpty else { return [] }
+    let head = chunkHead(chunk.count)
+    var framed: [UInt8] = []
+    framed.reserveCapacity(head.count + chunk.count + lineEnd.count)
+    framed += head
+    framed += chunk
+    framed += lineEnd
+    return framed
+  }
+
+  private static let lineEnd: [UInt8] = [0x0D, 0x0A]
+
+  private static func chunkHead(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 
   /// Ends such an answer; without its last chunk where it isn't whole.
   func endAnswer(isWhole: Bool) {
-    if isWhole { output += Array("0\r\n\r\n".utf8) }
+    if isWhole { output.append("0\r\n\r\n".utf8) }
     finish(stays: isWhole && !isLast && request?.keepsAlive ?? false)
   }
 
@@ -269,7 +290,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   private func append(head status: Int, _ fields: [(String, String)]) {
     let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
-    output += Array("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
+    output.append("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
   }
 
   /// Answers with a problem. The connection closes unless the request has been read.
@@ -405,7 +426,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private func leave() {
     if case .closed = phase { return }
     phase = .closed
-    output = transportIsOpen ? output : []
+    if !transportIsOpen { output.removeAll() }
     closeTransport()
     if let timer { loop.cancel(timer) }
     timer = nil

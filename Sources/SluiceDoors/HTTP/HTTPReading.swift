@@ -10,20 +10,25 @@ final class HTTPReading: HTTPExchange {
   private struct Held {
     var topic: Topic
     var offset: UInt64
+    var count: Int
     var bytes: [UInt8]
   }
 
   private final class Topic {
     let name: String
+    var epoch: UInt64
     var time: Int64 = 0
 
-    init(_ name: String) {
+    init(_ name: String, epoch: UInt64 = 0) {
       self.name = name
+      self.epoch = epoch
     }
   }
 
   private unowned let connection: HTTPConnection
   private let stream: UInt32
+  /// What it shares with others; nil for requests, whose objects are for one reader each.
+  private let texts: HTTPTexts?
   private var writer: HTTPRecordWriter
   private let endsWhenLive: Bool
   private let isPattern: Bool
@@ -79,6 +84,8 @@ final class HTTPReading: HTTPExchange {
       throw HTTPProblem(429, "the connection has too many streams")
     }
     self.stream = stream
+    texts = areRequests ? nil : connection.texts
+    texts?.readers += 1
     if isPattern {
       connection.link.send(
         SubscribePattern(
@@ -94,6 +101,8 @@ final class HTTPReading: HTTPExchange {
     }
   }
 
+  deinit { texts?.readers -= 1 }
+
   var isHeld: Bool { !held.isEmpty }
   var heldBytes: Int { held.reduce(0) { $0 + $1.bytes.count } }
 
@@ -103,15 +112,19 @@ final class HTTPReading: HTTPExchange {
     case .subscribed(_, let place):
       hasBegun = true
       (nextOffset, committed) = (place.nextOffset, place.nextOffset)
+      current?.epoch = place.epoch
       connection.beginAnswer(type: writer.format.contentType)
     case .deliver(_, let header, let batch):
       guard let current else { return }
       if held.isEmpty {
-        unsafe deliver(batch, of: current, from: header.firstOffset)
+        unsafe deliver(batch, of: current, from: header.firstOffset, count: Int(header.count))
       } else {
-        held.append(Held(topic: current, offset: header.firstOffset, bytes: unsafe Array(batch)))
+        held.append(
+          Held(
+            topic: current, offset: header.firstOffset, count: Int(header.count), bytes: unsafe Array(batch)))
       }
-    case .matched(_, let matched): topics[matched.number] = Topic(matched.topic)
+    case .matched(_, let matched):
+      topics[matched.number] = Topic(matched.topic, epoch: matched.place.epoch)
     case .unmatched(_, let number): topics[number] = nil
     case .selectedTopic(_, let number): current = topics[number]
     case .live where endsWhenLive && (!isPattern || current == nil): isEnding = true
@@ -143,32 +156,57 @@ final class HTTPReading: HTTPExchange {
     connection.append(chunk: chunk)
   }
 
-  private func deliver(_ batch: UnsafeRawBufferPointer, of topic: Topic, from offset: UInt64) {
+  /// Puts records into the answer, run by run, while the client reads.
+  private func deliver(
+    _ batch: UnsafeRawBufferPointer, of topic: Topic, from offset: UInt64, count: Int
+  ) {
     var iterator = unsafe BatchIterator(batch, time: topic.time)
-    var offset = offset
-    var chunk: [UInt8] = []
-    var rest = unsafe batch
-    while true {
-      if connection.output.count + chunk.count > HTTPConnection.maximumOutput {
-        if unsafe !rest.isEmpty { held.append(Held(topic: topic, offset: offset, bytes: unsafe Array(rest))) }
+    var (offset, left) = (offset, count)
+    while left > 0 {
+      if connection.output.count > HTTPConnection.maximumOutput {
+        let rest = unsafe iterator.rest
+        held.append(Held(topic: topic, offset: offset, count: left, bytes: unsafe Array(rest)))
         break
       }
-      // The broker's batches are in order.
-      guard let record = try? iterator.next() else { break }
-      writer.append(record, topic: topic.name, offset: offset, to: &chunk)
-      offset += 1
-      delivered += 1
+      let most = min(left, Int(clamping: wanted ?? .max))
+      guard most > 0 else { break }
+      let written = writeRun(&iterator, of: topic, from: offset, atMost: most)
+      guard written > 0 else { break }
+      offset += UInt64(written)
+      delivered += UInt64(written)
+      left -= written
       nextOffset = offset
-      if let left = wanted { wanted = left - 1 }
-      if let end = unsafe record.body.baseAddress.map({ unsafe $0 + record.body.count }),
-        let base = batch.baseAddress
-      {
-        unsafe rest = UnsafeRawBufferPointer(rebasing: batch[(end - base)...])
-      }
+      if let wanted { self.wanted = wanted - UInt64(written) }
     }
     topic.time = iterator.time
-    connection.append(chunk: chunk)
     if wanted == 0 { isEnding = true }
+  }
+
+  /// Puts a run of records into the answer: as another reader has written it, or written for all.
+  ///
+  /// - Returns: their number; 0 at the end of the batch.
+  private func writeRun(
+    _ iterator: inout BatchIterator, of topic: Topic, from offset: UInt64, atMost most: Int
+  ) -> Int {
+    let place = HTTPTexts.Place(
+      offset: offset, epoch: topic.epoch, format: writer.format, topic: topic.name)
+    if let known = texts?.find(place, atMost: most) {
+      // The records are passed over, for what follows them. The broker's batches are in order.
+      for _ in 0..<known.count { _ = try? iterator.next() }
+      connection.append(sharedChunk: known.chunk)
+      return known.count
+    }
+    var text: [UInt8] = []
+    var count = 0
+    while count < most, text.count < HTTPTexts.longRun, let record = try? iterator.next() {
+      writer.append(record, topic: topic.name, offset: offset + UInt64(count), to: &text)
+      count += 1
+    }
+    guard count > 0 else { return 0 }
+    let chunk = HTTPConnection.framed(text)
+    texts?.keep(place, count: count, chunk)
+    connection.append(sharedChunk: chunk)
+    return count
   }
 
   func turnEnds() {
@@ -176,7 +214,9 @@ final class HTTPReading: HTTPExchange {
       held.removeFirst()
       let later = held
       held = []
-      unsafe next.bytes.withUnsafeBytes { unsafe deliver($0, of: next.topic, from: next.offset) }
+      unsafe next.bytes.withUnsafeBytes {
+        unsafe deliver($0, of: next.topic, from: next.offset, count: next.count)
+      }
       held += later
     }
     if held.isEmpty { passWritten() }

@@ -46,6 +46,12 @@ public struct BatchIterator {
   @inlinable
   public var time: Int64 { lastTime }
 
+  /// What wasn't walked yet.
+  @inlinable
+  public var rest: UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(start: position, count: end - position)
+  }
+
   /// The next record, or nil at the end of the batch.
   ///
   /// - Throws: ``ErrorCode/malformedBatch`` for an item that is cut short or of an unknown kind, a record more than announced, or, at

@@ -1,0 +1,72 @@
+import SluiceIO
+import Synchronization
+
+/// The texts of runs of records that readers on one loop have been sent last. Readers of a topic that are at the same place get the same bytes, which are
+/// written once.
+///
+/// ```
+///  reader ─┐                        ┌─ find: topic, epoch, format, first offset
+///  reader ─┼─► HTTPReading ─ run ───┤
+///  reader ─┘                        └─ otherwise: write it, keep it for the others
+/// ```
+// @unchecked: belongs to its loop.
+final class HTTPTexts: @unchecked Sendable {
+  /// Names the run of records that begins at an offset.
+  struct Place: Hashable {
+    var offset: UInt64
+    var epoch: UInt64
+    var format: HTTPRecordFormat
+    var topic: String
+  }
+
+  /// A run of records as a chunk of an answer.
+  struct Run {
+    fileprivate var place: Place
+    let count: Int
+    let chunk: [UInt8]
+  }
+
+  /// A run ends with the record that makes its text so long, in bytes.
+  static let longRun = 64 << 10
+  /// How many runs are kept.
+  private static let capacity = 8
+
+  private var runs: [Run] = []
+  /// Where the next one goes.
+  private var next = 0
+
+  /// Readers on the loop. A single one has nothing to share.
+  var readers = 0 {
+    didSet { if readers < 2 { runs = [] } }
+  }
+
+  /// The run at a place, unless it has more records than `most`.
+  func find(_ place: Place, atMost most: Int) -> Run? {
+    for run in runs where run.place.offset == place.offset && run.count <= most && run.place == place {
+      return run
+    }
+    return nil
+  }
+
+  /// Keeps a run for the readers that come to the place next.
+  func keep(_ place: Place, count: Int, _ chunk: [UInt8]) {
+    guard readers > 1 else { return }
+    let run = Run(place: place, count: count, chunk: chunk)
+    if runs.count < Self.capacity { return runs.append(run) }
+    next = (next + 1) % Self.capacity
+    runs[next] = run
+  }
+
+  /// Those of all loops. From any thread.
+  final class Table: Sendable {
+    private let texts = Mutex<[ObjectIdentifier: HTTPTexts]>([:])
+
+    func texts(of loop: any EventLoop) -> HTTPTexts {
+      texts.withLock { texts in
+        let made = texts[ObjectIdentifier(loop)] ?? HTTPTexts()
+        texts[ObjectIdentifier(loop)] = made
+        return made
+      }
+    }
+  }
+}
