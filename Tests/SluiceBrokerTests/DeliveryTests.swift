@@ -158,7 +158,7 @@ struct DeliveryTests {
   @Test func pendingRecordsKeepTheirMemoryButNotThatOfARetiredSegment() throws {
     let pool = SegmentPool(maximumPooledBytes: 0)
     let log = TopicLog(retention: .everything, pool: pool)
-    SessionProbe.batch([100, 100]).bytes.withUnsafeBytes { _ = log.append($0, count: 2, at: 7) }
+    SessionProbe.batch([300, 300]).bytes.withUnsafeBytes { _ = log.append($0, count: 2, at: 7) }
     let writes = WriteBatch()
     var expected: [UInt8] = []
     for slice in slices(log, records: 2) {
@@ -173,6 +173,23 @@ struct DeliveryTests {
     pending.releaseRetiredSegments()
     #expect(pool.bytesInUse == 0)
     _ = try pending.write(to: stream).get()
+    #expect(stream.bytes == expected)
+  }
+
+  @Test func singleRecordsKeepNoMemoryOfTheLog() throws {
+    let pool = SegmentPool(maximumPooledBytes: 0)
+    let log = TopicLog(retention: .everything, pool: pool)
+    SessionProbe.batch([100]).bytes.withUnsafeBytes { _ = log.append($0, count: 1, at: 7) }
+    let writes = WriteBatch()
+    var expected: [UInt8] = []
+    for slice in slices(log, records: 1) {
+      writes.append(slice, mark: nil, stream: 1)
+      expected += deliver(slice, stream: 1)
+    }
+    log.removeAll()
+    #expect(pool.bytesInUse == 0)
+    let stream = RecordingStream()
+    _ = try writes.write(to: stream).get()
     #expect(stream.bytes == expected)
   }
 
