@@ -150,6 +150,8 @@ extension MQTTConnection {
   func acknowledged(_ stream: UInt32, _ ack: Ack) {
     guard let publication = publicationsByStream[stream] else { return }
     let done = publication.acknowledged(through: ack.through)
+    if done.isEmpty { return }
+    hasNews = true
     if publication.role == .retained { return awaitCopies(done, at: ack.lastOffset) }
     later.append(.done(done))
     runLater()

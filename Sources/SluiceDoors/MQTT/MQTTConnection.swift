@@ -62,6 +62,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   @safe @exclusivity(unchecked) var later: [Later] = []
   private var isRunningLater = false
   private var isComingRound = false
+  /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
+  var hasNews = false
 
   // Bytes.
   @safe @exclusivity(unchecked) var output: [UInt8] = []
@@ -215,6 +217,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// - Parameter wakesBroker: whether the broker reads in a turn of its own what it was sent.
   func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
+    hasNews = false
     if phase == .open {
       play { session, _, perform in session.flush(perform) }
       if !held.isEmpty {
@@ -403,7 +406,14 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
     do {
       let action = try unsafe native.receive(header, body, at: loop.now.nanoseconds)
-      take(action)
+      switch action {
+      // Acknowledgements of messages at QoS 0, and grants, mostly concern nothing that waits.
+      case .acknowledged(let stream, let ack): acknowledged(stream, ack)
+      case .granted: break
+      default:
+        hasNews = true
+        take(action)
+      }
     } catch {
       play { session, output, perform in
         session.close(.unspecified, error.message, output: &output, perform)
@@ -420,8 +430,6 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .failed(let fault): failed(fault)
     case .answerPing(let token): link.send(Pong(token: token), stream: 0)
     case .publicationOpened(let stream, let next): publicationOpened(stream, next: next)
-    case .granted: break
-    case .acknowledged(let stream, let ack): acknowledged(stream, ack)
     case .subscribed(let stream, let place): subscribed(stream, place)
     case .matched(let stream, let matched): self.matched(stream, matched)
     case .unmatched(let stream, let number): unmatched(stream, number)
@@ -432,16 +440,23 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .ended(let stream, let ending): streamEnded(stream, ending)
     case .refused(let stream, let fault): streamRefused(stream, WireError(fault.code, fault.message))
     case .lagged(let stream, let lag): feeds[stream]?.current?.nextOffset = lag.nextOffset
-    case .none, .cancelled, .completed, .connection, .producers, .pong, .goAway, .topicInfo, .topics,
-      .cursors, .connections, .brokerInfo, .clusterInfo, .done, .authenticated, .redirected:
+    case .none, .granted, .acknowledged, .cancelled, .completed, .connection, .producers, .pong, .goAway,
+      .topicInfo, .topics, .cursors, .connections, .brokerInfo, .clusterInfo, .done, .authenticated,
+      .redirected:
       break
     }
   }
 
   func linkWritten() {
+    guard hasNews || phase != .open || pendingBytes > 0 || areClosing || !unread.isEmpty || isHeldUp else {
+      return
+    }
     takeUnread()
     endTurn()
   }
+
+  /// Whether something waits for the client to read.
+  private var isHeldUp: Bool { !held.isEmpty || unsent > 0 }
 
   func linkDrained() {
     takeUnread()

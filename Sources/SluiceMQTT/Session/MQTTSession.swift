@@ -227,7 +227,7 @@ package struct MQTTSession: Sendable {
   /// Asks for what the events since the last flush have made necessary. To be called at the end of each turn of the caller's loop.
   package mutating func flush(_ perform: (MQTTAction) -> Void) {
     guard phase == .open else { return }
-    flushCommits(perform)
+    if !commits.isEmpty || !settled.isEmpty || state.inFlight.span > 0 { flushCommits(perform) }
     if needsStore, isLasting { perform(.store) }
     needsStore = false
     let more = demand

@@ -46,17 +46,17 @@ package enum ClientAction {
   indirect case redirected(stream: UInt32, Redirect)
 
   // Requests
-  case topicInfo(stream: UInt32, TopicInfo)
+  indirect case topicInfo(stream: UInt32, TopicInfo)
   case topics(stream: UInt32, Topics)
   case cursors(stream: UInt32, Cursors)
   case connections(stream: UInt32, Connections)
-  case brokerInfo(stream: UInt32, BrokerInfo)
+  indirect case brokerInfo(stream: UInt32, BrokerInfo)
   indirect case clusterInfo(stream: UInt32, ClusterInfo)
   case done(stream: UInt32)
   indirect case authenticated(stream: UInt32, Authenticated)
 
   // The connection
-  case opened(Welcome)
+  indirect case opened(Welcome)
   /// The broker sent PING: answer with PONG and this token.
   case answerPing(token: UInt64)
   case pong(token: UInt64)
