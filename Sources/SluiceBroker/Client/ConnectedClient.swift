@@ -26,7 +26,8 @@ final class ConnectedClient: @unchecked Sendable {
   var name = ""
   /// It is another node of the cluster, on behalf of clients that are connected there.
   var isNode = false
-  let quota = TopicQuota()
+  /// Made with the first topic that is looked up to be published or subscribed to: an idle client has none.
+  private(set) lazy var quota = TopicQuota()
   /// What its frames may still cost in this turn.
   @safe @exclusivity(unchecked) var workBudget = WorkBudget()
   /// The rates that the client's connections share; nil before the handshake is complete.

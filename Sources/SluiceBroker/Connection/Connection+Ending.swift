@@ -53,7 +53,7 @@ extension Connection {
   private func releaseStreams() {
     streams.releaseAll()
     client.leave(now: context.loop.now)
-    keptTables.set(to: 0)
+    countTables(0)
   }
 
   /// Tells the client that the broker is stopping. Requested records are still delivered; see ``sweep()``.

@@ -6,6 +6,8 @@ import SluiceWire
 // Reads bytes, decodes frames and performs the session's actions. Nothing is read while answers wait or memory is short.
 extension Connection {
   func streamReadable() {
+    // Once: each use of the property counts two references.
+    let context = context
     let result = unsafe stream.read(into: context.readBuffer)
     guard case .bytes(let count) = result else {
       switch result {
@@ -50,7 +52,7 @@ extension Connection {
       fail(error)
     }
     guard case .open = phase else { return bytes.count }
-    keptTables.set(to: streams.session.tableBytes)
+    countTables(streams.session.tableBytes)
     // A client sends nothing after its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if streams.answers.count > limit { waitsForAnswers = true }

@@ -11,6 +11,7 @@ extension Connection {
   /// Writes pending output until the transport takes no more or the turn's budget is used up. Called at the end of a turn.
   func flush() {
     writeOut()
+    streams.freeUnused()
     if !streams.answers.isEmpty || !pending.isEmpty || buffered != 0 || stream.heldBytes != 0 {
       countBuffered()
     }
@@ -21,6 +22,8 @@ extension Connection {
 
   private func writeOut() {
     if case .closed = phase { return }
+    // Once: each use of the property counts two references.
+    let context = context
     if !pending.isEmpty {
       let waited = pending.byteCount
       switch pending.write(to: stream) {

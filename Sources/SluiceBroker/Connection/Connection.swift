@@ -47,8 +47,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Bytes that were read and not handled yet.
   var unread: ArraySlice<UInt8> = []
   var pending = PendingOutput()
-  /// The memory of the session's tables.
-  let keptTables: KeptMemory.Share
+  /// Bytes of the session's tables, as they are counted.
+  private var tableBytes = 0
 
   var id: UInt64 { client.connection }
   var core: BrokerCore { client.core }
@@ -65,12 +65,18 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let limits = context.core.configuration.limits
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake
-    keptTables = KeptMemory.Share(context.core.memory.kept)
     acceptedAt = context.loop.now
     lastUse = context.loop.now
     streams.transport = self
     context.add(self)
     stream.start(self)
+  }
+
+  /// Counts the memory of the session's tables.
+  func countTables(_ bytes: Int) {
+    guard bytes != tableBytes else { return }
+    core.memory.kept.add(bytes - tableBytes)
+    tableBytes = bytes
   }
 
   /// Appends a frame of the connection to the answers.

@@ -3,7 +3,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// The rates that the connections of one identity share. A connection without an identity has an account of its own.
+/// The rates that the connections of one identity share. A connection without an identity has an account of its own where there are any rates.
 final class IdentityAccount: Sendable {
   let name: String
   /// Nil for an unlimited rate.
@@ -17,6 +17,9 @@ final class IdentityAccount: Sendable {
     delivering = RateLimiter(
       records: limits.identityDeliveryRecords, bytes: limits.identityDeliveryBytes, at: now)
   }
+
+  /// Whether nothing bounds what is published and delivered.
+  fileprivate var isFree: Bool { publishing == nil && delivering == nil }
 
   /// Whether the account has no debt: an identity gains nothing by disconnecting and connecting again.
   fileprivate func isAtRest(at now: MonotonicTime) -> Bool {
@@ -34,17 +37,21 @@ final class IdentityAccounts: Sendable {
   private let limits: BrokerLimits
   private let metrics: BrokerMetrics
   private let entries = Mutex<[String: Entry]>([:])
+  /// Of all connections without an identity, where there are no rates.
+  private let anonymous: IdentityAccount?
 
   init(_ limits: BrokerLimits, metrics: BrokerMetrics) {
     self.limits = limits
     self.metrics = metrics
+    let account = IdentityAccount("", limits, at: MonotonicTime(nanoseconds: 0))
+    anonymous = account.isFree ? account : nil
   }
 
-  /// Counts a new connection, and returns its account. Each connection without a name has its own.
+  /// Counts a new connection, and returns its account.
   ///
   /// - Throws: ``ErrorCode/tooManyConnections`` when the identity's limit is reached.
   func enter(_ name: String, at now: MonotonicTime) throws(WireError) -> IdentityAccount {
-    guard !name.isEmpty else { return IdentityAccount(name, limits, at: now) }
+    guard !name.isEmpty else { return anonymous ?? IdentityAccount(name, limits, at: now) }
     let account = entries.withLock { entries -> IdentityAccount? in
       var entry = entries[name] ?? Entry(account: IdentityAccount(name, limits, at: now))
       guard entry.connections < limits.connectionsPerIdentity else { return nil }

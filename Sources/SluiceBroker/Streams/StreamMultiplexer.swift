@@ -136,6 +136,11 @@ final class StreamMultiplexer: @unchecked Sendable {
     transport.makeReady()
   }
 
+  /// Frees the memory of answers that were written, while no stream is open: an idle client has no buffers.
+  func freeUnused() {
+    if counts.subscriptions == 0, counts.publications == 0, answers.isEmpty { answers = [] }
+  }
+
   /// Answers a request, unless it was cancelled meanwhile.
   func answer(_ request: StreamToken?, _ frame: some Frame) {
     if let request, session.answers(request) { send(frame, stream: request.stream) }
