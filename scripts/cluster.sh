@@ -198,9 +198,14 @@ SETTINGS
 
 # Certificates of three authorities, and a user that may do everything.
 make_secure() {
-  local names="b1 b2 b3 b4 b5 b6 b7 b8 b9"
-  [ -e "$folder/engine/authority.pem" ] || SLUICE_CERTS_NODES=$engines scripts/certs.sh "$folder/engine" "$host" >&2
-  [ -e "$folder/nodes/authority.pem" ] || SLUICE_CERTS_NODES=$names scripts/certs.sh "$folder/nodes" "$host" >&2
+  local names="b1 b2 b3 b4 b5 b6 b7 b8 b9" addresses="" name
+  for name in $engines $names; do
+    case " $addresses " in *" $(host_of "$name") "*) ;; *) addresses="$addresses $(host_of "$name")" ;; esac
+  done
+  # shellcheck disable=SC2086 # a word each
+  [ -e "$folder/engine/authority.pem" ] || SLUICE_CERTS_NODES=$engines scripts/certs.sh "$folder/engine" $addresses >&2
+  # shellcheck disable=SC2086 # a word each
+  [ -e "$folder/nodes/authority.pem" ] || SLUICE_CERTS_NODES=$names scripts/certs.sh "$folder/nodes" $addresses >&2
   [ -e "$folder/clients/authority.pem" ] || scripts/certs.sh "$folder/clients" >&2
   [ -n "$nodes" ] || return 0
   [ -s "$folder/admin-password" ] || (umask 077 && random_word >"$folder/admin-password")

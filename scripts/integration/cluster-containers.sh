@@ -10,13 +10,20 @@ ENGINES=(engine-0 engine-1 engine-2)
 COMPOSE_FILE_OF_SCENARIO=$TOP/Docker/cluster.yaml
 COMPOSE_CHANGES=$TOP/scripts/integration/cluster.yaml
 NETWORK=clients
+export SLUICE_SECRETS=$WORK/secrets
+if ! "$TOP/scripts/cluster-secrets.sh" "$SLUICE_SECRETS" >"$WORK/secrets.log" 2>&1; then
+  cat "$WORK/secrets.log"
+  exit 1
+fi
+OPTIONS=(--volume "$SLUICE_SECRETS/client:/client:ro" --env SLUICE_TLS_CA=/client/authority.pem
+  --env SLUICE_TLS_CERT=/client/client.pem --env SLUICE_TLS_KEY=/client/client.key)
 # A connection that is silent for so long is given up.
-OPTIONS=(--env SLUICE_KEEPALIVE=2s)
+OPTIONS+=(--env SLUICE_KEEPALIVE=2s)
 SERVICES=(b1 b2 b3 "${ENGINES[@]}")
 
 servers() { # NODE...
   local all
-  all=$(printf ',%s:7420' "$@")
+  all=$(printf ',tls://%s:7420' "$@")
   echo "${all#,}"
 }
 SERVER=$(servers b1 b2 b3)
@@ -24,7 +31,7 @@ SERVER=$(servers b1 b2 b3)
 # Whether a node knows three live nodes, and an owner of each shard.
 is_member() { # NODE
   local status
-  status=$(SERVER=$1:7420 client "observer-$1" cluster status </dev/null) && grep -q '3 live' <<<"$status"
+  status=$(SERVER=$(servers "$1") client "observer-$1" cluster status </dev/null) && grep -q '3 live' <<<"$status"
 }
 
 # Starts what doesn't run, and waits until each node is in the cluster.

@@ -14,6 +14,7 @@ SLUICE=$SLUICE_BIN_DIR/sluice
 # A connection that is silent for so long is given up.
 export SLUICE_KEEPALIVE=2s
 export SLUICE_CLUSTER_DIR=$WORK/cluster SLUICE_CLUSTER_OWNER=$$
+export SLUICE_TLS_CA=$SLUICE_CLUSTER_DIR/nodes/authority.pem SLUICE_USER=admin SLUICE_PASSWORD_FILE=$SLUICE_CLUSTER_DIR/admin-password
 export SLUICE_CLUSTER_HOST=127.$((100 + $$ / 200 % 100)).$((1 + $$ % 200)).1
 CUT_OBSTACLE=''
 if CUT_OBSTACLE=$("$TOP/scripts/cluster.sh" can-cut 2>&1); then
@@ -24,7 +25,7 @@ members() { "$TOP/scripts/cluster.sh" "$@" >"$WORK/members" 2>>"$WORK/cluster.er
 
 # Starts what doesn't run, and waits until each node is in the cluster.
 start_members() {
-  members up
+  members up --secure
   cp "$WORK/members" "$WORK/all-members"
 }
 
@@ -51,11 +52,11 @@ has_ended() { ! kill -0 "$1" 2>/dev/null; } # PID
 replace_member() { # NAME
   local pid
   mkdir -p "$WORK/programs"
-  cp --update "$SLUICE_BIN_DIR/sluiced" "$WORK/programs/"
+  cp --update "$SLUICE_BIN_DIR/sluiced" "$SLUICE_BIN_DIR/sluice" "$WORK/programs/"
   pid=$(process "$1")
   kill -TERM "$pid"
   eventually "$1 has ended" has_ended "$pid"
-  SLUICE_BIN_DIR=$WORK/programs members up
+  SLUICE_BIN_DIR=$WORK/programs members up --secure
 }
 
 cut_between() { # NODE NAME...
