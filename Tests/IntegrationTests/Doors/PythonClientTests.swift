@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Clients for Python, of MQTT and of WebSockets, against a broker.
+/// Clients for Python, of MQTT, of WebSockets and of HTTP, against a broker.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
@@ -12,7 +12,7 @@ struct PythonClientTests {
 
   init() throws {
     broker = try BrokerProcess(
-      "--listen", "mqtt://127.0.0.1:0", "--listen", "ws://127.0.0.1:0")
+      "--listen", "mqtt://127.0.0.1:0", "--listen", "ws://127.0.0.1:0", "--listen", "http://127.0.0.1:0")
     var ports: [String: String] = [:]
     for address in broker.addresses {
       guard let mark = address.firstRange(of: "://") else { continue }
@@ -23,7 +23,8 @@ struct PythonClientTests {
 
   private func run(_ program: String) throws -> String {
     let text = program.replacing("MQTT_PORT", with: ports["mqtt"] ?? "").replacing(
-      "WS_PORT", with: ports["ws"] ?? "")
+      "WS_PORT", with: ports["ws"] ?? ""
+    ).replacing("HTTP_PORT", with: ports["http"] ?? "")
     let folder = try #require(PythonClients.folder)
     let process = try ChildProcess(
       "/usr/bin/env", ["PYTHONPATH=\(folder)", "python3", "-c", text])
@@ -82,6 +83,144 @@ struct PythonClientTests {
       """)
     #expect(output == "sluice.1 2 4 77\n")
   }
+
+  /// MQTT 5 with aiomqtt: each QoS with properties, a retained message, a shared subscription.
+  @Test func aiomqtt() throws {
+    let output = try run(
+      """
+      import asyncio, aiomqtt
+      from paho.mqtt.properties import Properties
+      from paho.mqtt.packettypes import PacketTypes
+
+      def client(name, **more):
+          return aiomqtt.Client("127.0.0.1", MQTT_PORT, identifier=name, protocol=aiomqtt.ProtocolVersion.V5, **more)
+
+      async def main():
+          properties = Properties(PacketTypes.PUBLISH)
+          properties.UserProperty = [("trace", "7"), ("trace", "8")]
+          properties.ContentType = "text/plain"
+          will = aiomqtt.Will("lights/dead", "gone", qos=1)
+          async with client("reader") as reader:
+              await reader.subscribe("lights/+", qos=2)
+              async with client("writer") as writer:
+                  for i in range(30):
+                      await writer.publish("lights/%d" % (i % 3), "m%d" % i, qos=i % 3, properties=properties)
+                  await writer.publish("lights/kept", "on", qos=1, retain=True)
+              got = []
+              async for m in reader.messages:
+                  got.append((str(m.topic), m.payload.decode(), m.qos))
+                  if m.payload != b"on": assert m.properties.UserProperty == [("trace", "7"), ("trace", "8")] and m.properties.ContentType == "text/plain"
+                  if len(got) == 31: break
+              print(sorted(got) == sorted([("lights/%d" % (i % 3), "m%d" % i, i % 3) for i in range(30)] + [("lights/kept", "on", 1)]))
+          # A retained message comes to a later subscriber, marked as one.
+          async with client("late") as late:
+              await late.subscribe("lights/kept", qos=1)
+              async for m in late.messages:
+                  print(m.retain, m.payload.decode())
+                  break
+          # Two of a shared subscription have each message once.
+          async with client("one") as one, client("two") as two, client("source") as source:
+              for member in (one, two): await member.subscribe("$share/workers/jobs/#", qos=1)
+              for i in range(20): await source.publish("jobs/%d" % i, str(i), qos=1)
+              jobs = []
+              async def work(member):
+                  async for m in member.messages:
+                      jobs.append(int(m.payload))
+                      if len(jobs) == 20: done.set()
+              done = asyncio.Event()
+              tasks = [asyncio.create_task(work(member)) for member in (one, two)]
+              await asyncio.wait_for(done.wait(), 60)
+              for task in tasks: task.cancel()
+              await asyncio.gather(*tasks, return_exceptions=True)
+              print(sorted(jobs) == list(range(20)))
+      asyncio.run(main())
+      """)
+    #expect(output == "True\nTrue on\nTrue\n")
+  }
+
+  /// MQTT 5 with gmqtt, which has an implementation of its own: a subscription identifier, each property of a message, a will.
+  @Test func gmqtt() throws {
+    let output = try run(
+      """
+      import asyncio, gmqtt
+      from gmqtt.mqtt.constants import MQTTv50
+
+      def client(name, **more):
+          c = gmqtt.Client(name, **more)
+          c.got, c.ready = asyncio.Queue(), asyncio.Event()
+          async def message(client, topic, payload, qos, properties):
+              client.got.put_nowait((topic, payload.decode(), qos, properties))
+              return 0
+          c.on_message = message
+          c.on_subscribe = lambda client, mid, qos, properties: client.ready.set()
+          return c
+
+      async def main():
+          will = gmqtt.Message("state/sensor", "dead", qos=1, will_delay_interval=0)
+          reader = client("reader", clean_session=True)
+          await reader.connect("127.0.0.1", MQTT_PORT, version=MQTTv50)
+          reader.subscribe([gmqtt.Subscription("state/+", qos=2, no_local=True)], subscription_identifier=5)
+          await asyncio.wait_for(reader.ready.wait(), 60)
+          sensor = client("sensor", clean_session=True, will_message=will)
+          sensor.set_config({"reconnect_retries": 0})
+          await sensor.connect("127.0.0.1", MQTT_PORT, version=MQTTv50)
+          for qos in range(3):
+              sensor.publish("state/sensor", "at %d" % qos, qos=qos, user_property=("unit", "C"), message_expiry_interval=600,
+                             response_topic="answers/x", correlation_data=b"c1", content_type="text/plain")
+          for qos in range(3):
+              topic, payload, had, p = await asyncio.wait_for(reader.got.get(), 60)
+              print(topic, payload, had, p["user_property"], p["subscription_identifier"], p["response_topic"], p["correlation_data"], p["content_type"], p["message_expiry_interval"][0] <= 600)
+          # Its connection breaks: the will is published.
+          sensor._connection._transport.abort()
+
+          print(*(await asyncio.wait_for(reader.got.get(), 60))[:3])
+          await reader.disconnect()
+      asyncio.run(main())
+      """)
+    let properties = "[('unit', 'C')] [5] ['answers/x'] [b'c1'] ['text/plain'] True"
+    let messages = (0..<3).map { "state/sensor at \($0) \($0) \(properties)\n" }.joined()
+    #expect(output == messages + "state/sensor dead 1\n")
+  }
+
+  /// HTTP with httpx over one connection: a record, many, one twice that is published once, streams of lines and of events.
+  @Test func httpx() throws {
+    let output = try run(
+      """
+      import asyncio, json, httpx
+
+      async def main():
+          async with httpx.AsyncClient(base_url="http://127.0.0.1:HTTP_PORT", timeout=60) as http:
+              one = await http.post("/topics/orders", content=b"a book", headers={"Sluice-Key": "k1", "Sluice-Header-Unit": "pcs"})
+              print(one.status_code, one.json()["lastOffset"])
+              lines = "".join("line %d\\n" % i for i in range(5))
+              many = await http.post("/topics/orders", content=lines, headers={"Content-Type": "application/x-ndjson"})
+              print(many.status_code, many.json()["records"])
+              for _ in range(2):
+                  again = await http.post("/topics/once", content=b"only", headers={"Idempotency-Key": "9-0"})
+                  print(again.status_code, again.json().get("isDuplicate", False))
+              async with http.stream("GET", "/topics/orders", params={"from": "earliest", "count": 6}) as answer:
+                  records = [json.loads(line) async for line in answer.aiter_lines()]
+              print(records[0]["key"], records[0]["headers"], [r["payload"] for r in records])
+              live = {"from": "last:2", "until": "live"}
+              async with http.stream("GET", "/topics/orders", params=live, headers={"Accept": "text/event-stream"}) as answer:
+                  print([line async for line in answer.aiter_lines() if line.startswith("id:")])
+              missing = await http.get("/topics/none", params={"until": "live"})
+              print(missing.status_code)
+
+      asyncio.run(main())
+      """)
+    #expect(
+      output == """
+        200 0
+        200 5
+        200 False
+        200 True
+        k1 [{'name': 'unit', 'value': 'pcs'}] ['a book', 'line 0', 'line 1', 'line 2', 'line 3', 'line 4']
+        ['id: 4', 'id: 5']
+        404
+
+        """)
+  }
 }
 
 /// Where `scripts/door-clients.sh` puts them.
@@ -90,6 +229,6 @@ enum PythonClients {
     // This file is Tests/IntegrationTests/Doors/PythonClientTests.swift.
     let repository = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
     let folder = "/\(repository)/.build/door-clients"
-    return access("\(folder)/paho", R_OK) == 0 ? folder : nil
+    return access("\(folder)/httpx", R_OK) == 0 ? folder : nil
   }
 }
