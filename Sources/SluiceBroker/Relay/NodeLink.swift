@@ -182,7 +182,7 @@ final class NodeLink: ByteStreamHandler {
 
   /// Counts the bytes that wait in either direction.
   private func countBuffered() {
-    let count = isClosed ? 0 : output.count - written + decoder.heldBytes
+    let count = isClosed ? 0 : output.count - written + decoder.heldBytes + (stream?.heldBytes ?? 0)
     if count != buffered { owner.buffered(count - buffered) }
     buffered = count
   }
@@ -238,7 +238,7 @@ final class NodeLink: ByteStreamHandler {
         flush()
         return close(because: "it violates the protocol: \(error.message)")
       }
-      if decoder.heldBytes != 0 || buffered != 0 { makeReady() }
+      if decoder.heldBytes != 0 || buffered != 0 || stream.heldBytes != 0 { makeReady() }
     }
   }
 
@@ -261,6 +261,8 @@ final class NodeLink: ByteStreamHandler {
     isBlocked = false
     flush()
   }
+
+  func streamHoldsOther() { makeReady() }
 
   func streamFailed(_ error: IOError) { close(because: error.description) }
 

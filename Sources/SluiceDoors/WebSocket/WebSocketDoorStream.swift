@@ -71,6 +71,7 @@ final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
   func streamReadable() { handler?.streamReadable() }
 
   func streamWritable() { handler?.streamWritable() }
+  func streamHoldsOther() { handler?.streamHoldsOther() }
 
   func streamFailed(_ error: IOError) {
     let handler = handler.take()

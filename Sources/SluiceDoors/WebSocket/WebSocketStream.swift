@@ -372,6 +372,8 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     }
   }
 
+  func streamHoldsOther() { handler?.streamHoldsOther() }
+
   func streamFailed(_ error: IOError) { transportFailed(error) }
 
   private func transportFailed(_ error: IOError) {

@@ -155,6 +155,9 @@ final class TLSEngine {
 
   var isClear: Bool { unsent.isEmpty && writeFailure == nil }
 
+  /// Bytes of memory for ciphertext that waits for room, and for a record of the peer's that wasn't read to its end.
+  var heldBytes: Int { unsent.count + (hasBuffered ? TLSLoop.largestRecord : 0) }
+
   /// So much waits that the peer isn't read.
   var holdsBack: Bool { unsentCount > Self.unsentLimit }
 

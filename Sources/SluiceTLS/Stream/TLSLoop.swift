@@ -10,7 +10,7 @@ final class TLSLoop: @unchecked Sendable {
   /// So much ciphertext is given to the transport at once; more than it takes waits in the stream.
   static let blockSize = 128 << 10
   /// A record that is as long as can be, with its head and tag.
-  private static let largestRecord = recordSize + 512
+  static let largestRecord = recordSize + 512
 
   let loop: any EventLoop
   /// How long a closed stream waits for a peer that takes nothing.

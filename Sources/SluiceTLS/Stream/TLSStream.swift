@@ -59,6 +59,8 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   /// How much ciphertext waits for room in the transport.
   var unsentCount: Int { engine?.unsentCount ?? 0 }
 
+  var heldBytes: Int { transport.heldBytes + (engine?.heldBytes ?? 0) }
+
   /// Whether the handshake was cut short by what the client had kept of an earlier one.
   private(set) var isResumed = false
 
@@ -293,17 +295,27 @@ final class TLSStream: ByteStream, ByteStreamHandler {
       if case .closing = state { return leave() }
       return fail(error)
     }
-    guard engine.isClear else { return }
+    guard engine.isClear else {
+      handler?.streamHoldsOther()
+      return
+    }
     switch state {
     case .closing: finishClosing()
     case .open:
       updateTransport()
-      guard waitsForRoom else { return }
+      guard waitsForRoom else {
+        handler?.streamHoldsOther()
+        return
+      }
       waitsForRoom = false
       handler?.streamWritable()
     case .handshaking: updateTransport()
     case .idle, .writeFailed, .gone: break
     }
+  }
+
+  func streamHoldsOther() {
+    handler?.streamHoldsOther()
   }
 
   func streamFailed(_ error: IOError) {

@@ -13,6 +13,7 @@ final class Talker: ByteStreamHandler {
   private(set) var readableCalls = 0
   private(set) var writableCalls = 0
   private(set) var shortWrites = 0
+  private(set) var holdsOtherCalls = 0
   private(set) var callsAfterTheEnd = 0
   private var outgoing: ArraySlice<UInt8> = []
   private var isOver = false
@@ -123,6 +124,8 @@ final class Talker: ByteStreamHandler {
     if isOver { callsAfterTheEnd += 1 }
     if let onWritable { onWritable(self) } else { flush() }
   }
+
+  func streamHoldsOther() { holdsOtherCalls += 1 }
 
   func streamFailed(_ error: IOError) {
     if isOver { callsAfterTheEnd += 1 }
