@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceStore
 import SluiceTopics
 import SluiceWire
@@ -7,6 +8,9 @@ import SluiceWire
 extension Broker {
   /// Which node serves which topics; nil for a broker of one node.
   package var routes: ShardRoutes? { core.routes }
+
+  /// The store of durable topics takes no longer records, in bytes; clients learn it with their next connection. The operator's limit holds besides.
+  package func boundRecords(by bytes: Int) { core.rules.records.bound(by: bytes) }
 
   /// Restores a shard's topics, and serves them.
   ///

@@ -75,7 +75,7 @@ struct TopicAdministration {
       let batch = try record()
       try unsafe batch.bytes.withUnsafeBytes { bytes in
         Result { () throws(WireError) in
-          try unsafe RecordLayout.validate(bytes, count: 1, maximumRecord: core.rules.maximumRecord)
+          try unsafe RecordLayout.validate(bytes, count: 1, maximumRecord: core.rules.records.present)
           try unsafe topic.publishOne(bytes, on: topics)
         }
       }.get()

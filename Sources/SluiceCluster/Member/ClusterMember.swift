@@ -141,6 +141,7 @@ public final class ClusterMember: @unchecked Sendable {
     case .closing(let shard, let term, _): close(shard, term)
     case .lost(let shard, _): lose(shard)
     case .resumed: broker?.leaseResumed()
+    case .engineConnected: broker?.boundRecords(by: engine.longestRecord)
     case .directoryChanged(let shards): updateRoutes(shards)
     default: break
     }

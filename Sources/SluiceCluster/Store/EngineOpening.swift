@@ -355,6 +355,15 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
     openers = SeededRandom(seed: seed)
   }
 
+  /// The longest record that the engine can store, in bytes: it is in one atomic batch, beside what other topics change, and all of that waits in the client's
+  /// backlog at once. On the client's loop, when it is connected.
+  var longestRecord: Int {
+    let payload = EngineStore.mostBytes(of: client, options) - EngineEnvelope.size
+    let (bytes, overflow) = payload.multipliedReportingOverflow(
+      by: JetStream.maximumBatch - EngineStore.mostChanges)
+    return min(overflow ? .max : bytes, client.options.maximumBacklog / 2)
+  }
+
   /// Opens a shard, and creates its stream if there is none. From any thread; `done` is called on the client's loop.
   ///
   /// - Parameters:

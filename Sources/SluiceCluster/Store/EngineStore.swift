@@ -134,13 +134,17 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   var limit: Int? { options.limit }
   var depth: Int { options.depth }
   /// An atomic batch has 1,000 messages at most, and large changes take several.
-  var mostChanges: Int { 256 }
+  static let mostChanges = 256
+  var mostChanges: Int { Self.mostChanges }
   var isBlocking: Bool { false }
 
   func begin(_ events: @escaping @Sendable (ShardStoreEvent) -> Void) { self.events = events }
 
   /// The most bytes of a message's payload: headers need room, too.
-  private var mostBytes: Int { max(min(api.client.maximumPayload - 1_024, options.messageBytes), 1_024) }
+  private var mostBytes: Int { Self.mostBytes(of: api.client, options) }
+  static func mostBytes(of client: NATSClient, _ options: JetStreamEngineOptions) -> Int {
+    max(min(client.maximumPayload - 1_024, options.messageBytes), 1_024)
+  }
 
   // MARK: Commits
 

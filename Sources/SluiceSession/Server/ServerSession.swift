@@ -3,7 +3,7 @@ import SluiceWire
 /// What every session of a broker has in common.
 package struct ServerSessionRules: ~Copyable, Sendable {
   package var handshake: ServerHandshake
-  package var maximumRecord: Int
+  package let records: RecordLimit
   package var maximumStreams: UInt32
   /// Positions of patterns' topics that a connection may have on their way, and what they may take of memory.
   package var maximumPositions: Int
@@ -16,7 +16,7 @@ package struct ServerSessionRules: ~Copyable, Sendable {
     maximumPositionBytes: Int = .max, asksIdentity: Bool = false
   ) {
     self.handshake = handshake
-    self.maximumRecord = maximumRecord
+    records = RecordLimit(maximumRecord)
     self.maximumStreams = maximumStreams
     self.maximumPositions = maximumPositions
     self.maximumPositionBytes = maximumPositionBytes
@@ -60,7 +60,8 @@ package struct ServerSession: ~Copyable {
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
     if phase == .handshake {
-      let agreement = try unsafe rules.handshake.receive(header, body)
+      var agreement = try unsafe rules.handshake.receive(header, body)
+      agreement.welcome.maximumRecord = UInt32(clamping: rules.records.present)
       takesRedirects = agreement.welcome.features & Feature.redirects != 0
       phase = rules.asksIdentity ? .authenticating : .open
       return rules.asksIdentity ? .authenticate(agreement) : .welcome(agreement)
@@ -318,7 +319,7 @@ extension ServerSession {
     let held = credit.held
     if UInt64(header.count) <= held.records, held.bytes > 0 {
       do {
-        try unsafe RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
+        try unsafe RecordLayout.validate(batch, count: header.count, maximumRecord: rules.records.present)
       } catch {
         return fault(stream, error.code, error.message)
       }
