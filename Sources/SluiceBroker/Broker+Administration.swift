@@ -80,7 +80,7 @@ extension Broker {
           return try close(connection, administration, completion)
         }
         topic.whenCommitted { fault in
-          completion(fault.map { .failure(WireError($0.code, $0.message)) } ?? .success(()))
+          completion(fault.map { .failure(WireError($0)) } ?? .success(()))
         }
       } catch {
         completion(.failure(error))

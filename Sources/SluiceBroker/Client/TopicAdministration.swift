@@ -71,7 +71,7 @@ struct TopicAdministration {
       try client.require(.publishOpen, on: name)
       let topic = try core.registry.known(name)
       try client.requireInbox(topic, for: .publishOpen)
-      if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
+      if let fault = topic.storageRefusal { throw WireError(fault) }
       let batch = try record()
       try unsafe batch.bytes.withUnsafeBytes { bytes in
         Result { () throws(WireError) in

@@ -106,7 +106,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
     let next = try topic.next(of: producer, from: first, rank: core.nextConnection(), now: topics.loop.now)
     // What isn't on disk yet may still be lost.
     topic.whenCommitted { [topics] fault in
-      topics.loop.execute { answer(fault.map { .failure(WireError($0.code, $0.message)) } ?? .success(next)) }
+      topics.loop.execute { answer(fault.map { .failure(WireError($0)) } ?? .success(next)) }
     }
   }
 
@@ -118,7 +118,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
     try topic.append(deadLetter, by: producer, sequence, rank: core.nextConnection(), on: topics)
     guard durably else { return topics.loop.execute { answer(nil) } }
     topic.whenCommitted { [topics] fault in
-      topics.loop.execute { answer(fault.map { WireError($0.code, $0.message) }) }
+      topics.loop.execute { answer(fault.map { WireError($0) }) }
     }
   }
 

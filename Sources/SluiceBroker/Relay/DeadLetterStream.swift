@@ -95,7 +95,7 @@ final class DeadLetterStream: LinkedStream {
     case .error:
       let fault = try unsafe Fault(relayed: body)
       number = nil
-      fail(WireError(fault.code, fault.message))
+      fail(WireError(fault))
       return true
     case .complete:
       _ = try unsafe Complete(body: body)
@@ -113,7 +113,7 @@ final class DeadLetterStream: LinkedStream {
 
   func lost(_ fault: Fault) {
     number = nil
-    fail(WireError(fault.code, fault.message))
+    fail(WireError(fault))
   }
 
   private func fail(_ error: WireError) {

@@ -73,7 +73,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     guard topic.storage != nil, !topic.hasGroup(frame.group) else {
       return try join(stream, frame, on: streams)
     }
-    if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
+    if let fault = topic.storageRefusal { throw WireError(fault) }
     _ = try topic.group(for: frame, buffered: topic.bufferedFrom, on: streams.topics)
     let continuation = streams.pending(stream)
     topic.whenCommitted(of: frame.group) { fault in

@@ -84,7 +84,7 @@ final class PublicationStream: DueStream, TopicPublisher {
       if let service = topic.storage?.service, service.refusal != nil {
         service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
       }
-      throw WireError(fault.code, fault.message)
+      throw WireError(fault)
     }
     let continuation = streams.continuation(of: stream)
     // A node's connection is older than clients' that come to it: the last one to open is the newest.

@@ -158,7 +158,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Ends a stream with an error. A producer first gets the acknowledgements of its kept records.
   func refuse(_ stream: UInt32, _ fault: Fault) {
     object(PublicationStream.self, on: stream)?.acknowledge(on: self)
-    if fault.code == .limitReached { client.reportRefusal(WireError(fault.code, fault.message)) }
+    if fault.code == .limitReached { client.reportRefusal(WireError(fault)) }
     endStream(stream)
     send(fault, stream: stream)
   }

@@ -102,7 +102,7 @@ final class HTTPPublishing: HTTPExchange {
       var problem = HTTPProblem(410, "no client waits for this reply any longer")
       problem.code = fault.code
       connection.refuse(problem)
-    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault.code, fault.message)))
+    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault)))
     case .ended: connection.refuse(HTTPProblem(409, "topic \(topic) has ended"))
     default: break
     }

@@ -133,7 +133,7 @@ final class HTTPReading: HTTPExchange {
     case .ended(_, let ending):
       ended(ending)
       isEnding = true
-    case .refused(_, let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
+    case .refused(_, let fault): failed(HTTPProblem(WireError(fault)))
     default: break
     }
   }

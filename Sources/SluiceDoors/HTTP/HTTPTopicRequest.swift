@@ -85,7 +85,7 @@ final class HTTPTopicRequest: HTTPExchange {
       let topics = JSON.array(list.topics.map { Self.text($0) })
       connection.answer(200, "\(["topics": topics, "more": .flag(list.more)] as JSON)\n")
     case .done: connection.answer(204, "")
-    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault.code, fault.message)))
+    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault)))
     default: break
     }
   }

@@ -42,7 +42,7 @@ extension Group {
       guard let self else { return }
       loop.loop.execute { [self] in
         if topic.isGone { return }
-        if let fault { return deadLetterFailed(WireError(fault.code, fault.message), route, on: loop) }
+        if let fault { return deadLetterFailed(WireError(fault), route, on: loop) }
         sendStored(deadLetter, offset: offset, route, on: loop)
       }
     }

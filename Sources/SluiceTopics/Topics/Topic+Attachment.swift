@@ -97,7 +97,7 @@ extension Topic {
       state in
       let hasEnded = state.isEnded(by: frame.producer)
       if !hasEnded, let fault = Self.refusal(state, state.epoch, name) {
-        return (.failure(WireError(fault.code, fault.message)), nil)
+        return (.failure(WireError(fault)), nil)
       }
       var attachment = Attachment(
         epoch: state.epoch, nextSequence: frame.firstSequence, hasEnded: hasEnded)
@@ -110,7 +110,7 @@ extension Topic {
           former = before
         case .fenced:
           let fault = Fault.fenced(on: name)
-          return (.failure(WireError(fault.code, fault.message)), nil)
+          return (.failure(WireError(fault)), nil)
         case .noMemory:
           let refusal = memory?.kept.refusal
           return (

@@ -112,7 +112,7 @@ extension Topic {
 
   private func refusal(of departure: TopicDeparture) -> WireError {
     let fault = departure.fault(of: name)
-    return departure == .deleted ? unknown : WireError(fault.code, fault.message)
+    return departure == .deleted ? unknown : WireError(fault)
   }
 
   private var unknown: WireError { WireError(.unknownTopic, "there is no topic \(name)") }

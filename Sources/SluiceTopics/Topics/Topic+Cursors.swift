@@ -36,7 +36,7 @@ extension Topic {
         let found = state.cursors.find(frame.cursor, now: now)
         if found == nil, frame.epoch == 0, let fault = state.storeRejection ?? storage?.service.refusal {
           // The cursor couldn't be stored, and its subscriber expects it to survive a restart.
-          throw WireError(fault.code, fault.message)
+          throw WireError(fault)
         }
         let (cursor, missed) = try start(try placed(frame, found, in: epoch))
         var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
@@ -83,7 +83,7 @@ extension Topic {
       let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
       if let loss {
         let fault = Fault(loss, ofCursor: frame.cursor, on: name)
-        throw WireError(fault.code, fault.message)
+        throw WireError(fault)
       }
       return frame
     }

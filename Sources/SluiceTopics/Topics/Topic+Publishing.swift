@@ -32,8 +32,8 @@ extension Topic {
       topics.traffic.recordsReceived &+= 1
     case .refused(let fault):
       // `used` is spent all the same.
-      throw WireError(fault.code, fault.message)
-    case .unfit(let fault): throw WireError(fault.code, fault.message)
+      throw WireError(fault)
+    case .unfit(let fault): throw WireError(fault)
     }
   }
 }
@@ -51,7 +51,7 @@ extension Topic {
   package func next(
     of producer: UInt64, from first: UInt64, rank: UInt64, now: MonotonicTime
   ) throws(WireError) -> UInt64 {
-    if let fault = storageRefusal { throw WireError(fault.code, fault.message) }
+    if let fault = storageRefusal { throw WireError(fault) }
     let attachment = try attach(producer, from: first, rank: rank, now: now)
     detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now)
     return attachment.nextSequence
@@ -69,7 +69,7 @@ extension Topic {
   package func append(
     _ batch: BatchBuilder, by producer: UInt64, _ sequence: UInt64, rank: UInt64, on topics: TopicLoop
   ) throws(WireError) {
-    if let fault = storageRefusal { throw WireError(fault.code, fault.message) }
+    if let fault = storageRefusal { throw WireError(fault) }
     let now = topics.loop.now
     let attachment = try attach(producer, from: sequence, rank: rank, now: now)
     defer { detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now) }
@@ -81,7 +81,7 @@ extension Topic {
     }
     switch result {
     case .appended: published(bytes: batch.bytes.count)
-    case .refused(let fault), .unfit(let fault): throw WireError(fault.code, fault.message)
+    case .refused(let fault), .unfit(let fault): throw WireError(fault)
     }
   }
 

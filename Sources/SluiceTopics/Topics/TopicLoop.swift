@@ -111,7 +111,7 @@ extension TopicLoop: GroupLoop {
     }
     switch result {
     case .appended: topic.published(bytes: deadLetter.bytes.count)
-    case .refused(let fault), .unfit(let fault): return .refused(WireError(fault.code, fault.message))
+    case .refused(let fault), .unfit(let fault): return .refused(WireError(fault))
     }
     guard durably, topic.storage != nil else { return .kept }
     topic.whenCommitted { [loop] fault in loop.execute { stored(fault) } }

@@ -29,7 +29,7 @@ extension TopicRegistry {
       )
     }
     if find(name) == nil, let fault = stores.service(for: name)?.refusal {
-      throw WireError(fault.code, fault.message)
+      throw WireError(fault)
     }
   }
 

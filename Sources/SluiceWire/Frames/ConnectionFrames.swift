@@ -83,3 +83,10 @@ public struct Fault: LaidOutFrame {
     Self.init(code:message:), Field.number("ERROR code", \Self.code),
     Field.string("ERROR message", limit: Limits.message, \Self.message))
 }
+
+extension WireError {
+  /// The error that a peer, or a topic, has told.
+  public init(_ fault: Fault) {
+    self.init(fault.code, fault.message)
+  }
+}

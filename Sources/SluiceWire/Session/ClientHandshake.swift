@@ -13,7 +13,7 @@ public struct ClientHandshake: Sendable {
   public func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) -> Welcome {
     if header.type == .error, header.stream == 0 {
       let refusal = try unsafe Fault(body: body)
-      throw WireError(refusal.code, refusal.message)
+      throw WireError(refusal)
     }
     guard header.type == .welcome else {
       throw WireError(

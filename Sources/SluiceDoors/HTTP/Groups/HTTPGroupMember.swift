@@ -188,8 +188,8 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
       case .deliver(_, let header, let batch): unsafe deliver(header, batch)
       case .answerPing(let token): link?.send(Pong(token: token), stream: 0)
       case .ended: end(HTTPProblem(409, "topic \(key.topic) has ended, and the group is done with it"))
-      case .refused(_, let fault): end(HTTPProblem(WireError(fault.code, fault.message)))
-      case .failed(let fault): end(HTTPProblem(WireError(fault.code, fault.message)))
+      case .refused(_, let fault): end(HTTPProblem(WireError(fault)))
+      case .failed(let fault): end(HTTPProblem(WireError(fault)))
       case .goAway: end(HTTPProblem(503, "the broker is about to stop; try again later"))
       default: break
       }

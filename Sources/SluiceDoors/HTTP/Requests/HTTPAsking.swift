@@ -56,7 +56,7 @@ final class HTTPAsking: HTTPExchange {
   func received(_ action: ClientAction) {
     switch action {
     case .publicationOpened: publication.opened(skipping: 0)
-    case .refused(_, let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
+    case .refused(_, let fault): failed(HTTPProblem(WireError(fault)))
     case .ended: failed(HTTPProblem(409, "topic \(topic) has ended"))
     default: break
     }

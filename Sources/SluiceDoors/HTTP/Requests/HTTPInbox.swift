@@ -36,7 +36,7 @@ final class HTTPInbox {
     case .subscribed: isOpen = true
     case .deliver(_, _, let batch): unsafe deliver(batch)
     case .refused(_, let fault):
-      asking?.failed(HTTPProblem(WireError(fault.code, fault.message)))
+      asking?.failed(HTTPProblem(WireError(fault)))
       return false
     case .ended:
       asking?.failed(HTTPProblem(503, "another client has ended the inbox for replies; ask again"))
