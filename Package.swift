@@ -237,8 +237,9 @@ let package = Package(
     .testTarget(
       name: "SluiceDoorsTests",
       dependencies: [
-        "SluiceDoors", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceTopics", "SluiceStore",
-        "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceWire", "TestSupport",
+        "SluiceDoors", "SluiceCluster", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceTopics",
+        "SluiceStore", "SluiceNATS", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceSimulation",
+        "SluiceEngineModel", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

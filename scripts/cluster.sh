@@ -3,6 +3,7 @@
 #
 #   scripts/cluster.sh up             starts what doesn't run, waits until all is ready, and prints a line for each process
 #   scripts/cluster.sh up --secure    the same with TLS everywhere: clients, nodes and servers of the engine prove themselves
+#   scripts/cluster.sh up --doors     each node takes clients of HTTP, WebSocket and MQTT, too: see the lines 'door'. Topics are durable
 #   scripts/cluster.sh status         prints the lines of what runs; fails unless all does
 #   scripts/cluster.sh down           stops all of it; what is stored stays
 #   scripts/cluster.sh erase          stops all of it and deletes what is stored
@@ -20,14 +21,15 @@
 #   scripts/cluster.sh heal           ends all cuts
 #   scripts/cluster.sh lose-power     all servers of the engine lose power and all brokers are killed; needs SLUICE_CLUSTER_DISK. 'up' starts them again
 #
-# The lines are 'engine NAME ADDRESS PID' and 'node NAME ADDRESS PID'. The engine's user is 'sluice' and its password is in FOLDER/password. All listens
+# The lines are 'engine NAME ADDRESS PID', 'node NAME ADDRESS PID', and with --doors 'door NAME ADDRESS'. The engine's user is 'sluice' and its password is in FOLDER/password. All listens
 # on this machine only. 'up' builds sluiced if it isn't built, and ends when each node is in the cluster and each shard has an owner.
 #
 #   SLUICE_CLUSTER_DIR=FOLDER    where settings, data, logs and process ids are; default: .build/cluster in the checkout
 #   SLUICE_CLUSTER_PORT=N        the first of the nine ports that the engine takes; default: 4222
 #   SLUICE_CLUSTER_HOST=ADDRESS  another loopback address than 127.0.0.1
 #   SLUICE_CLUSTER_NODES=N       how many brokers, from 0 to 9; default: 3
-#   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, and each other broker is 10 further on; default: 7420
+#   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, its doors of HTTP, WebSocket and MQTT on those behind that, and each
+#                                other broker is 10 further on; default: 7420
 #   SLUICE_BIN_DIR=FOLDER        where sluiced is, instead of building it
 #   SLUICE_CLUSTER_NETWORK=10.A.B  gives each process a network of its own, with addresses that begin so, between which 'cut' loses packets. Root only
 #   SLUICE_CLUSTER_DISK=MIB      gives each server of the engine a disk of its own, which 'lose-power' takes the power from. Root only
@@ -47,6 +49,8 @@ fail() {
 
 # Whether what is in the folder has TLS and authentication.
 is_secure() { [ -e "$folder/secure" ]; }
+# Whether the nodes have doors.
+has_doors() { [ -e "$folder/doors" ]; }
 
 usage() {
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
@@ -160,16 +164,30 @@ $open
 SETTINGS
 }
 
+# The addresses of a node's doors.
+doors() { # NAME
+  local port s="" mqtt=mqtt
+  if is_secure; then s=s mqtt=mqtts; fi
+  port=$(node_port "$1")
+  echo "http$s://$(host_of "$1"):$((port + 2)) ws$s://$(host_of "$1"):$((port + 3)) $mqtt://$(host_of "$1"):$((port + 4))"
+}
+
 node_settings() { # NAME
-  local engine addresses="" scheme=nats tls=""
+  local engine addresses="" scheme=nats tls="" door more="" topics=""
   if is_secure; then
     scheme=tls
     tls=tls://
   fi
+  if has_doors; then
+    for door in $(doors "$1"); do more="$more, \"$door\""; done
+    topics='[topics]
+storage = "durable"'
+  fi
   for engine in $engines; do addresses="$addresses\"$scheme://$(host_of "$engine"):$(client_port "$engine")\", "; done
   cat <<SETTINGS
-listen = ["$tls$(host_of "$1"):$(node_port "$1")"]
+listen = ["$tls$(host_of "$1"):$(node_port "$1")"$more]
 admin = "$(host_of "$1"):$(admin_port "$1")"
+$topics
 [cluster]
 engine = [${addresses%, }]
 node = "$1"
@@ -313,7 +331,7 @@ await_copies() {
 }
 
 status() {
-  local name pid result=0 tls=""
+  local name pid door result=0 tls=""
   ! is_secure || tls=tls://
   for name in $engines; do
     if pid=$(pid_of "$name"); then
@@ -325,6 +343,7 @@ status() {
   for name in $nodes; do
     if pid=$(pid_of "$name"); then
       echo "node $name $tls$(host_of "$name"):$(node_port "$name") $pid"
+      if has_doors; then for door in $(doors "$name"); do echo "door $name $door"; done; fi
     else
       result=1
     fi
@@ -332,12 +351,14 @@ status() {
   return $result
 }
 
-up() { # [--secure]
+up() { # [--secure] [--doors]
+  local option
   mkdir -p "$folder"
-  if [ "${1:-}" = --secure ] && ! is_secure; then
-    [ ! -s "$folder/password" ] || fail "the cluster in $folder was started without --secure; erase it first, or choose another SLUICE_CLUSTER_DIR"
-    touch "$folder/secure"
-  fi
+  for option in "$@"; do
+    [ ! -e "$folder/${option#--}" ] || continue
+    [ ! -s "$folder/password" ] || fail "the cluster in $folder was started without $option; erase it first, or choose another SLUICE_CLUSTER_DIR"
+    touch "$folder/${option#--}"
+  done
   [ -s "$folder/password" ] || (umask 077 && random_word >"$folder/password")
   program=$(scripts/nats-server.sh)
   [ -z "$nodes" ] || find_programs
@@ -403,8 +424,11 @@ power_failure() {
 
 case ${1:-} in
 up)
-  case ${2:-} in '' | --secure) ;; *) usage ;; esac
-  up "${2:-}"
+  shift
+  for option in "$@"; do
+    case $option in --secure | --doors) ;; *) usage ;; esac
+  done
+  up "$@"
   ;;
 status) status ;;
 down) down ;;

@@ -54,9 +54,8 @@ enum Startup {
       // Without doors nothing is in the way.
       guard settings.broker.listen.contains(where: { $0.door != nil }) else { return layer }
       var doors = settings.doors
-      // The nodes of a cluster would write over each other's sessions: the topic has one writer.
       doors.keepsSessions = settings.data != nil && cluster == nil
-      return DoorNetwork(over: layer, doors)
+      return DoorNetwork(over: layer, doors, cluster: cluster?.doors)
     }
     let policy = try policy(settings.access, logger)
     var configuration = settings.broker

@@ -23,11 +23,17 @@ public final class DoorNetwork: Network {
   private let texts = HTTPTexts.Table()
   private let rules = MQTTSessionRules.Shared(MQTTSessionRules())
   private let options: DoorOptions
+  /// The cluster that the broker is a node of; nil for a broker of one node.
+  private let cluster: DoorCluster?
   /// Whether the sessions' store was opened, for all listeners together.
   private let hasJournal = Once()
 
-  public init(over network: any Network, _ options: DoorOptions = DoorOptions()) {
+  /// - Parameter cluster: where the broker is a node of one: sessions and retained messages of MQTT are all nodes' then.
+  public init(
+    over network: any Network, _ options: DoorOptions = DoorOptions(), cluster: DoorCluster? = nil
+  ) {
     beneath = network
+    self.cluster = cluster
     self.options = options
     sessions = MQTTHub(broker)
     upgrade = WebSocketUpgrade(
@@ -45,8 +51,14 @@ public final class DoorNetwork: Network {
       return try beneath.listen(at: address, group: group, accepted: accepted)
     }
     broker.serve(accepted)
-    if options.keepsSessions, door != .http, let loop = group.loops.first, !hasJournal.exchange(true) {
-      sessions.open(on: loop) { accepted($0, loop) }
+    if cluster != nil || options.keepsSessions, door != .http, let loop = group.loops.first,
+      !hasJournal.exchange(true)
+    {
+      if let cluster {
+        sessions.open(cluster, on: loop) { accepted($0, loop) }
+      } else {
+        sessions.open(on: loop) { accepted($0, loop) }
+      }
     }
     do {
       // The layer of TLS knows the door's addresses.

@@ -2,11 +2,26 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
+/// A world with brokers that MQTT clients connect to.
+protocol MQTTStage: AnyObject {
+  /// A client of bytes that is connected to the door of that number.
+  func connect(_ index: Int) -> ByteClient
+
+  /// Lets everything happen that is about to.
+  func settle(_ time: Duration)
+}
+
+extension MQTTStage {
+  func settle() { settle(.milliseconds(100)) }
+}
+
+extension DoorWorld: MQTTStage {}
+
 /// A client of MQTT, by packets; what it gets is kept as lines.
 final class MQTTClient {
   let bytes: ByteClient
   let version: MQTTVersion
-  private let door: DoorWorld
+  private let door: any MQTTStage
   private var decoder = MQTTDecoder(maximumPacket: 1 << 28, from: .server)
   /// What has come: `publish a/b "text" 1 #7`, `puback 7`.
   private(set) var lines: [String] = []
@@ -16,7 +31,7 @@ final class MQTTClient {
   /// The packet identifiers of messages at QoS 1 and 2, by their texts.
   var identifiers: [String: UInt16] = [:]
 
-  init(_ door: DoorWorld, _ version: MQTTVersion = .v5, at index: Int = 1) {
+  init(_ door: any MQTTStage, _ version: MQTTVersion = .v5, at index: Int = 1) {
     self.door = door
     self.version = version
     bytes = door.connect(index)
@@ -24,12 +39,12 @@ final class MQTTClient {
 
   /// A client that is connected. Its CONNACK has been read.
   static func connected(
-    _ door: DoorWorld, _ id: String = "", _ version: MQTTVersion = .v5, clean: Bool = true,
-    expiry: UInt32 = 0,
+    _ door: any MQTTStage, _ id: String = "", _ version: MQTTVersion = .v5, at index: Int = 1,
+    clean: Bool = true, expiry: UInt32 = 0,
     keepAlive: UInt16 = 0, receiveMaximum: UInt32? = nil, will: MQTTConnect.Will? = nil,
     user: (String, String)? = nil
   ) -> MQTTClient {
-    let client = MQTTClient(door, version)
+    let client = MQTTClient(door, version, at: index)
     var properties = MQTTProperties()
     if version == .v5, expiry > 0 { properties.append(.sessionExpiry, expiry) }
     if let receiveMaximum { properties.append(.receiveMaximum, receiveMaximum) }
@@ -93,6 +108,16 @@ final class MQTTClient {
     door.settle(time)
     read()
     door.settle(.milliseconds(20))
+  }
+
+  /// Lets time pass until a line has come that begins so.
+  func await(_ start: String, limit: Duration = .seconds(30)) -> Bool {
+    for _ in 0..<Int(limit / .milliseconds(100)) {
+      if lines.contains(where: { $0.hasPrefix(start) }) { return true }
+      door.settle()
+      read()
+    }
+    return lines.contains { $0.hasPrefix(start) }
   }
 
   private func read() {

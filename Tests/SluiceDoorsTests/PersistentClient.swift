@@ -3,7 +3,7 @@ import Testing
 
 /// A client of MQTT that keeps its side of a session as the standard asks, over any number of connections.
 struct PersistentClient {
-  private let door: DoorWorld
+  private let door: any MQTTStage
   private let id: String
   private let qos: MQTTQoS
   private(set) var client: MQTTClient
@@ -17,11 +17,12 @@ struct PersistentClient {
   private(set) var received: [String] = []
   private var lastID: UInt16 = 0
 
-  init(_ door: DoorWorld, _ id: String, _ qos: MQTTQoS) {
+  init(_ door: any MQTTStage, _ id: String, _ qos: MQTTQoS, at index: Int = 1) {
     self.door = door
     self.id = id
     self.qos = qos
-    client = MQTTClient.connected(door, id, clean: false, expiry: 3600)
+    client = MQTTClient.connected(door, id, at: index, clean: false, expiry: 3600)
+    _ = client.await("connack")
     client.acknowledges = false
     _ = client.take()
   }
@@ -39,11 +40,14 @@ struct PersistentClient {
   }
 
   /// Loses the connection and makes another one, on which what wasn't acknowledged goes out again.
-  mutating func reconnect() {
+  ///
+  /// - Parameter index: the door that it goes to.
+  mutating func reconnect(at index: Int = 1) {
     handle(client.take())
     client.bytes.abort()
-    client = MQTTClient.connected(door, id, clean: false, expiry: 3600)
+    client = MQTTClient.connected(door, id, at: index, clean: false, expiry: 3600)
     client.acknowledges = false
+    #expect(client.await("connack"), "\(id) wasn't answered")
     let lines = client.take()
     #expect(lines.first == "connack 0 present")
     for packetID in releasing { client.send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID))) }

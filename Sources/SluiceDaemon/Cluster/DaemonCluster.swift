@@ -2,6 +2,7 @@ import SluiceAdmin
 import SluiceBroker
 import SluiceCluster
 import SluiceCommand
+import SluiceDoors
 import SluiceIO
 import SluiceNATS
 import SluiceStore
@@ -123,4 +124,11 @@ private final class OnceToken: Sendable {
 
   /// True the first time.
   func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+}
+
+extension DaemonCluster {
+  /// What the doors need to know of the cluster.
+  var doors: DoorCluster {
+    DoorCluster(node: member.options.name) { [routes = member.routes] now in routes.otherNodes(at: now) }
+  }
 }

@@ -181,6 +181,7 @@ extension MQTTConnection {
 
   func grant(_ count: Int, to feed: MQTTFeed) {
     feed.granted += UInt64(count)
+    guard feed.local == nil else { return }
     if native.grant(feed.stream, through: feed.granted) {
       link.send(Demand(grantedThrough: feed.granted), stream: feed.stream)
     }

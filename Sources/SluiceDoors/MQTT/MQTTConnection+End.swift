@@ -37,6 +37,11 @@ extension MQTTConnection {
       kept = kept ?? keptSession([], expiry: 0)
       kept?.will = departure.will
     }
+    if part != nil, let will = departure.will, !isSurrendered || isForgotten || departure.willDelay == 0 {
+      // Whatever becomes of this node, the will is published by another one.
+      kept = kept ?? keptSession([], expiry: 0)
+      kept?.will = will
+    }
     let mourns = !isSurrendered && departure.will != nil && departure.willDelay > 0
     hub.leave(key, self, kept: kept, mourns: mourns)
   }
@@ -85,6 +90,7 @@ extension MQTTConnection {
 
   func finish() {
     guard phase == .leaving else { return }
+    if part != nil { endWill() }
     phase = .closed
     cancelTimers()
     link.end()
@@ -116,7 +122,17 @@ extension MQTTConnection {
     else {
       return
     }
-    hub.publish(sentWill, of: key?.identity ?? "", on: loop)
+    hub.publish(sentWill, of: self)
+  }
+
+  /// At a node of a cluster: the others needn't publish the will, if it is in the log.
+  private func endWill() {
+    guard let sentWill else { return }
+    if publicationsByStream.values.contains(where: { $0.role == .will && !$0.isInLog }) {
+      hub.publish(sentWill, of: self)
+    } else {
+      hub.willDone(of: self)
+    }
   }
 
   private func cancelTimers() {

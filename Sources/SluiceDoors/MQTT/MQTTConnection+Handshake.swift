@@ -42,7 +42,7 @@ extension MQTTConnection {
     maximumFrame = welcome.maximumFrame
     will = connect.will
     isLasting = connect.sessionExpiry > 0
-    if isLasting || will != nil, hub.store.isDurable { keeping = MQTTKeeping() }
+    if isLasting || will != nil, hub.isDurable { keeping = MQTTKeeping() }
     let clientID =
       connect.clientID.isEmpty
       ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
@@ -69,7 +69,7 @@ extension MQTTConnection {
       positions = kept.positions
       formerExact = kept.exact
     }
-    if keeping == nil, kept == nil, let key { hub.store.put(nil, of: key, at: loop.wallClock) }
+    if keeping == nil, kept == nil, part == nil { hub.put(nil, of: self) }
     // CONNACK says that there is a session: it has to be there then.
     keeping?.want()
     let now = loop.now.nanoseconds

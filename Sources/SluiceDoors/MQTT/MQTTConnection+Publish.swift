@@ -79,7 +79,7 @@ extension MQTTConnection {
     _ message: MQTTPublish, key: String? = nil, _ token: MQTTToken, to publication: MQTTPublication
   ) {
     // The publication has ended: its end tells the session, which opens another for the next message.
-    guard publication.stream != nil else {
+    guard publication.stream != nil || publication.isMoving else {
       if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
         .failed([token], MQTTError(.implementationSpecific, "the topic isn't published to")))
@@ -93,32 +93,41 @@ extension MQTTConnection {
     pendingBytes += publication.pendingBytes - before
   }
 
-  private func open(_ publication: MQTTPublication) {
+  func open(_ publication: MQTTPublication) {
     guard opensStreams, let stream = native.openPublication() else {
       later.append(.publicationEnded(publication))
       return
     }
     publication.stream = stream
     publicationsByStream[stream] = publication
-    let settings = publication.role == .retained ? Self.retainedSettings : TopicSettings()
-    let ownProducer: UInt64 = if case .topic = publication.role { producer } else { 0 }
+    if part != nil, publication.resending == nil { publication.resending = MQTTResending() }
+    let isRetained = publication.role == .retained
+    let settings = isRetained ? hub.retainedSettings : TopicSettings()
+    let ownProducer: UInt64 =
+      switch publication.role {
+      case .topic: producer
+      case .will: part?.claim?.producer ?? 0
+      case .retained: 0
+      }
     link.send(
       PublishOpen(
-        topic: publication.topic, acknowledgement: .received, producer: ownProducer, settings: settings),
+        topic: publication.topic, acknowledgement: isRetained && part != nil ? .durable : .received,
+        producer: ownProducer, settings: settings),
       stream: stream)
   }
 
   /// Publishes the client's will, which has ended.
   func publishWill() {
     guard let will = will.take() else { return }
-    if isCutOff { return hub.publish(will, of: key?.identity ?? "", on: loop) }
+    if isCutOff { return hub.publish(will, of: self) }
     guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
     sentWill = will
     will.withMessage { message in
       if will.isRetained { retain(message, topic) }
       let publication = MQTTPublication(.will, topic: topic)
       open(publication)
-      append(message, MQTTToken(), to: publication)
+      // At a node of a cluster it is in the log once, whichever node publishes it.
+      append(message, MQTTToken(sentAt: part?.claim.map { _ in 0 }), to: publication)
     }
   }
 

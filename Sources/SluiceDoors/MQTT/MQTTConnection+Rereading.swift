@@ -6,6 +6,7 @@ import SluiceWire
 // Retained messages, and records that are read again.
 extension MQTTConnection {
   func sendRetained(_ number: UInt16) {
+    if part != nil { return askForRetained(number) }
     guard let request = subscriptions[number]?.request, let filter = session.filter(of: number) else {
       return
     }

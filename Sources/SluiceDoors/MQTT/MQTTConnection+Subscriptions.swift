@@ -132,6 +132,7 @@ extension MQTTConnection {
       guard let name = feed.joined ?? subscriptions[feed.number]?.request.patterns.first else { return }
       feed.current = topic(name, place.epoch, at: place.nextOffset)
       streamOpened(feed)
+    case .retained where part != nil: sendRetained(feed, place)
     case .retained:
       feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
     case .fetch(let packetID, let wanted):
@@ -220,6 +221,7 @@ extension MQTTConnection {
   }
 
   func streamRefused(_ stream: UInt32, _ error: WireError) {
+    if error.code == .topicMoved, moved(stream) { return }
     let told = MQTTError(MQTTReason(error.code), error.message)
     if publicationEnded(stream, told) { return }
     guard let feed = feeds.removeValue(forKey: stream) else { return }

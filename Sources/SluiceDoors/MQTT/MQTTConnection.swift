@@ -110,6 +110,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   var isLasting = false
   /// What is on its way to the store, and what waits for it; nil where nothing outlives the broker.
   var keeping: MQTTKeeping?
+  /// What there is at a node of a cluster only.
+  var part: MQTTClusterPart?
   var producer: UInt64 = 0
   var topics: [UInt32: MQTTKnownTopic] = [:]
   var numbers: [MQTTKnownTopic: UInt32] = [:]
@@ -133,6 +135,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     self.hub = hub
     self.loop = loop
     session = MQTTSession(rules, now: loop.now.nanoseconds)
+    part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
     link = DoorLink(self, peer: peer, on: loop)
   }
 
@@ -171,7 +174,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       if keeping == nil { settle(number, place) } else { keeping?.settles.append((number, place)) }
     // Without a store, what is kept is in memory: it is taken when the connection ends.
     case .store: keeping?.want()
-    case .forget: if let key { hub.store.put(nil, of: key, at: loop.wallClock) }
+    case .forget: hub.put(nil, of: self)
     case .end(let departure, _, _): later.append(.end(departure))
     }
   }
@@ -226,6 +229,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
         play { session, _, perform in session.flush(perform) }
       }
       if credit > 0 { distribute() }
+      if part != nil { sendLocalFeeds() }
       if keeping != nil { keep() }
     }
     if pendingBytes > 0 || areClosing { sendPublications() }

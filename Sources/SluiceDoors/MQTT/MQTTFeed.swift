@@ -76,6 +76,8 @@ final class MQTTFeed {
   /// Of a watch: all topics are known that were there at first.
   var hasBegun = false
   var deliveries: [UInt64: UInt32] = [:]
+  /// Of retained messages at a node of a cluster: those of this process' copy, which no stream of the broker brings.
+  var local: MQTTRetainedReading?
 
   init(_ role: Role, number: UInt16, stream: UInt32, granted: UInt64) {
     self.role = role

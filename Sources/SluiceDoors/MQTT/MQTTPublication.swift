@@ -39,6 +39,11 @@ final class MQTTPublication {
   /// The change of the session that has to be kept before anything is sent; nil for none.
   var barrier: UInt64?
 
+  /// In a cluster: what is sent again when the topic has moved; nil on one node.
+  var resending: MQTTResending?
+  /// Whether it waits to be opened again at another node.
+  var isMoving = false
+
   /// Records that aren't sent yet, and one token for each.
   @safe @exclusivity(unchecked) private(set) var pending: [UInt8] = []
   @safe @exclusivity(unchecked) private(set) var tokens: [MQTTToken] = []
@@ -102,6 +107,13 @@ final class MQTTPublication {
         unsafe link.publish(
           stream, from: sequence, count: count,
           UnsafeRawBufferPointer(rebasing: $0[begin..<begin + length]))
+      }
+      if let resending {
+        unsafe pending.withUnsafeBytes {
+          unsafe resending.keep(
+            UnsafeRawBufferPointer(rebasing: $0[begin..<begin + length]), tokens[done..<done + count],
+            from: sequence)
+        }
       }
       for index in 0..<count {
         let token = tokens[done + index]
@@ -170,11 +182,22 @@ final class MQTTPublication {
   /// Returns the messages that an acknowledgement has told to be in the log.
   func acknowledged(through: UInt64) -> [MQTTToken] {
     acknowledgedThrough = through
+    resending?.acknowledged(through: through)
     let count = unacknowledged.prefix { $0.sequence < through }.count
     guard count > 0 else { return [] }
     let done = unacknowledged[..<count].map(\.token)
     unacknowledged.removeFirst(count)
     return done
+  }
+
+  /// Another node serves the topic: what isn't acknowledged is sent again there, unless it is in the log.
+  ///
+  /// - Parameter isKnown: whether the topic knows the producer.
+  func moved(isKnown: Bool) {
+    let again = resending?.take(isKnown: isKnown) ?? (bytes: [], tokens: [])
+    pending = again.bytes + pending
+    tokens = again.tokens + tokens
+    (stream, isOpen, isMoving, unacknowledged, lastSequence) = (nil, false, true, [], nil)
   }
 
   /// The stream has ended. Returns the messages that won't get into the log by it.

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceStore
 import Synchronization
 
@@ -85,6 +86,12 @@ package final class ShardRoutes: Sendable {
 
   /// The other nodes that live, sorted by name.
   package var nodes: [RemoteNode] { state.withLock { $0.nodes } }
+
+  /// The names of the other nodes that live; nil while this node doesn't know, since it isn't in touch with the engine.
+  package func otherNodes(at now: MonotonicTime) -> Set<String>? {
+    guard lease.isValid(at: now) else { return nil }
+    return state.withLock { state in state.shardCount.map { _ in Set(state.nodes.map(\.name)) } }
+  }
 
   private static func shard(of topic: String, _ state: State) -> ShardID? {
     state.shardCount.map { ShardID(rawValue: UInt32(ShardHash.shard(of: topic, of: $0))) }

@@ -7,7 +7,7 @@ import SluiceWire
 extension MQTTConnection {
   /// The token of a message's copy.
   func token(ofCopy packetID: UInt16) -> MQTTToken {
-    guard packetID != 0, hub.retained != nil else { return MQTTToken() }
+    guard packetID != 0, hub.keepsRetained else { return MQTTToken() }
     copies.updateValue(nil, forKey: packetID)
     return MQTTToken(packetID: packetID)
   }
@@ -26,7 +26,12 @@ extension MQTTConnection {
   /// Copies are in the topic of retained messages, up to that offset.
   func awaitCopies(_ tokens: [MQTTToken], at offset: UInt64) {
     let packetIDs = tokens.map(\.packetID)
-    guard !packetIDs.isEmpty, let retained = hub.retained else { return }
+    guard !packetIDs.isEmpty else { return }
+    guard let retained = hub.retained else {
+      // In a cluster the topic itself is durable.
+      later.append(.copied(packetIDs))
+      return runLater()
+    }
     let loop = loop
     retained.loop.execute {
       retained.whenKept(offset) {

@@ -98,13 +98,13 @@ extension MQTTConnection {
   }
 
   private func putSession() {
-    guard let key, let change = keeping?.wanted, phase == .open else { return }
+    guard let change = keeping?.wanted, phase == .open else { return }
     keeping?.isUnderWay = true
     keeping?.isDirty = false
     var kept = keptSession(session.isLasting ? session.encodedState : [], expiry: session.sessionExpiry)
     kept.will = will
     let loop = loop
-    hub.store.put(kept, of: key, at: loop.wallClock) { [weak self] in
+    hub.put(kept, of: self) { [weak self] in
       loop.execute { [weak self] in self?.kept(change) }
     }
   }

@@ -12,7 +12,7 @@ final class MQTTHub: Sendable {
     var clientID: String
   }
 
-  private struct Entry {
+  struct Entry {
     var connection: MQTTConnection?
     /// A connection that has ended and will publish its will later.
     var mourner: MQTTConnection?
@@ -20,10 +20,11 @@ final class MQTTHub: Sendable {
     var isEmpty: Bool { connection == nil && mourner == nil }
   }
 
-  private let entries = Mutex<[Key: Entry]>([:])
+  let entries = Mutex<[Key: Entry]>([:])
   let store = MQTTSessionStore()
-  private let broker: DoorBroker
+  let broker: DoorBroker
   private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
+  private let nodes = Mutex(Nodes())
 
   init(_ broker: DoorBroker) {
     self.broker = broker
@@ -46,6 +47,20 @@ final class MQTTHub: Sendable {
     retained.whenLoaded { loop.execute(openSessions) }
   }
 
+  /// What the hub of a cluster's node has instead of stores.
+  struct Nodes {
+    var sessions: MQTTClusterSessions?
+    var replica: MQTTRetainedReplica?
+  }
+
+  func open(_ nodes: Nodes) { self.nodes.withLock { $0 = nodes } }
+
+  /// The sessions of a cluster; nil on one node.
+  var cluster: MQTTClusterSessions? { nodes.withLock(\.sessions) }
+
+  /// The retained messages of a cluster; nil on one node.
+  var replica: MQTTRetainedReplica? { nodes.withLock(\.replica) }
+
   /// Gives a session to a new connection: the connection that had it, if any, ends first.
   ///
   /// - Parameters:
@@ -55,6 +70,7 @@ final class MQTTHub: Sendable {
     _ key: Key, to connection: MQTTConnection, isClean: Bool,
     _ completion: @escaping @Sendable (MQTTKeptSession?) -> Void
   ) {
+    if let cluster { return attach(key, to: connection, isClean: isClean, cluster, completion) }
     let (former, mourner) = entries.withLock { entries in
       var entry = entries[key] ?? Entry()
       let former = (entry.connection, entry.mourner)
@@ -93,23 +109,23 @@ final class MQTTHub: Sendable {
       entries[key] = entry.isEmpty ? nil : entry
     }
     let time = connection.loop.wallClock
+    if let cluster, let part = connection.part {
+      return cluster.release(kept, of: key, part.number, at: time)
+    }
     store.put(kept, of: key, at: time)
     store.sweep(at: time)
   }
 
   /// A connection has ended before it had its session, or without the session.
   func detach(_ key: Key, _ connection: MQTTConnection) {
+    if let cluster, let part = connection.part {
+      cluster.release(nil, of: key, part.number, at: connection.loop.wallClock)
+    }
     entries.withLock { entries in
       guard var entry = entries[key], entry.connection === connection else { return }
       entry.connection = nil
       entries[key] = entry.isEmpty ? nil : entry
     }
-  }
-
-  /// Publishes the will of a client whose connection the broker has closed. On the loop.
-  func publish(_ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop) {
-    guard let accept = broker.accept else { return }
-    MQTTWillSender.publish(will, of: identity, on: loop) { accept($0, loop) }
   }
 
   /// The connection's will was published or dropped.

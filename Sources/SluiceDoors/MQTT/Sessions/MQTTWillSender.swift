@@ -10,20 +10,31 @@ import SluiceWire
 final class MQTTWillSender: DoorLinkClient {
   private let identity: String
   private let will: MQTTConnect.Will
+  /// At a node of a cluster: the number that the will is published once by, and what is told whether it is over; otherwise nil.
+  private let producer: UInt64?
+  private var completion: ((Bool) -> Void)?
   private var link: DoorLink?
   private var native = ClientSession()
   private var publications: [UInt32: MQTTPublication] = [:]
 
-  private init(_ will: MQTTConnect.Will, of identity: String) {
+  private init(
+    _ will: MQTTConnect.Will, of identity: String, producer: UInt64?, _ completion: ((Bool) -> Void)?
+  ) {
     self.will = will
     self.identity = identity
+    self.producer = producer
+    self.completion = completion
   }
 
-  /// - Parameter accept: has the broker serve a connection on `loop`, which keeps the sender.
+  /// - Parameters:
+  ///   - accept: has the broker serve a connection on `loop`, which keeps the sender.
+  ///   - producer: at a node of a cluster: the will is in its topic once, however often it is published with that number.
+  ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false where it has to be published again.
   static func publish(
-    _ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop, accept: (any ByteStream) -> Void
+    _ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop, producer: UInt64? = nil,
+    accept: (any ByteStream) -> Void, _ completion: ((Bool) -> Void)? = nil
   ) {
-    let sender = MQTTWillSender(will, of: identity)
+    let sender = MQTTWillSender(will, of: identity, producer: producer, completion)
     let link = DoorLink(
       sender, isInternal: true, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
     sender.link = link
@@ -47,8 +58,13 @@ final class MQTTWillSender: DoorLinkClient {
     case .opened: open()
     case .publicationOpened(let stream, let next): _ = publications[stream]?.opened(next: next)
     case .acknowledged(let stream, let ack): _ = publications[stream]?.acknowledged(through: ack.through)
-    case .ended(let stream, _), .refused(let stream, _): publications[stream] = nil
-    case .goAway, .failed: publications = [:]
+    case .refused(let stream, let fault):
+      if fault.code == .topicMoved { tell(false) }
+      publications[stream] = nil
+    case .ended(let stream, _): publications[stream] = nil
+    case .goAway, .failed:
+      tell(false)
+      publications = [:]
     default: break
     }
     return true
@@ -65,29 +81,42 @@ final class MQTTWillSender: DoorLinkClient {
   }
 
   private func open(_ publication: MQTTPublication, _ message: MQTTPublish, _ key: String?) {
-    guard let stream = native.openPublication(), publication.append(message, key: key, MQTTToken()) else {
-      return
-    }
+    let isOnce = key == nil && producer != nil
+    guard let stream = native.openPublication(),
+      publication.append(message, key: key, MQTTToken(sentAt: isOnce ? 0 : nil))
+    else { return }
     publication.stream = stream
     publications[stream] = publication
-    let settings = key == nil ? TopicSettings() : MQTTConnection.retainedSettings
+    let settings =
+      key == nil ? TopicSettings() : producer == nil ? MQTTConnection.retainedSettings : MQTTLog.settings
     link?.send(
-      PublishOpen(topic: publication.topic, acknowledgement: .received, settings: settings), stream: stream)
+      PublishOpen(
+        topic: publication.topic, acknowledgement: .received, producer: isOnce ? producer ?? 0 : 0,
+        settings: settings), stream: stream)
   }
+
+  private func tell(_ isOver: Bool) { completion.take()?(isOver) }
 
   func linkWritten() {
     guard let link, native.phase != .handshake else { return }
     for publication in publications.values { _ = publication.send(by: &native, to: link, longest: 1 << 20) }
-    if publications.values.allSatisfy(\.isInLog) { return end() }
+    if publications.values.allSatisfy(\.isInLog) {
+      tell(true)
+      return end()
+    }
     link.wake()
   }
 
   private func end() {
+    tell(false)
     link?.end()
     link = nil
   }
 
   func linkDrained() {}
 
-  func linkClosed() { link = nil }
+  func linkClosed() {
+    link = nil
+    tell(false)
+  }
 }

@@ -1,0 +1,102 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceSession
+import SluiceWire
+
+/// Retained messages that are on their way to a client, from this process' copy.
+final class MQTTRetainedReading {
+  let messages: [MQTTRetainedReplica.Message]
+  var next = 0
+
+  init(_ messages: [MQTTRetainedReplica.Message]) {
+    self.messages = messages
+  }
+
+  var isDone: Bool { next == messages.count }
+}
+
+// Retained messages at a node of a cluster. The topic's owner says what the client may have and how far the topic has come; the messages are this process' own.
+extension MQTTConnection {
+  private static let retryDelay = Duration.milliseconds(100)
+
+  /// Asks the owner of the retained messages: the answer is behind everything that it has acknowledged.
+  func askForRetained(_ number: UInt16) {
+    guard subscriptions[number] != nil, let filter = session.filter(of: number), opensStreams,
+      let stream = native.openSubscription(granted: 0)
+    else { return }
+    // It never delivers anything.
+    feeds[stream] = MQTTFeed(.retained(filter), number: number, stream: stream, granted: Credit.unlimited)
+    link.send(
+      Subscribe(topic: Self.retainedTopic, start: .earliest, ifMissing: .fail, grantedThrough: 0),
+      stream: stream)
+  }
+
+  /// The owner has answered: the messages are in the copy once that has come as far.
+  func sendRetained(_ feed: MQTTFeed, _ place: Subscribed) {
+    cancel(feed)
+    guard let replica = hub.replica else { return }
+    let (number, loop) = (feed.number, loop)
+    replica.whenRead(place.liveOffset, of: place.epoch) {
+      loop.execute { [weak self] in
+        guard let self, phase == .open else { return }
+        readRetained(number, place, replica)
+        endTurn()
+      }
+    }
+  }
+
+  private func readRetained(_ number: UInt16, _ place: Subscribed, _ replica: MQTTRetainedReplica) {
+    guard let part, let request = subscriptions[number]?.request, let filter = session.filter(of: number),
+      let pattern = request.patterns.last
+    else { return }
+    let prefix = pattern.split(separator: ".").prefix { $0 != "*" && $0 != ">" }.joined(separator: ".")
+    let messages = replica.messages(
+      of: filter.hasWildcards ? nil : pattern, prefix: prefix, from: place.nextOffset)
+    guard !messages.isEmpty else { return }
+    let feed = MQTTFeed(
+      .retained(filter), number: number, stream: part.newStream(),
+      granted: request.isUnlimited ? Credit.unlimited : 0)
+    feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
+    feed.local = MQTTRetainedReading(messages)
+    feeds[feed.stream] = feed
+    part.localFeeds.append(feed)
+  }
+
+  /// Sends what there is demand for.
+  func sendLocalFeeds() {
+    guard let part, !part.localFeeds.isEmpty else { return }
+    for feed in part.localFeeds { send(feed) }
+    part.localFeeds.removeAll { feeds[$0.stream] !== $0 }
+  }
+
+  private func send(_ feed: MQTTFeed) {
+    guard let reading = feed.local, feeds[feed.stream] === feed, let topic = feed.current else { return }
+    let wallClock = loop.wallClock
+    while !reading.isDone, unsent <= Self.maximumOutput {
+      if feed.outstanding == 0, !feed.isUnlimited { distribute() }
+      guard feed.isUnlimited || feed.outstanding > 0 && credit > 0 else { return }
+      let message = reading.messages[reading.next]
+      reading.next += 1
+      feed.delivered += 1
+      var item: [UInt8] = []
+      let word = RecordLayout.word(.attributed, length: message.body.count)
+      unsafe withUnsafeBytes(of: word.littleEndian) { unsafe item.append(contentsOf: $0) }
+      item += message.body
+      unsafe item.withUnsafeBytes { item in
+        var iterator = unsafe BatchIterator(item, time: message.time)
+        guard let record = try? iterator.next() else { return }
+        deliver(record, of: feed, topic, message.offset, 1, wallClock)
+      }
+    }
+    if reading.isDone { feeds[feed.stream] = nil }
+  }
+
+  /// The owner of the retained messages is another one now, or none.
+  func retryRetained(_ number: UInt16) {
+    _ = loop.schedule(after: Self.retryDelay) { [weak self] in
+      guard let self, phase == .open else { return }
+      askForRetained(number)
+      endTurn()
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceWire
+import Synchronization
+
+/// The retained messages of a cluster, as each of its processes has them: it follows `mqtt.retained`, which is durable there, and has the newest message of each
+/// topic in memory.
+///
+/// ```
+///  clients, wills ─► mqtt.retained (durable, all records) ─► MQTTRetainedReplica ─► clients that subscribe
+///                            ▲                                       │
+///                            └── old messages, written again ────────┘
+/// ```
+///
+/// What is below the topic's first offset was trimmed, and is nobody's message any more. A message that stands far back in the topic is written again with the
+/// header ``againHeader``, so that all before can be trimmed: such a record counts only if the one that it names is still the newest of its key.
+// @unchecked: what isn't in `state` belongs to `loop`.
+final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
+  /// A retained message.
+  struct Message: Sendable {
+    var offset: UInt64
+    /// When it was published, in milliseconds since 1970.
+    var time: Int64
+    /// Of kind ``RecordLayout/Kind/attributed``; its key is the broker's name of the topic.
+    var body: [UInt8]
+  }
+
+  private struct State {
+    var messages: [[UInt8]: Message] = [:]
+    var epoch: UInt64 = 0
+    /// All records before that have been read.
+    var next: UInt64 = 0
+    var waiting: [(epoch: UInt64, next: UInt64, body: @Sendable () -> Void)] = []
+  }
+
+  /// The header of a message that is written again: the offset of the record that it replaces, as text.
+  static let againHeader = "sluice-retained-at"
+  private static let tickInterval = Duration.seconds(1)
+  /// Records that are written again at a time.
+  private static let turn = 512
+
+  let loop: any EventLoop
+  private let state = Mutex(State())
+  private var log: MQTTLog!
+  /// Whether this process is the one that keeps the topic short.
+  private let isFirst: () -> Bool
+
+  init(
+    on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void, isFirst: @escaping () -> Bool
+  ) {
+    self.loop = loop
+    self.isFirst = isFirst
+    log = MQTTLog(
+      MQTTConnection.retainedTopic, reader: self, identity: "mqtt-retained", name: "retained messages of MQTT",
+      on: loop, accept: accept)
+  }
+
+  func open() {
+    log.open()
+    tick()
+  }
+
+  // MARK: From any thread
+
+  /// Calls `body` once all records before an offset have been read: at once, or on the loop.
+  func whenRead(_ next: UInt64, of epoch: UInt64, _ body: @escaping @Sendable () -> Void) {
+    let isRead = state.withLock { state in
+      // A later life of the topic has nothing of the one that is asked for.
+      if state.epoch == epoch, state.next >= next || next == 0 { return true }
+      state.waiting.append((epoch, next, body))
+      return false
+    }
+    if isRead { body() }
+  }
+
+  /// The messages of the topics that a filter matches, the oldest first.
+  ///
+  /// - Parameters:
+  ///   - topic: the broker's name of the topic, for a filter without wildcards; nil for all topics whose names begin with `prefix`.
+  ///   - first: where the topic begins.
+  func messages(of topic: String?, prefix: String, from first: UInt64) -> [Message] {
+    let prefix = Array(prefix.utf8)
+    return state.withLock { state in
+      if let topic {
+        return state.messages[Array(topic.utf8)].map { $0.offset < first ? [] : [$0] } ?? []
+      }
+      return state.messages.filter { $0.value.offset >= first && $0.key.starts(with: prefix) }.values
+        .sorted { $0.offset < $1.offset }
+    }
+  }
+
+  // MARK: The log
+
+  func logBegan(first: UInt64) {
+    let epoch = log.epoch
+    let released = state.withLock { state in
+      state.messages = [:]
+      state.epoch = epoch
+      state.next = first
+      // Nothing comes of a former life.
+      defer { state.waiting.removeAll { $0.epoch != epoch } }
+      return state.waiting.filter { $0.epoch != epoch }
+    }
+    for waiting in released { waiting.body() }
+  }
+
+  func logHas(_ record: BatchIterator.Record, at offset: UInt64) {
+    let due = state.withLock { state in
+      Self.put(record, offset, &state)
+      state.next = offset + 1
+      return Self.takeDue(&state)
+    }
+    for body in due { body() }
+  }
+
+  private static func put(_ record: BatchIterator.Record, _ offset: UInt64, _ state: inout State) {
+    guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
+      let key = unsafe attributes.key
+    else { return }
+    let name = unsafe Array(key)
+    var former: UInt64?
+    unsafe attributes.forEachHeader { header, value in
+      if unsafe header.elementsEqual(againHeader.utf8) {
+        former = unsafe UInt64(String(decoding: value, as: UTF8.self)) ?? .max
+      }
+    }
+    if let former, state.messages[name]?.offset != former { return }
+    if unsafe attributes.payload.isEmpty {
+      state.messages[name] = nil
+    } else {
+      state.messages[name] = unsafe Message(offset: offset, time: record.time, body: Array(record.body))
+    }
+  }
+
+  private static func takeDue(_ state: inout State) -> [@Sendable () -> Void] {
+    guard !state.waiting.isEmpty else { return [] }
+    let (epoch, next) = (state.epoch, state.next)
+    let due = state.waiting.filter { $0.epoch == epoch && $0.next <= next }.map(\.body)
+    if !due.isEmpty { state.waiting.removeAll { $0.epoch == epoch && $0.next <= next } }
+    return due
+  }
+
+  func logSkipped(to offset: UInt64) {
+    let due = state.withLock { state in
+      state.next = max(state.next, offset)
+      state.messages = state.messages.filter { $0.value.offset >= offset }
+      return Self.takeDue(&state)
+    }
+    for body in due { body() }
+  }
+
+  func logIsCurrent() {}
+
+  // MARK: Keeping the topic short
+
+  private func tick() {
+    _ = loop.schedule(after: Self.tickInterval) { [weak self] in self?.tick() }
+    guard log.isCurrent else { return }
+    // An operator may have trimmed it.
+    log.lookAtFirst()
+    shorten()
+  }
+
+  private func shorten() {
+    guard isFirst(), log.unacknowledged == 0 else { return }
+    let (count, first, next) = state.withLock { state in
+      (UInt64(state.messages.count), state.messages.values.lazy.map(\.offset).min() ?? state.next, state.next)
+    }
+    let limit = count * 2 + 1024
+    guard next - min(next, log.firstOffset) > limit else { return }
+    // Those that are written again at one time have come back before the next one.
+    if first > log.firstOffset { log.trim(before: first) }
+    guard next - first > limit else { return }
+    let old = state.withLock { state in
+      state.messages.values.filter { $0.offset < next - limit }.sorted { $0.offset < $1.offset }
+        .prefix(Self.turn)
+    }
+    for message in old { log.append(message.again(at: loop.wallClock)) }
+  }
+}
+
+extension MQTTRetainedReplica.Message {
+  /// The message as it is written again. One that has expired is removed by it.
+  fileprivate func again(at now: Int64) -> [UInt8] {
+    let value = MQTTRetainedValue(time: time, body: body)
+    let renewed = value.record(at: now)
+    return unsafe body.withUnsafeBytes { body -> [UInt8] in
+      guard let parts = try? unsafe RecordAttributes(body) else { return [] }
+      var headers: [(name: [UInt8], value: [UInt8])] = []
+      let again = Array(MQTTRetainedReplica.againHeader.utf8)
+      if let renewed { headers = renewed.headers.filter { $0.name != again } }
+      headers.append((again, Array("\(offset)".utf8)))
+      var batch = BatchBuilder()
+      let payload =
+        unsafe renewed == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : parts.payload
+      try? unsafe batch.append(key: parts.key, headers: headers, payload: payload)
+      return batch.bytes
+    }
+  }
+}
+
+extension BatchBuilder {
+  /// The headers of its only record.
+  fileprivate var headers: [(name: [UInt8], value: [UInt8])] {
+    unsafe bytes.withUnsafeBytes { bytes in
+      var iterator = unsafe BatchIterator(bytes, time: 0)
+      var headers: [(name: [UInt8], value: [UInt8])] = []
+      guard let record = try? iterator.next(), record.isAttributed,
+        let parts = try? unsafe RecordAttributes(record.body)
+      else { return [] }
+      unsafe parts.forEachHeader { name, value in
+        unsafe headers.append((Array(name), Array(value)))
+      }
+      return headers
+    }
+  }
+}

@@ -1,0 +1,304 @@
+import SluiceWire
+
+/// The sessions of a cluster's clients: which connection of which process has each, and what is kept of it.
+///
+/// A value that follows from the records of the log alone: every process that has read the same records has the same. A session has one holder, and at most
+/// one connection that waits for it.
+///
+/// ```
+///             claim, nobody has it               release, seize, gone
+///   absent ──────────────────────────► held ───────────────────────────► kept, or absent
+///                                       │ ▲                                │
+///             claim: the last one waits ▼ │ release, seize, gone           │ claim
+///                                     held, and one waits                  ▼
+///                                                                         held
+/// ```
+struct MQTTRoster: Hashable, Sendable {
+  struct Process: Hashable, Sendable {
+    var node: String
+    /// Of its last record.
+    var serial: UInt64
+  }
+
+  struct Waiting: Hashable, Sendable {
+    var claim: MQTTClaim
+    var isClean: Bool
+  }
+
+  struct Entry: Hashable, Sendable {
+    var holder: MQTTClaim?
+    var waiting: Waiting?
+    /// As its holder has written it last.
+    var state = MQTTRosterState()
+    /// When its last connection ended, in milliseconds since 1970; nil while it has one.
+    var leftAt: Int64?
+    /// Wills that are to be published.
+    var due: [MQTTRosterWill] = []
+
+    var isEmpty: Bool { holder == nil && waiting == nil && state.bytes.isEmpty && due.isEmpty }
+
+    /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
+    var expires: Int64? {
+      guard let leftAt, state.expiry != .max else { return nil }
+      return leftAt + Int64(state.expiry) * 1000
+    }
+  }
+
+  /// What comes of a record.
+  enum Effect: Hashable, Sendable {
+    /// The connection has the session now: what an earlier one has left, and when.
+    case granted(MQTTHub.Key, MQTTClaim, MQTTRosterState, leftAt: Int64?)
+    /// Another connection wants the session: this one must leave it. Clean: the session ends.
+    case lost(MQTTHub.Key, MQTTClaim, isClean: Bool)
+    /// The process has ended, as the others know: nothing that it writes counts.
+    case gone(process: UInt64)
+    /// The client of a will that waits is back.
+    case willDropped(MQTTHub.Key, MQTTClaim)
+    /// The session of a will that waits has ended.
+    case willNow(MQTTHub.Key, MQTTClaim)
+    /// There are more wills to be published, or other processes to do it.
+    case willsChanged
+  }
+
+  private(set) var processes: [UInt64: Process] = [:]
+  private(set) var entries: [MQTTHub.Key: Entry] = [:]
+  /// The sessions whose wills are due.
+  private(set) var bereaved: Set<MQTTHub.Key> = []
+
+  /// Whether a connection has the session.
+  func has(_ claim: MQTTClaim, _ key: MQTTHub.Key) -> Bool { entries[key]?.holder == claim }
+
+  // MARK: Records
+
+  /// Takes a record into account. Effects are added in their order.
+  ///
+  /// - Returns: whether it counts: not that of a process that is gone, nor one that comes again, nor the state of a session by another than its holder.
+  @discardableResult
+  mutating func apply(_ record: MQTTRosterRecord, of key: MQTTHub.Key?, _ effects: inout [Effect]) -> Bool {
+    if case .hello(let node, let time) = record.kind, processes[record.process] == nil {
+      begin(record.process, node, record.serial, at: time, &effects)
+      return true
+    }
+    guard let last = processes[record.process]?.serial, record.serial > last else { return false }
+    processes[record.process]?.serial = record.serial
+    switch record.kind {
+    case .hello, .snapshot, .snapshotEnd: return true
+    case .gone(let process, let time): return end(process, at: time, &effects)
+    default:
+      guard let key else { return false }
+      return apply(record, to: key, &effects)
+    }
+  }
+
+  private mutating func apply(
+    _ record: MQTTRosterRecord, to key: MQTTHub.Key, _ effects: inout [Effect]
+  ) -> Bool {
+    var entry = entries[key] ?? Entry()
+    let counts = apply(record, to: &entry, key, &effects)
+    set(entry, key)
+    return counts
+  }
+
+  private func apply(
+    _ record: MQTTRosterRecord, to entry: inout Entry, _ key: MQTTHub.Key, _ effects: inout [Effect]
+  ) -> Bool {
+    func claim(_ number: UInt64) -> MQTTClaim { MQTTClaim(process: record.process, number: number) }
+    switch record.kind {
+    case .claim(let number, let isClean):
+      if let former = entry.waiting { effects.append(.lost(key, former.claim, isClean: isClean)) }
+      entry.waiting = Waiting(claim: claim(number), isClean: isClean)
+      if let holder = entry.holder {
+        effects.append(.lost(key, holder, isClean: isClean))
+      } else {
+        Self.grant(&entry, key, &effects)
+      }
+    case .state(let number, let state):
+      guard entry.holder == claim(number) else { return false }
+      entry.state = state
+    case .release(let number, let state, let time, let mourns):
+      if entry.waiting?.claim == claim(number) { entry.waiting = nil }
+      guard entry.holder == claim(number) else { return false }
+      entry.state = state
+      Self.leave(&entry, key, at: time, mourns: mourns, &effects)
+    case .seize(let number):
+      guard entry.waiting?.claim == claim(number), let holder = entry.holder else { return false }
+      // It has lost its session, whatever it writes.
+      effects.append(.lost(key, holder, isClean: entry.waiting?.isClean ?? false))
+      Self.leave(&entry, key, at: nil, mourns: true, &effects)
+    case .willDone(let claim): entry.due.removeAll { $0.claim == claim }
+    case .expired(let time):
+      guard entry.holder == nil, entry.waiting == nil, entry.leftAt == time else { return false }
+      entry.state = MQTTRosterState()
+    case .hello, .gone, .snapshot, .snapshotEnd: break
+    }
+    return true
+  }
+
+  /// The holder has gone: the session waits for the next connection, or goes to the one that waits.
+  private static func leave(
+    _ entry: inout Entry, _ key: MQTTHub.Key, at time: Int64?, mourns: Bool, _ effects: inout [Effect]
+  ) {
+    guard let holder = entry.holder.take() else { return }
+    if mourns, let will = entry.state.will {
+      entry.due.append(MQTTRosterWill(claim: holder, delay: entry.state.willDelay, bytes: will))
+      effects.append(.willsChanged)
+    }
+    entry.state.will = nil
+    entry.leftAt = time
+    // It ends with its connection.
+    if entry.state.expiry == 0 { entry.state = MQTTRosterState() }
+    if entry.waiting != nil { grant(&entry, key, &effects) }
+  }
+
+  private static func grant(_ entry: inout Entry, _ key: MQTTHub.Key, _ effects: inout [Effect]) {
+    guard let waiting = entry.waiting.take() else { return }
+    if waiting.isClean {
+      entry.state = MQTTRosterState()
+      for index in entry.due.indices where entry.due[index].delay > 0 {
+        entry.due[index].delay = 0
+        effects.append(.willNow(key, entry.due[index].claim))
+      }
+    } else {
+      for will in entry.due where will.delay > 0 { effects.append(.willDropped(key, will.claim)) }
+      entry.due.removeAll { $0.delay > 0 }
+    }
+    entry.holder = waiting.claim
+    effects.append(.granted(key, waiting.claim, entry.state, leftAt: entry.leftAt))
+    entry.leftAt = nil
+  }
+
+  private mutating func set(_ entry: Entry, _ key: MQTTHub.Key) {
+    entries[key] = entry.isEmpty ? nil : entry
+    if entry.due.isEmpty { bereaved.remove(key) } else { bereaved.insert(key) }
+  }
+
+  // MARK: Processes
+
+  private mutating func begin(
+    _ process: UInt64, _ node: String, _ serial: UInt64, at time: Int64, _ effects: inout [Effect]
+  ) {
+    processes[process] = Process(node: node, serial: serial)
+    let former = processes.filter { $0.key != process && $0.value.node == node }.keys.sorted()
+    for former in former { _ = end(former, at: time, &effects) }
+    effects.append(.willsChanged)
+  }
+
+  private mutating func end(_ process: UInt64, at time: Int64, _ effects: inout [Effect]) -> Bool {
+    guard processes.removeValue(forKey: process) != nil else { return false }
+    let keys = entries.filter {
+      $0.value.holder?.process == process || $0.value.waiting?.claim.process == process
+    }.keys.sorted()
+    for key in keys {
+      guard var entry = entries[key] else { continue }
+      if entry.waiting?.claim.process == process { entry.waiting = nil }
+      if entry.holder?.process == process {
+        Self.leave(&entry, key, at: time, mourns: true, &effects)
+      }
+      set(entry, key)
+    }
+    effects.append(.gone(process: process))
+    effects.append(.willsChanged)
+    return true
+  }
+
+  /// The process that does what one process has to do; nil without any.
+  ///
+  /// - Parameter candidates: those that live.
+  static func responsible(for key: MQTTHub.Key, among candidates: [UInt64]) -> UInt64? {
+    guard !candidates.isEmpty else { return nil }
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in key.encoded { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return candidates[Int(hash % UInt64(candidates.count))]
+  }
+}
+
+extension MQTTHub.Key: Comparable {
+  static func < (left: Self, right: Self) -> Bool {
+    (left.identity, left.clientID) < (right.identity, right.clientID)
+  }
+}
+
+// MARK: - Snapshots
+
+extension MQTTRoster {
+  /// Everything, in parts of about so many bytes.
+  func snapshot(partBytes: Int) -> [[UInt8]] {
+    var parts: [[UInt8]] = []
+    var writer = ByteWriter()
+    func end() {
+      parts.append(writer.bytes)
+      writer = ByteWriter()
+    }
+    for (number, process) in processes.sorted(by: { $0.key < $1.key }) {
+      writer.integer(UInt8(0))
+      writer.integer(number)
+      writer.string(process.node)
+      writer.integer(process.serial)
+    }
+    for (key, entry) in entries {
+      if writer.bytes.count > partBytes { end() }
+      writer.integer(UInt8(1))
+      writer.string(key.identity)
+      writer.string(key.clientID)
+      entry.encode(into: &writer)
+    }
+    end()
+    return parts
+  }
+
+  /// - Throws: ``ErrorCode/malformedFrame`` for what no process has written.
+  init(parts: [[UInt8]]) throws(WireError) {
+    for part in parts {
+      try unsafe part.withUnsafeBufferPointer { part throws(WireError) in
+        var reader = unsafe ByteReader(UnsafeRawBufferPointer(part))
+        while reader.count > 0 { try self.take(&reader) }
+      }
+    }
+  }
+
+  private mutating func take(_ reader: inout ByteReader) throws(WireError) {
+    if try reader.integer("item", as: UInt8.self) == 0 {
+      let number: UInt64 = try reader.integer("process")
+      processes[number] = Process(node: try reader.string("node"), serial: try reader.integer("serial"))
+    } else {
+      let key = MQTTHub.Key(
+        identity: try reader.string("identity"), clientID: try reader.string("client identifier"))
+      set(try Entry(&reader), key)
+    }
+  }
+}
+
+extension MQTTRoster.Entry {
+  fileprivate func encode(into writer: inout ByteWriter) {
+    writer.integer(UInt8((holder == nil ? 0 : 1) | (waiting == nil ? 0 : 2) | (leftAt == nil ? 0 : 4)))
+    if let holder { writer.claim(holder) }
+    if let waiting {
+      writer.claim(waiting.claim)
+      writer.integer(UInt8(waiting.isClean ? 1 : 0))
+    }
+    if let leftAt { writer.integer(leftAt) }
+    state.encode(into: &writer)
+    writer.integer(UInt16(clamping: due.count))
+    for will in due.prefix(Int(UInt16.max)) {
+      writer.claim(will.claim)
+      writer.integer(will.delay)
+      writer.sized(will.bytes)
+    }
+  }
+
+  fileprivate init(_ reader: inout ByteReader) throws(WireError) {
+    let flags: UInt8 = try reader.integer("flags")
+    if flags & 1 != 0 { holder = try reader.claim() }
+    if flags & 2 != 0 {
+      let claim = try reader.claim()
+      waiting = MQTTRoster.Waiting(claim: claim, isClean: try reader.integer("clean", as: UInt8.self) != 0)
+    }
+    if flags & 4 != 0 { leftAt = try reader.integer("time", as: Int64.self) }
+    state = try MQTTRosterState(&reader)
+    for _ in 0..<(try reader.integer("wills", as: UInt16.self)) {
+      let claim = try reader.claim()
+      let delay: UInt32 = try reader.integer("delay")
+      due.append(MQTTRosterWill(claim: claim, delay: delay, bytes: try reader.sized()))
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import SluiceDoors
+import SluiceEngineModel
+import SluiceIO
+import SluiceNATS
+import SluiceSimulation
+import SluiceStore
+import SluiceTopics
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+@testable import SluiceCluster
+
+/// Brokers with doors of MQTT as nodes of a cluster, their engine, and clients: in one thread, from a seed.
+final class DoorNodes: MQTTStage {
+  /// A process of the cluster. Unchecked: a world is used by one thread.
+  final class Node: @unchecked Sendable {
+    let name: String
+    let loops: [SimulatedLoop]
+    let broker: Broker
+    let member: ClusterMember
+    private(set) var isRunning = true
+    private let network: SimulatedNetwork
+
+    init(_ options: ClusterOptions, in world: SimulatedWorld) throws {
+      name = options.name
+      network = world.network
+      loops = [world.makeLoop(name: options.name), world.makeLoop(name: "\(options.name)'s engine")]
+      member = try ClusterMember(
+        options, network: world.network, on: loops[1], writer: world.random.next(below: 1 << 60) + 1)
+      var configuration = BrokerConfiguration()
+      configuration.listen = [.host(name, port: 7420), DoorNodes.door(of: name)]
+      configuration.identity = world.random.next()
+      configuration.topicDefaults.storage = .durable
+      let cluster = DoorCluster(node: name) { [routes = member.routes] in routes.otherNodes(at: $0) }
+      broker = try Broker(
+        configuration, network: DoorNetwork(over: world.network, cluster: cluster),
+        group: LoopGroup([loops[0]]), routes: member.routes)
+      try broker.start()
+      member.start(broker)
+    }
+
+    /// Kills the process.
+    func kill() {
+      guard isRunning else { return }
+      isRunning = false
+      for loop in loops { network.crash(loop) }
+    }
+
+    /// The process does nothing until ``goOn()``; its sockets stay open.
+    func pause() { for loop in loops { loop.stall() } }
+
+    func goOn() { for loop in loops { loop.resume() } }
+
+    /// Hands everything over, then stops.
+    func stop() {
+      member.leave { [self] in
+        member.close()
+        broker.shutdown()
+      }
+      broker.whenStopped { [self] in isRunning = false }
+    }
+  }
+
+  static let names = ["a", "b", "c"]
+
+  let world: SimulatedWorld
+  let engine: EngineModel
+  private(set) var nodes: [Node] = []
+  private let loop: SimulatedLoop
+
+  init(seed: UInt64 = 1, nodes count: Int = 3) throws {
+    world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
+    engine = EngineModel(in: world)
+    loop = world.makeLoop(name: "clients")
+    for name in Self.names.prefix(count) { try start(name) }
+    #expect(settled())
+  }
+
+  deinit {
+    for node in nodes where node.isRunning { for loop in node.loops { loop.perform { node.member.close() } } }
+    world.run(for: .milliseconds(10))
+  }
+
+  static func door(of name: String) -> SocketAddress { .door(.mqtt, name, port: 1883, isSecure: false) }
+
+  /// Starts a node, also one that was there before.
+  func start(_ name: String) throws {
+    nodes.removeAll { $0.name == name }
+    let ways = engine.makeAliases("10.2.\(Self.names.firstIndex(of: name) ?? 9).\(world.random.next(below: 1 << 30))")
+    var options = ClusterOptions(name: name, advertisedAddress: "\(name):7420", engine: ways)
+    options.shards = 8
+    options.nats.seed = world.random.next()
+    options.nats.usesDiscoveredServers = false
+    nodes.append(try Node(options, in: world))
+  }
+
+  func node(_ index: Int) -> Node? { nodes.first { $0.name == Self.names[index] } }
+
+  /// The running node that serves a topic, if there is exactly one.
+  func owner(of topic: String) -> Int? {
+    let owners = nodes.filter { $0.isRunning && $0.member.routes.route(of: topic) == .local }
+    return owners.count == 1 ? Self.names.firstIndex(of: owners[0].name) : nil
+  }
+
+  /// Lets time pass until each shard has one owner that all know.
+  @discardableResult
+  func settled() -> Bool {
+    world.run(limit: .seconds(60), every: .milliseconds(5)) {
+      let running = nodes.filter(\.isRunning)
+      return (0..<8).allSatisfy { number in
+        let routes = running.map { $0.member.routes.route(of: ShardID(rawValue: UInt32(number))) }
+        return routes.count { $0 == .local } == 1 && !routes.contains(.moving)
+      }
+    }
+  }
+
+  // MARK: Clients
+
+  /// A client of bytes that is connected to the door of the node of that number.
+  func connect(_ index: Int) -> ByteClient {
+    let client = ByteClient(loop: loop)
+    let address = Self.door(of: Self.names[index])
+    loop.perform {
+      _ = world.network.connect(to: address.plain ?? address, on: loop) { result in
+        if case .success(let stream) = result { client.begin(stream) }
+      }
+    }
+    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    return client
+  }
+
+  func settle(_ time: Duration) { world.run(for: time) }
+}
