@@ -44,7 +44,8 @@ import Testing
 
   private static func state(_ text: String, will: String? = nil, delay: UInt32 = 0) -> MQTTRosterState {
     MQTTRosterState(
-      bytes: Array(text.utf8), expiry: 60, will: will.map { Array($0.utf8) }, willDelay: delay)
+      bytes: Array(text.utf8), expiry: 60, will: will.map { Array($0.utf8) },
+      willDelay: will == nil ? 0 : delay)
   }
 
   private static func claim(_ process: UInt64, _ number: UInt64) -> MQTTClaim {

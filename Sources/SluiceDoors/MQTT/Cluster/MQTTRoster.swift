@@ -143,7 +143,7 @@ struct MQTTRoster: Hashable, Sendable {
       entry.due.append(MQTTRosterWill(claim: holder, delay: entry.state.willDelay, bytes: will))
       effects.append(.willsChanged)
     }
-    entry.state.will = nil
+    (entry.state.will, entry.state.willDelay) = (nil, 0)
     entry.leftAt = time
     // It ends with its connection.
     if entry.state.expiry == 0 { entry.state = MQTTRosterState() }
