@@ -2,9 +2,9 @@
 """Shows a broker's page to Chromium without a window.
 
   dashboard.py ADDRESS svg [PLACE]       prints the page at #/PLACE as SVG: its text and its own drawings, in both themes, without a script
-  dashboard.py ADDRESS png DIRECTORY     pictures of each place at 1280 and 360 pixels, in both themes, to look at
+  dashboard.py ADDRESS png DIRECTORY [PLACE]...   pictures of these places, or of each, at 1280 and 360 pixels, in both themes, to look at
 
-ADDRESS is the admin listener's, like 127.0.0.1:7421.
+ADDRESS is the admin listener's, like 127.0.0.1:7421. Where visitors authenticate, SLUICE_USER and SLUICE_PASSWORD_FILE say how.
 """
 import base64
 import json
@@ -43,6 +43,11 @@ class Browser:
         self.number, self.session, self.rest = 0, None, b""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        if os.environ.get("SLUICE_USER"):
+            with open(os.environ["SLUICE_PASSWORD_FILE"]) as file:
+                pair = f"{os.environ['SLUICE_USER']}:{file.readline().rstrip()}"
+            self.call("Network.enable")
+            self.call("Network.setExtraHTTPHeaders", headers={"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()})
 
     def call(self, method, **parameters):
         self.number += 1
@@ -139,21 +144,27 @@ def picture(browser, address, place):
     print("</foreignObject></svg>")
 
 
-def pictures(browser, address, directory):
+def pictures(browser, address, directory, places):
     os.makedirs(directory, exist_ok=True)
-    topic = browser_topic(browser, address)
-    for place in ["", "topics", f"topics/{topic}", f"topics/{topic}/records", "consumers", "connections", "storage", "cluster"]:
+    if not places:
+        topic = browser_topic(browser, address)
+        places = ["", "topics", f"topics/{topic}", f"topics/{topic}/records", "consumers", "connections", "storage", "cluster"]
+    for place in places:
+        browser.show(1280, 900, False)
+        browser.open(address, place)
+        if place.endswith("/records"):
+            browser.evaluate("document.querySelectorAll('#records-list details')[1]?.setAttribute('open', '')")
         for width in (1280, 360):
             for dark in (False, True):
                 browser.show(width, 900, dark)
-                browser.open(address, place)
-                height = min(3000, int(browser.evaluate("document.documentElement.scrollHeight")))
-                browser.show(width, height, dark)
+                # The next frame has the new layout.
+                time.sleep(0.5)
+                browser.show(width, min(3000, int(browser.evaluate("document.documentElement.scrollHeight"))), dark)
                 data = browser.call("Page.captureScreenshot", format="png")["data"]
-                parts = place.split("/")
-                if len(parts) == 3:
-                    browser.evaluate("document.querySelectorAll('#records-list details')[1]?.setAttribute('open', '')")
-                name = f"{parts[0] or 'overview'}{['', '-one', '-records'][len(parts) - 1]}-{width}-{'dark' if dark else 'light'}.png"
+                over = int(browser.evaluate("document.documentElement.scrollWidth")) - width
+                if over > 0:
+                    print(f"dashboard: #/{place} is {over} pixels wider than {width}", file=sys.stderr)
+                name = f"{place.replace('/', '-') or 'overview'}-{width}-{'dark' if dark else 'light'}.png"
                 with open(os.path.join(directory, name), "wb") as file:
                     file.write(base64.b64decode(data))
 
@@ -171,6 +182,6 @@ try:
     if form == "svg":
         picture(browser, address, sys.argv[3] if len(sys.argv) > 3 else "")
     else:
-        pictures(browser, address, sys.argv[3])
+        pictures(browser, address, sys.argv[3], sys.argv[4:])
 finally:
     browser.close()
