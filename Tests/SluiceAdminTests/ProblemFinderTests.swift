@@ -59,6 +59,9 @@ import Testing
     let warned = found { $0.storage = nearly }
     #expect(warned.map(\.kind) == [.storageNearlyFull] && warned[0].severity == .warning)
     #expect(warned[0].sentence == "The store is 95 % full: 972 MiB of 1.0 GiB.")
+    // As everywhere, in full percents.
+    nearly.usedBytes = 1_031_798_784 + (5 << 20)
+    #expect(found { $0.storage = nearly }[0].sentence.hasPrefix("The store is 96 % full"))
     nearly.usedBytes = 1 << 29
     #expect(found { $0.storage = nearly } == [])
   }
@@ -153,6 +156,25 @@ import Testing
     #expect(rejected(107, at: 90) == [])
     // Counters of a broker that was started again are no attack.
     #expect(rejected(0, at: 91) == [] && rejected(2, at: 92) == [])
+  }
+
+  /// A client that tries again and again is slowed down, so that few of its logins are rejected in a minute.
+  @Test func loginsThatWaitBehindRejectedOnesAreToldOf() {
+    var finder = ProblemFinder()
+    func slowed(_ failed: Int, _ slowed: Int, at seconds: Int64) -> [String] {
+      finder.problems(
+        in: snapshot(seconds) {
+          $0.metrics = [(.failedAuthentications, failed), (.slowedAuthentications, slowed)]
+        }
+      ).map(\.sentence)
+    }
+    #expect(slowed(0, 0, at: 0) == [])
+    #expect(slowed(2, 4, at: 20) == [])
+    #expect(
+      slowed(3, 1_204, at: 30) == [
+        "3 logins were rejected within the last minute, and 1,204 had to wait because others from the same address had been rejected."
+      ])
+    #expect(slowed(3, 1_204, at: 91) == [])
   }
 
   @Test func oneIsToldInTheSingular() {

@@ -83,7 +83,9 @@ struct ValueTests {
     arguments: [
       (Duration.nanoseconds(850), "850 ns"), (.nanoseconds(23_400), "23.4 µs"),
       (.nanoseconds(1_250_000), "1.25 ms"),
-      (.milliseconds(999), "999 ms"), (.milliseconds(48_230), "48.2 s"), (.seconds(3600), "3600 s"),
+      (.milliseconds(999), "999 ms"), (.milliseconds(48_230), "48.2 s"), (.seconds(119), "119 s"),
+      (.milliseconds(2_202_900), "36 min 42 s"), (.seconds(18_430), "5 h 7 min"),
+      (.seconds(604_800), "7 days"),
     ])
   func roundedDurations(duration: Duration, text: String) {
     #expect(TimeSpan.rounded(duration) == text)

@@ -108,10 +108,13 @@ public struct ProblemFinder: Sendable {
         .storageFailing, .critical, at: .storage, for: storage.since,
         "The store fails\(waiting): \(storage.message).")
     default:
-      guard let share = storage.status.fullness, share >= limits.fullness else { return }
+      let status = storage.status
+      guard let share = status.fullness, let percent = status.percent, share >= limits.fullness else {
+        return
+      }
       add(
         .storageNearlyFull, .warning, at: .storage,
-        "The store is \(ProblemText.percent(share)) full: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
+        "The store is \(percent) % full: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
       )
     }
   }
@@ -162,7 +165,14 @@ public struct ProblemFinder: Sendable {
     }
     let rejected = growth(
       .rejectedLogins, .connections, sum([.failedAuthentications, .refusedAuthentications]), former)
-    if rejected >= UInt64(limits.rejectedLogins) {
+    let slowed = growth(.rejectedLogins, .broker, sum([.slowedAuthentications]), former)
+    if slowed >= UInt64(limits.rejectedLogins) {
+      // Behind rejected ones others wait, so that few are rejected in a minute.
+      add(
+        .rejectedLogins, .warning, at: .connections,
+        "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute, and \(ProblemText.grouped(slowed)) had to wait because others from the same address had been rejected."
+      )
+    } else if rejected >= UInt64(limits.rejectedLogins) {
       add(
         .rejectedLogins, .warning, at: .connections,
         "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute."
@@ -311,7 +321,14 @@ enum ProblemText {
 
   /// "1 login", "12 logins".
   static func counted(_ count: UInt64, _ what: String) -> String {
-    "\(count) \(what)\(count == 1 ? "" : "s")"
+    "\(grouped(count)) \(what)\(count == 1 ? "" : "s")"
+  }
+
+  /// "1,234,567".
+  static func grouped(_ count: UInt64) -> String {
+    var digits = Array(String(count))
+    for index in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: index) }
+    return String(digits)
   }
 
   static func were(_ count: UInt64) -> String { count == 1 ? "was" : "were" }

@@ -106,7 +106,8 @@ final class Connector {
         )
         : ClientError(
           .connectTimeout,
-          "\(address) accepted the connection and didn't answer within \(timeout); is it a Sluice broker?")
+          "\(address) accepted the connection and didn't answer within \(timeout); is it a Sluice broker? "
+            + "One delays logins from an address from which wrong ones came")
     connection?.abort()
     connection = nil
     complete(.failure(error))

@@ -87,9 +87,16 @@ public enum TimeSpan {
     return result.isEmpty ? "0s" : result
   }
 
-  /// The duration to three digits, for reading: "1.25 ms", "48.2 s".
+  /// The duration to three digits, for reading: "1.25 ms", "48.2 s"; from two minutes on "36 min 42 s", "5 h 7 min", "3 days".
   public static func rounded(_ duration: Duration) -> String {
     let value = duration.inSeconds
+    let seconds = duration.components.seconds
+    switch seconds {
+    case ..<120: break
+    case ..<3600: return "\(seconds / 60) min \(seconds % 60) s"
+    case ..<172_800: return "\(seconds / 3600) h \(seconds / 60 % 60) min"
+    default: return "\(seconds / 86_400) days"
+    }
     if value >= 0.9995 { return Magnitude.rounded(value, step: 1e9, units: [" s"]) }
     return Magnitude.rounded(value * 1e9, step: 1000, units: [" ns", " µs", " ms", " s"])
   }

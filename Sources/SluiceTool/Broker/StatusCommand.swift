@@ -73,14 +73,18 @@ struct BrokerStatus {
     return problems
   }
 
-  /// What the broker has found beside these, in sentences.
-  private var attention: [String] {
-    info.problems.filter { $0.severity != .critical || problems.isEmpty }.map(\.sentence)
+  /// What the broker has found, in sentences: what is critical, and what isn't.
+  private func found(_ severity: BrokerInfo.Problem.Severity) -> [String] {
+    info.problems.filter { $0.severity == severity }.map(\.sentence)
   }
 
   var text: String {
     let grouped = { (name: String) in Magnitude.grouped(number(name)) }
     let bytes = { (name: String) in ByteSize.rounded(number(name)) }
+    // "1 subscription", "2 subscriptions".
+    let counted = { (name: String) in
+      "\(grouped(name)) " + (number(name) == 1 ? String(name.dropLast()) : name)
+    }
     var rows = [
       [
         "broker",
@@ -88,7 +92,7 @@ struct BrokerStatus {
       ],
       ["connections", "\(grouped("connections")), \(grouped("connections_accepted")) since the start"],
       ["topics", grouped("topics")],
-      ["streams", "\(grouped("subscriptions")) subscriptions, \(grouped("publications")) publications"],
+      ["streams", "\(counted("subscriptions")), \(counted("publications"))"],
       [
         "published",
         "\(grouped("records_received")) records since the start, \(bytes("bytes_received")) received in all",
@@ -106,10 +110,12 @@ struct BrokerStatus {
         "\(grouped("failed_authentications")) logins, \(grouped("denied_permissions")) requests without permission",
       ])
     }
-    rows += stopped.map { ["stopped", $0] }
-    rows += attention.map { ["attention", $0] }
-    rows += problems.map { ["problem", $0] }
-    if problems.isEmpty { rows.append(["problems", "none"]) }
+    // The broker's own sentences say more of a store that is full.
+    let critical = found(.critical)
+    let troubles =
+      (critical.isEmpty ? problems : critical).map { ["problem", $0] } + stopped.map { ["stopped", $0] }
+      + found(.warning).map { ["attention", $0] }
+    rows += troubles.isEmpty ? [["problems", "none"]] : troubles
     return TextTable.render(rows, leftColumns: 2)
   }
 

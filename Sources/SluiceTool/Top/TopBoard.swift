@@ -157,7 +157,7 @@ enum TopTable {
     let store = rows.first { $0.storage.state != .none }?.storage
     let name = node.map { "node \($0)" }
     let full = store.flatMap(TopicTable.storage).map { "store: \($0)" }
-    let share = store?.fullness.map { "store \(Int(($0 * 100).rounded())) % full" }
+    let share = store?.percent.map { "store \($0) % full" }
     return [full, share].map { store in
       traffic(rows, of: name) + (store.map { "; \($0)" } ?? "")
     }

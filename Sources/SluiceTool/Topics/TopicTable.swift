@@ -86,8 +86,8 @@ enum TopicTable {
     guard storage.state != .none else { return nil }
     let used = ByteSize.rounded(storage.used)
     let size =
-      storage.fullness.map { share in
-        "\(used) of \(ByteSize.rounded(storage.limit)) used (\(Int((share * 100).rounded())) %)"
+      storage.percent.map { percent in
+        "\(used) of \(ByteSize.rounded(storage.limit)) used (\(percent) %)"
       } ?? "\(used) used"
     switch storage.state {
     case .working: return size
@@ -128,7 +128,7 @@ enum TopicTable {
 
   /// A time in milliseconds; nothing for 0.
   private static func since(_ milliseconds: UInt64) -> String {
-    milliseconds == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: milliseconds)))
+    milliseconds == 0 ? "" : TimeSpan.rounded(.milliseconds(Int64(clamping: milliseconds)))
   }
 
   private static func subscriptions(_ info: TopicInfo) -> String {

@@ -42,6 +42,9 @@ public struct StorageStatus: Hashable, Sendable {
     limit == .max || limit == 0 ? nil : min(Double(used) / Double(limit), 1)
   }
 
+  /// ``fullness`` in full percents, so that 100 means full; nil without a limit.
+  public var percent: Int? { fullness.map { Int($0 * 100) } }
+
   static let layout = FrameLayout(
     Self.init, Field.number("storage state", \Self.state), Field.integer("storage since", \Self.since),
     Field.integer("storage used", \Self.used), Field.integer("storage limit", \Self.limit))

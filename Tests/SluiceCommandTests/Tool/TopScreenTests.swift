@@ -147,10 +147,10 @@ struct TopScreenTests {
     }
     #expect(first(17) == "a long title here" && first(16) == "a short one" && first(10) == "least")
     #expect(first(4) == "lea…")
-    let row = row("t") { $0.storage = StorageStatus(state: .working, used: 95 << 20, limit: 100 << 20) }
+    let row = row("t") { $0.storage = StorageStatus(state: .working, used: 959 << 17, limit: 125 << 20) }
     #expect(
       TopTable.shortTitles([row], node: "n1") == [
-        "node n1: 1 topic, in 0/s, out 0/s; store: 95.0 MiB of 100 MiB used (95 %)",
+        "node n1: 1 topic, in 0/s, out 0/s; store: 120 MiB of 125 MiB used (95 %)",
         "node n1: 1 topic, in 0/s, out 0/s; store 95 % full",
       ])
     #expect(TopTable.shortTitles([self.row("t")]).last == "1 topic, in 0/s, out 0/s")
