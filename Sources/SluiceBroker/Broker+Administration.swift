@@ -11,6 +11,9 @@ public enum AdministrationRequest: Hashable, Sendable {
   case trimTopic(TopicTrim)
   case deleteTopic(String)
   case publish(RecordPublication)
+  /// Puts a durable cursor, or a group, elsewhere in its topic.
+  case moveCursor(CursorMove)
+  case deleteCursor(CursorDelete)
   case closeConnection(UInt64)
 }
 
@@ -67,6 +70,7 @@ extension Broker {
       let administration = TopicAdministration(by: client, on: context.topics)
       do throws(WireError) {
         let topic: Topic
+        var cursor: String?
         switch request {
         case .createTopic(let frame): topic = try administration.create(frame)
         case .setTopic(let frame): topic = try administration.set(frame)
@@ -76,10 +80,22 @@ extension Broker {
           topic = try administration.publish(to: publication.topic) { () throws(WireError) in
             try publication.batch()
           }
+        case .moveCursor(let frame):
+          if let (time, storage) = try administration.unknownStart(of: frame) {
+            return storage.service.find(time, in: storage) { [self] offset in
+              let move = CursorMove(topic: frame.topic, name: frame.name, to: .offset(offset))
+              administer(.moveCursor(move), as: identity, from: peer, named: name, completion: completion)
+            }
+          }
+          topic = try administration.move(frame)
+          cursor = frame.name
+        case .deleteCursor(let frame):
+          topic = try administration.delete(frame)
+          cursor = frame.name
         case .closeConnection(let connection):
           return try close(connection, administration, completion)
         }
-        topic.whenCommitted { fault in
+        topic.whenCommitted(of: cursor) { fault in
           completion(fault.map { .failure(WireError($0)) } ?? .success(()))
         }
       } catch {

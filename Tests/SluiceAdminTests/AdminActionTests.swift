@@ -73,6 +73,9 @@ import Testing
     let deleted = try stage.send("DELETE", "/api/topics/orders")
     #expect(deleted.status == 200 && deleted.text == "{\"done\":true}\n")
     #expect(try stage.send("DELETE", "/api/connections/42").status == 200)
+    let consumer = "/api/topics/orders/consumers/b%2Fc"
+    #expect(try stage.send("POST", "\(consumer)/move", #"{"to": "offset:7"}"#).status == 200)
+    #expect(try stage.send("DELETE", consumer).status == 200)
     #expect(
       stage.asked == [
         .createTopic(TopicCreate(topic: "orders", settings: settings)),
@@ -87,6 +90,8 @@ import Testing
             payload: [UInt8]("é".utf8))),
         .publish(RecordPublication(topic: "orders")),
         .deleteTopic("orders"), .closeConnection(42),
+        .moveCursor(CursorMove(topic: "orders", name: "b/c", to: .offset(7))),
+        .deleteCursor(CursorDelete(topic: "orders", name: "b/c")),
       ])
   }
 

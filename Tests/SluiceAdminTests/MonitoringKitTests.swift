@@ -105,6 +105,11 @@ import Testing
       ("/api/topics/{name}", .topic("{name}")),
       ("/api/topics/{name}/trim", .action(.trim(topic: "{name}"))),
       ("/api/topics/{name}/records", .records(topic: "{name}", RecordQuery())),
+      ("/api/topics/{name}/consumers/{consumer}", .action(.forget(consumer: "{consumer}", topic: "{name}"))),
+      (
+        "/api/topics/{name}/consumers/{consumer}/move",
+        .action(.move(consumer: "{consumer}", topic: "{name}"))
+      ),
       ("/api/connections", .connections(limit: 200)),
       ("/api/connections/{id}", .action(.disconnect(7))),
       ("/api/consumers", .consumers(topic: nil, limit: 200)),
@@ -115,7 +120,9 @@ import Testing
     #expect(paths == routes.map(\.0))
     for (path, route) in routes {
       var request = AdminRequest()
-      request.method = path.hasSuffix("/trim") ? "POST" : path.hasSuffix("{id}") ? "DELETE" : "GET"
+      let isPost = path.hasSuffix("/trim") || path.hasSuffix("/move")
+      let isDelete = path.hasSuffix("{id}") || path.hasSuffix("{consumer}")
+      request.method = isPost ? "POST" : isDelete ? "DELETE" : "GET"
       request.target = path.replacing("{id}", with: "7").replacing("{", with: "%7B").replacing(
         "}", with: "%7D")
       #expect(try Route(request, AdminLimits(), actions: true) == route)

@@ -76,7 +76,7 @@ enum TopicJSON {
     let info = subscription.info
     return [
       "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
-      "identity": .text(subscription.identity),
+      "identity": .text(subscription.identity), "group": subscription.group.map { .text($0) },
       "state": .text(info.state == .replaying ? "replaying" : "live"), "nextOffset": .exact(info.nextOffset),
       "lag": .exact(subscription.lag), "granted": .limit(info.granted), "sent": .exact(info.sent),
       "outstanding": .limit(rest(of: info.granted, after: info.sent)),

@@ -9,6 +9,8 @@ enum AdminAction: Hashable, Sendable {
   case trim(topic: String)
   case delete(topic: String)
   case publish(topic: String)
+  case move(consumer: String, topic: String)
+  case forget(consumer: String, topic: String)
   case disconnect(UInt64)
 
   /// Nil for a path at which nothing is changed, and for a method that reads.
@@ -30,6 +32,12 @@ enum AdminAction: Hashable, Sendable {
     case (4, "api", "topics") where !path[2].isEmpty && path[3] == "records" && !isReading:
       guard method == "POST" else { throw Self.refused("this", allow: "GET, HEAD, POST") }
       self = .publish(topic: path[2])
+    case (5, "api", "topics") where !path[2].isEmpty && path[3] == "consumers" && !path[4].isEmpty:
+      guard method == "DELETE" else { throw Self.refused("a group or cursor", allow: "DELETE") }
+      self = .forget(consumer: path[4], topic: path[2])
+    case (6, "api", "topics") where path[3] == "consumers" && !path[4].isEmpty && path[5] == "move":
+      guard method == "POST" else { throw Self.refused("this", allow: "POST") }
+      self = .move(consumer: path[4], topic: path[2])
     case (3, "api", "connections") where !path[2].isEmpty:
       guard method == "DELETE" else { throw Self.refused("a connection", allow: "DELETE") }
       guard let connection = UInt64(path[2]) else {
@@ -47,8 +55,8 @@ enum AdminAction: Hashable, Sendable {
   /// Whether the request says more in a body.
   var takesBody: Bool {
     switch self {
-    case .create, .set, .trim, .publish: true
-    case .delete, .disconnect: false
+    case .create, .set, .trim, .publish, .move: true
+    case .delete, .forget, .disconnect: false
     }
   }
 
@@ -56,7 +64,7 @@ enum AdminAction: Hashable, Sendable {
   var changedTopic: String? {
     switch self {
     case .create(let topic), .set(let topic), .trim(let topic): topic
-    case .delete, .publish, .disconnect: nil
+    case .delete, .publish, .move, .forget, .disconnect: nil
     }
   }
 
@@ -77,6 +85,9 @@ enum AdminAction: Hashable, Sendable {
     case .trim(let topic): return .trimTopic(TopicTrim(topic: topic, try Self.limit(Self.members(body))))
     case .delete(let topic): return .deleteTopic(topic)
     case .publish(let topic): return .publish(try Self.record(Self.members(body), for: topic))
+    case .move(let consumer, let topic):
+      return .moveCursor(CursorMove(topic: topic, name: consumer, to: try Self.start(Self.members(body))))
+    case .forget(let consumer, let topic): return .deleteCursor(CursorDelete(topic: topic, name: consumer))
     case .disconnect(let connection): return .closeConnection(connection)
     }
   }
@@ -142,6 +153,14 @@ enum AdminAction: Hashable, Sendable {
     return names[0] == "before" ? .from(number) : .newest(number)
   }
 
+  /// `{"to": "earliest"}`, as `sluice cursor move` has it.
+  private static func start(_ members: [String: JSONContent]) throws(AdminProblem) -> Subscribe.Start {
+    guard members.count == 1, let text = members["to"]?.text else {
+      throw .badRequest("the body has to have \"to\", such as \"earliest\", and nothing else")
+    }
+    return try RecordQuery.position(text, named: "to")
+  }
+
   /// `{"key": {"text": "k"}, "headers": [{"name": "a", "text": "b"}], "payload": {"text": "…"}}`, as records are shown; `hex` instead of `text` for any bytes.
   private static func record(
     _ members: [String: JSONContent], for topic: String
@@ -192,7 +211,7 @@ extension AdminProblem {
     let status =
       switch error.code {
       case .permissionDenied: 403
-      case .unknownTopic, .topicDeleted, .unknownConnection: 404
+      case .unknownTopic, .topicDeleted, .unknownConnection, .unknownCursor: 404
       case .topicExists, .topicEnded: 409
       case .invalidTopic, .invalidSetting, .unsupported, .keyRequired, .malformedBatch, .recordTooLarge: 400
       case .topicMoved: 421

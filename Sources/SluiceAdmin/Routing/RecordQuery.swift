@@ -10,7 +10,7 @@ extension RecordQuery {
     let start: Start
     switch (target.take("from"), target.take("before")) {
     case (nil, nil): start = .before(nil)
-    case (let text?, nil): start = .from(try Self.position(text))
+    case (let text?, nil): start = .from(try Self.position(text, named: "from"))
     case (nil, let text?):
       guard let offset = UInt64(text) else { throw .badRequest("before: '\(text)' isn't an offset") }
       start = .before(offset)
@@ -23,14 +23,14 @@ extension RecordQuery {
   }
 
   /// What ``Values/position(_:)`` reads, and `time:-10m`.
-  private static func position(_ text: String) throws(AdminProblem) -> Subscribe.Start {
+  static func position(_ text: String, named name: String) throws(AdminProblem) -> Subscribe.Start {
     if case ("time", let time?) = Values.word(text), time.hasPrefix("-") {
       if let ago = try? TimeSpan.milliseconds(String(time.dropFirst())) { return .time(WallTime.now - ago) }
     } else if let start = Values.position(text) {
       return start
     }
     throw .badRequest(
-      "from: '\(text)' isn't a start; it can be earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
+      "\(name): '\(text)' isn't a start; it can be earliest, new, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
     )
   }
 }

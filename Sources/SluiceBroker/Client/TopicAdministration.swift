@@ -63,6 +63,45 @@ struct TopicAdministration {
     }
   }
 
+  // MARK: Cursors and groups
+
+  /// The time at which a cursor is to go on, if only the store knows the offset of it.
+  func unknownStart(of frame: CursorMove) throws(WireError) -> (time: Int64, storage: StoreTopicState)? {
+    guard case .time(let time) = frame.start else { return nil }
+    let topic: Topic
+    do {
+      topic = try client.topic(frame.topic, for: .cursorMove)
+    } catch {
+      report(.moveCursor(frame.name), of: frame.topic, refusal: error)
+      throw error
+    }
+    guard let storage = topic.storage, topic.epoch.needsStore(for: .time(time)) else { return nil }
+    return (time, storage)
+  }
+
+  func move(_ frame: CursorMove) throws(WireError) -> Topic {
+    try run(.moveCursor(frame.name), of: frame.topic) { () throws(WireError) in
+      let topic = try client.topic(frame.topic, for: .cursorMove)
+      if !topic.moveGroup(frame.name, to: frame.start, on: topics) {
+        try topic.moveCursor(
+          frame.name, to: StartPosition(frame.start), now: topics.loop.now, wallClock: topics.loop.wallClock)
+      }
+      return topic
+    }
+  }
+
+  func delete(_ frame: CursorDelete) throws(WireError) -> Topic {
+    try run(.deleteCursor(frame.name), of: frame.topic) { () throws(WireError) in
+      let topic = try client.topic(frame.topic, for: .cursorDelete)
+      if !topic.deleteGroup(frame.name, on: topics) {
+        try topic.deleteCursor(frame.name, now: topics.loop.now)
+      }
+      return topic
+    }
+  }
+
+  // MARK: Records
+
   /// Publishes one record, for a producer that attaches and leaves at once.
   ///
   /// - Throws: ``ErrorCode/limitReached`` when subscribers, the disk or memory leave producers no demand: nothing waits here.

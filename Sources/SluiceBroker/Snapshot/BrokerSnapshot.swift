@@ -77,12 +77,12 @@ public struct SubscriptionSnapshot: Sendable {
   public var starved: UInt64
   /// The age of the next record for it, in milliseconds; 0 without lag, and where the broker has to look it up in its store.
   public var age: UInt64
-  /// Whether it is a member of a group.
-  public var isMember: Bool
+  /// The group that it is a member of; nil for a subscription of its own.
+  public var group: String?
 
   public init(
     info: TopicInfo.Subscription, identity: String, lag: UInt64, blocked: UInt64 = 0, starved: UInt64 = 0,
-    age: UInt64 = 0, isMember: Bool = false
+    age: UInt64 = 0, group: String? = nil
   ) {
     self.info = info
     self.identity = identity
@@ -90,9 +90,10 @@ public struct SubscriptionSnapshot: Sendable {
     self.blocked = blocked
     self.starved = starved
     self.age = age
-    self.isMember = isMember
+    self.group = group
   }
 
+  public var isMember: Bool { group != nil }
   public var isBlocked: Bool { blocked > 0 }
 }
 
@@ -121,7 +122,8 @@ public struct ConnectionSnapshot: Sendable {
   public var publications: Int
   /// Buffered bytes, in both directions.
   public var buffered: Int
-  /// Topics of its subscriptions, groups and publications, in order of name: at most 10, of its first 64 streams. Topics of patterns aren't among them.
+  /// Topics of its subscriptions, groups and publications, in order of name: at most 10, of its first 64 streams. A subscription to a pattern is listed
+  /// as the pattern.
   public var topics: [String]
 
   public init(

@@ -111,7 +111,7 @@ final class LoopSnapshotter: @unchecked Sendable {
             info: info, identity: consumer.identity, lag: standing.lag,
             blocked: consumer.blockedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
             starved: standing.starvedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
-            isMember: consumer is GroupStream))
+            group: (consumer as? GroupStream)?.group.name))
       }
     }
   }
@@ -141,6 +141,7 @@ extension Connection {
       switch streams.session.object(number) {
       case let stream as SubscriptionStream: stream.topic.name
       case let stream as GroupStream: stream.group.topic.name
+      case let stream as PatternStream: stream.pattern.description
       case let stream as PublicationStream: stream.topic.name
       default: nil
       }

@@ -175,31 +175,21 @@ final class RequestStream: ServerStream {
   }
 
   private func move(_ frame: CursorMove) {
-    administer(.moveCursor(frame.name), of: frame.topic) { () throws(WireError) in
-      let topic = try streams.client.topic(frame.topic, for: .cursorMove)
-      let isAsked = topic.findStart(frame.start, streams.continuation(of: stream)) {
-        [stream] streams, start in
-        var frame = frame
-        frame.start = start
-        streams.object(RequestStream.self, on: stream)?.move(frame)
+    streams.attempt(stream) { () throws(WireError) in
+      guard let (time, storage) = try administration.unknownStart(of: frame) else {
+        return confirm(try administration.move(frame), of: frame.name)
       }
-      if isAsked { return false }
-      if !topic.moveGroup(frame.name, to: frame.start, on: streams.topics) {
-        try topic.moveCursor(
-          frame.name, to: StartPosition(frame.start), now: streams.loop.now, wallClock: streams.loop.wallClock
-        )
+      let continuation = streams.continuation(of: stream)
+      storage.service.find(time, in: storage) { offset in
+        let move = CursorMove(topic: frame.topic, name: frame.name, to: .offset(offset))
+        continuation.resume { (request: RequestStream) in request.move(move) }
       }
-      confirm(topic, of: frame.name)
-      return true
     }
   }
 
   private func deleteCursor(_ name: String, of topic: String) {
-    administer(.deleteCursor(name), of: topic) { () throws(WireError) in
-      let topic = try streams.client.topic(topic, for: .cursorDelete)
-      if !topic.deleteGroup(name, on: streams.topics) { try topic.deleteCursor(name, now: streams.loop.now) }
-      confirm(topic, of: name)
-      return true
+    streams.attempt(stream) { () throws(WireError) in
+      confirm(try administration.delete(CursorDelete(topic: topic, name: name)), of: name)
     }
   }
 

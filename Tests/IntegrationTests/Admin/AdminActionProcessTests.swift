@@ -54,6 +54,17 @@ import Testing
     #expect(try visitor.send("POST", "/api/topics/orders/trim", #"{"before": 9}"#).status == 400)
     #expect(try broker.run("sub", "orders", "--until-live").standardOutput.text == "c\n")
 
+    let cursor = "/api/topics/orders/consumers/billing"
+    #expect(try visitor.send("POST", "\(cursor)/move", #"{"to": "time:2020-01-01"}"#).status == 200)
+    #expect(try visitor.send("POST", "\(cursor)/move", #"{"to": "offset:3"}"#).status == 200)
+    #expect(try visitor.send("POST", "\(cursor)/move", #"{"to": "nowhere"}"#).status == 400)
+    #expect(try visitor.send("POST", "\(cursor)/move", #"{"to": "new", "from": "new"}"#).status == 400)
+    let moved = try RawHTTP.get(visitor.address, "/api/consumers?topic=orders").text
+    #expect(moved.contains(#""name":"billing","kind":"cursor","nextOffset":3"#))
+    #expect(try visitor.send("DELETE", cursor).status == 200)
+    #expect(try visitor.send("DELETE", cursor).status == 404)
+    #expect(try visitor.send("DELETE", "/api/topics/none/consumers/billing").status == 404)
+
     let subscriber = try broker.sluice("sub", "orders")
     try subscriber.standardOutput.wait(bytes: 2)
     let listed = try RawHTTP.get(visitor.address, "/api/connections").text
