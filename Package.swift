@@ -129,6 +129,7 @@ let package = Package(
         .embedInCode("Dashboard/streams.js"), .embedInCode("Dashboard/topic.js"),
         .embedInCode("Dashboard/charts.js"), .embedInCode("Dashboard/consumers.js"),
         .embedInCode("Dashboard/connections.js"), .embedInCode("Dashboard/cluster.js"),
+        .embedInCode("Dashboard/storage.js"),
         .embedInCode("Dashboard/places.js"), .embedInCode("Dashboard/stream.js"),
         .embedInCode("Dashboard/actions.js"), .embedInCode("Dashboard/records.js"),
       ],

@@ -52,6 +52,7 @@ enum Dashboard {
       PackageResources.consumers_js,
       PackageResources.connections_js,
       PackageResources.cluster_js,
+      PackageResources.storage_js,
       PackageResources.places_js,
       PackageResources.stream_js,
     ]

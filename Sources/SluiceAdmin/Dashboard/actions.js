@@ -122,6 +122,31 @@ function deleteTopic(name) {
   });
 }
 
+const consumerPath = (each, topic) => `${topicPath(topic)}/consumers/${encodeURIComponent(each.name)}`;
+
+function moveConsumer(each, topic) {
+  ask({
+    title: `Move ${each.kind} ${each.name}`, confirm: "Move", isDanger: true,
+    text: `Subscriptions that use it end, and go on there when they subscribe again. It is at offset ${grouped.format(each.nextOffset)} of ${topic}.`,
+    fields: [{ name: "to", label: "To", hint: "earliest, new, last:10, offset:7, time:-10m", required: true }],
+    run: async (values) => {
+      await act("POST", `${consumerPath(each, topic)}/move`, { to: values.to });
+      showPlace();
+    },
+  });
+}
+
+function deleteConsumer(each, topic) {
+  ask({
+    title: `Delete ${each.kind} ${each.name}?`, confirm: "Delete", isDanger: true, fields: [],
+    text: `${topic} forgets where it is: ${plural(number(each.lag), "record", "records")} that it has yet to take. Subscriptions that use it end. The topic's records stay.`,
+    run: async () => {
+      await act("DELETE", consumerPath(each, topic));
+      showPlace();
+    },
+  });
+}
+
 function disconnect(connection) {
   ask({
     title: `Close connection ${connection.id}?`, confirm: "Close", isDanger: true, fields: [],

@@ -72,7 +72,7 @@ class Plot {
       parts.push(shape("text", { x: plotLeft - 6, y: y + 4, "text-anchor": "end" }, this.write(this.top * share)));
     }
     for (const time of labelled(history.from, history.to)) {
-      const anchor = this.x(time) > plotWidth - 22 ? "end" : "middle";
+      const anchor = this.x(time) > plotWidth - 22 ? "end" : this.x(time) < plotLeft + 22 ? "start" : "middle";
       parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, false)));
     }
     shown.forEach((values, index) => parts.push(shape("path", { d: this.path(values), class: `series-${index}` })));

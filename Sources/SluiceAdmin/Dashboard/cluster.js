@@ -21,12 +21,14 @@ function showCluster(answer) {
     "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
     make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
   stack($("node-rows").closest("table").tHead, nodes);
-  $("node-rows").replaceChildren(...nodes);
-  $("shard-rows").replaceChildren(...shardRows(answer.shards));
-  $("link-rows").replaceChildren(...rowsOrNone(answer.links.map(linkRow), 9));
+  update($("node-rows"), nodes);
+  update($("shard-rows"), shardRows(answer.shards));
+  const links = rowsOrNone(answer.links.map(linkRow), 9);
+  stack($("link-rows").closest("table").tHead, links);
+  update($("link-rows"), links);
   const now = Date.now();
-  $("takeover-rows").replaceChildren(...rowsOrNone(answer.recentTakeOvers.map((each) => make(
-    "tr", {}, cell(String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
+  update($("takeover-rows"), rowsOrNone(answer.recentTakeOvers.map((each) => make(
+    "tr", {}, make("th", { scope: "row" }, String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
 }
 
 // The shard whose commits take longest.

@@ -32,10 +32,9 @@ function showConnections() {
     rows.push(foldRow(key, members, isOpen));
     if (isOpen) rows.push(...members.map(connectionRow));
   }
-  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "8", class: "quiet" }, connections.length ? "None has this in it." : "No connections.")));
+  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "9", class: "quiet" }, connections.length ? "None has this in it." : "No connections.")));
   stack($("connection-rows").closest("table").tHead, rows);
-  // Rows stay while a button in them has the focus.
-  if (!$("connection-rows").contains(document.activeElement)) $("connection-rows").replaceChildren(...rows);
+  update($("connection-rows"), rows);
   setText($("connections-shown"), connectionCount > connections.length ? `the first ${connections.length} of ${count(connectionCount)}` : count(connectionCount));
 }
 
@@ -43,23 +42,24 @@ function foldRow(key, members, isOpen) {
   const button = make("button", { type: "button", "aria-expanded": String(isOpen), class: "fold" }, `${nameOf(members[0])}, ${members.length} connections`);
   button.addEventListener("click", () => {
     if (unfolded.has(key)) unfolded.delete(key); else unfolded.add(key);
-    button.blur();
     showConnections();
   });
   const sum = (name) => members.reduce((total, each) => total + number(each[name]), 0);
   return make(
-    "tr", { class: "folded" }, make("th", { scope: "row" }, button), make("td", {}, members[0].identity || "–"), make("td", {}, ""),
-    cell(count(sum("subscriptions"))), cell(count(sum("publications"))), cell(bytes(sum("buffered"))), cell(""), make("td", {}, ""));
+    "tr", { class: "folded", "data-key": key }, make("th", { scope: "row" }, button), make("td", {}, members[0].identity || "–"), make("td", {}, ""),
+    cell(count(sum("subscriptions"))), cell(count(sum("publications"))), cell(bytes(sum("buffered"))), cell(""), make("td", {}, ""), make("td", {}, ""));
 }
 
 function connectionRow(each) {
-  const topics = (each.topics || []).flatMap((name) => [make("a", { href: `#/topics/${encodeURIComponent(name)}` }, name), " "]);
+  const topics = (each.topics || []).flatMap((name) => [
+    // A pattern has no place of its own.
+    /[*>]/.test(name) ? make("span", { class: "quiet" }, ...breakable(name)) : make("a", { href: `#/topics/${encodeURIComponent(name)}` }, ...breakable(name)), " "]);
   return make(
-    "tr", { class: String(each.id) === chosenConnection ? "chosen" : "" },
-    make("th", { scope: "row" }, `${each.client || "a client without a name"} `, make("a", { href: `#/connections/${each.id}` }, `connection ${each.id}`), make("div", { class: "links" }, ...topics),
-      mayAct && make("div", {}, actionButton("Close…", () => disconnect(each)))),
+    "tr", { class: String(each.id) === chosenConnection ? "chosen" : "", "data-key": String(each.id) },
+    make("th", { scope: "row" }, `${each.client || "a client without a name"} `, make("a", { href: `#/connections/${each.id}` }, `connection ${each.id}`), make("div", { class: "links" }, ...topics)),
     make("td", {}, each.identity || "–"), make("td", {}, each.peer), cell(count(number(each.subscriptions))), cell(count(number(each.publications))),
-    cell(bytes(number(each.buffered))), cell(duration(each.ageSeconds)), make("td", {}, each.security || "–"));
+    cell(bytes(number(each.buffered))), cell(duration(each.ageSeconds)), make("td", {}, each.security),
+    make("td", {}, mayAct ? actionButton("Close…", () => disconnect(each)) : ""));
 }
 
 $("connection-filter").addEventListener("input", () => { chosenConnection = null; showConnections(); });

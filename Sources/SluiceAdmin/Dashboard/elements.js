@@ -13,6 +13,38 @@ function make(name, attributes, ...children) {
   return element;
 }
 
+// Gives an element these children, and keeps those that are the same: the focus, a selection and a half-made click stay where they are.
+// Children with a data-key are the same where their keys are; others where they are of one kind.
+function update(parent, wanted) {
+  const keys = new Set(wanted.map((each) => each.dataset?.key));
+  for (const child of [...parent.children]) if (!keys.has(child.dataset.key)) child.remove();
+  wanted.forEach((each, index) => {
+    const old = parent.childNodes[index];
+    if (!old) parent.append(each);
+    else if (old.dataset?.key !== each.dataset?.key) parent.insertBefore(each, old);
+    else become(old, each);
+  });
+  while (parent.childNodes.length > wanted.length) parent.lastChild.remove();
+}
+
+function become(old, wanted) {
+  if (old.nodeName !== wanted.nodeName) return old.replaceWith(wanted);
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== wanted.data) old.data = wanted.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!wanted.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of wanted.attributes) {
+    // The page's policy refuses styles that are set as attributes.
+    if (name !== "style") setAttribute(old, name, value);
+    else if (old.style.cssText !== wanted.style.cssText) old.style.cssText = wanted.style.cssText;
+  }
+  update(old, [...wanted.childNodes]);
+}
+
+// A topic's name, which may be broken behind its dots.
+const breakable = (name) => name.split(/(?<=\.)/).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
+
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

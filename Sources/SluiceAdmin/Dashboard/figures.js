@@ -57,8 +57,10 @@ function showStorage(storage) {
   const free = storage.availableBytes === null ? "" : `disk has ${bytes(number(storage.availableBytes))} left`;
   setText($("storage-more"), isTroubled(storage) ? `${storage.state} for ${duration(storage.sinceSeconds)}` : free);
   $("storage-more").classList.toggle("warn", isTroubled(storage));
-  const percent = Math.round(storage.fullness * 100);
+  // In full percents, as the problems have it.
+  const percent = Math.floor(storage.fullness * 100 + 1e-9);
   $("storage-meter").firstElementChild.style.width = `${percent}%`;
+  $("storage-meter").hidden = limit === Infinity;
   $("storage-meter").classList.toggle("warn", percent >= nearlyFull);
   setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit is used`);
 }
@@ -72,6 +74,7 @@ function showMemory(metrics, resident) {
   setText($("memory-more"), `process ${bytes(resident)}`);
   const percent = ceiling ? Math.round((used / ceiling) * 100) : 0;
   $("memory-meter").firstElementChild.style.width = `${Math.min(100, percent)}%`;
+  $("memory-meter").hidden = !ceiling;
   $("memory-meter").classList.toggle("warn", percent >= nearlyFull);
   setAttribute(
     $("memory-meter"), "aria-label",

@@ -14,6 +14,7 @@ function showPlace() {
   const wanted = isRecords ? "records" : views.includes(parts[0]) ? parts[0] : "overview";
   const topic = wanted === "topics" && parts.length > 1 ? parts[1] : null;
   if (wanted !== view || wanted === "connections") openView(wanted, parts);
+  chosenConsumer = topic !== null && parts[2] === "consumers" ? parts[3] : null;
   if (topic !== null || opened !== null) openTopic(topic);
   if (topic !== null) reveal(topic);
   if (isRecords) openRecords(parts[1], query || "");
@@ -34,7 +35,8 @@ function openView(wanted, parts) {
       ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
       ["Memory", bytes, [["memory", "broker's records and clients"], ["residentBytes", "process"]]],
       ["Connections", count, [["connections", "connections"]]],
-      ["Trouble a second", rate, [["droppedRecords", "dropped records"], ["rejectedLogins", "rejected logins"], ["slowTurns", "slow loop turns"]]],
+      ["Dropped records a second", rate, [["droppedRecords", "dropped"]]],
+      ["Trouble a second", rate, [["rejectedLogins", "rejected logins"], ["slowTurns", "slow loop turns"]]],
     ]);
   }
   if (view === "storage") {

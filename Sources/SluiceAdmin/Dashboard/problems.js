@@ -4,19 +4,16 @@ function showProblems() {
   const none = problems ? "The broker has found none." : "This broker looks for none: its setting admin-history is 0s.";
   if (!lines.length) lines.push(make("li", { class: "quiet" }, none));
   setText($("problems-count"), lines.length && problems?.length ? String(lines.length) : "");
-  const list = $("problems");
-  // Only changed lines are replaced, so that a screen reader keeps its place.
-  lines.forEach((line, index) => {
-    const old = list.children[index];
-    if (!old) list.append(line);
-    else if (old.textContent !== line.textContent || old.className !== line.className) old.replaceWith(line);
-  });
-  while (list.children.length > lines.length) list.lastElementChild.remove();
+  update($("problems"), lines);
+  const number = problems?.length ?? 0;
+  setText($("nav-problems"), number ? String(number) : "");
+  setAttribute($("nav-problems"), "class", problems?.some((each) => each.severity === "critical") ? "badge critical" : "badge");
+  document.title = `${number ? `(${number}) ` : ""}Sluice${broker.node ? ` ${broker.node}` : ""}`;
 }
 
 function problemLine(problem) {
   const seconds = Math.max(0, (broker.time - problem.since) / 1000);
   return make(
-    "li", { class: `problem ${problem.severity}` }, make("b", { class: "severity" }, problem.severity === "critical" ? "Critical" : "Warning"),
+    "li", { class: `problem ${problem.severity}`, "data-key": `${problem.kind} ${problem.link}` }, make("b", { class: "severity" }, problem.severity === "critical" ? "Critical" : "Warning"),
     make("a", { href: problem.link }, problem.sentence), make("span", { class: "quiet" }, seconds < 1 ? "just now" : `for ${since(Math.floor(seconds))}`));
 }

@@ -18,6 +18,7 @@ function watch() {
     showFigures(sum);
     showProblems();
     showTopics(changed);
+    showStoredTopics();
     setText($("nav-connections"), count(number(broker.connections)));
   });
   stream.addEventListener("topic", (event) => showDetail(JSON.parse(event.data)));

@@ -31,16 +31,16 @@ function scaleOf(pairs) {
 }
 
 const head = (...names) => make("thead", {}, make("tr", {}, ...names.map((name) =>
-  make("th", { scope: "col", class: name.startsWith("#") ? "n" : "" }, name.replace("#", "")))));
+  make("th", { scope: "col", class: name.startsWith("#") ? "n" : "" }, name ? name.replace("#", "") : make("span", { class: "hidden" }, "Actions")))));
 
 // Gives cells the names of their columns: on a narrow screen a row is a list of them. The roles stay when the layout isn't a table's.
 function stack(header, rows) {
-  const names = [...header.querySelectorAll("th")].map((each) => each.textContent);
+  const names = [...header.querySelectorAll("th")].map((each) => (each.querySelector(".hidden") ? "" : each.textContent));
   for (const row of rows) {
     row.setAttribute("role", "row");
     [...row.children].forEach((each, index) => {
       each.setAttribute("role", each.tagName === "TH" ? "rowheader" : "cell");
-      if (index > 0 && !each.hasAttribute("colspan")) each.dataset.name = names[index];
+      if (index > 0 && names[index] && !each.hasAttribute("colspan")) each.dataset.name = names[index];
     });
   }
 }
@@ -55,20 +55,20 @@ function subscribersTable(list, total) {
     const words = open === Infinity ? "wants any number" : open === 0 ? "asks for nothing" : `asks for ${count(open)} more`;
     const holds = number(each.holdingSeconds) > 0;
     const state = [
-      each.state, each.blocked ? "doesn't read" : "",
+      each.state, each.group ? `member of ${each.group}` : "", each.blocked ? "doesn't read" : "",
       holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
     return make(
-      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `connection ${each.connection}`)),
+      "tr", { class: holds ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
       make("td", { class: holds || each.blocked ? "warn" : "" }, state),
-      cell(count(number(each.nextOffset))), cell(count(number(each.lag))), cell(count(number(each.sent))));
+      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), cell(count(number(each.sent))));
   });
   return streamsTable(
-    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "No subscribers.");
+    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "No subscribers.", "sent", "asked for");
 }
 
 function producersTable(list, total) {
@@ -79,7 +79,7 @@ function producersTable(list, total) {
     const isWaiting = number(each.waitingSeconds) > 0;
     const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
     return make(
-      "tr", { class: isWaiting ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `connection ${each.connection}`)),
+      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -87,12 +87,15 @@ function producersTable(list, total) {
       cell(count(number(each.granted))), cell(count(number(each.received))));
   });
   return streamsTable(
-    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "No producers.");
+    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "No producers.", "received", "granted");
 }
 
-function streamsTable(rows, header, caption, shown, total, none) {
-  if (!rows.length) return make("p", { class: "facts" }, none);
+function streamsTable(rows, header, caption, shown, total, none, met, open) {
+  if (!rows.length) return [make("p", { class: "facts" }, none)];
   const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
   stack(header, rows);
-  return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
+  return [
+    make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`),
+    make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more)),
+  ];
 }

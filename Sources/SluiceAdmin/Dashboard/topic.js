@@ -1,20 +1,20 @@
 // The row of the open topic: its streams and its settings.
 let detail = null;
+// The group or cursor that the address names.
+let chosenConsumer = null;
 
 function detailRow() {
   if (detail) return detail.row;
   const scroll = (label) => make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label });
   const parts = {
-    facts: make("p", { class: "facts" }, "Loading…"), chart: make("div"), consumers: scroll("Groups and cursors"), subscribers: scroll("Subscribers"), producers: scroll("Producers"),
+    failure: make("p", { class: "notice", hidden: true }), facts: make("p", { class: "facts" }, "Loading…"), chart: make("div"), consumers: scroll("Groups and cursors"), subscribers: scroll("Subscribers"), producers: scroll("Producers"),
   };
   const name = opened;
-  const legend = (met, open) =>
-    make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`);
   const cell = make(
-    "td", { colspan: "10", id: "detail" }, parts.facts, make("p", {}, make("a", { class: "browse", href: recordsAddress(name, {}) }, "Browse the records")), topicActions(name),
+    "td", { colspan: "10", id: "detail" }, parts.failure, parts.facts, make("p", {}, make("a", { class: "browse", href: recordsAddress(name, {}) }, "Browse the records")), topicActions(name),
     make("h3", {}, "Groups and cursors"), parts.consumers,
-    make("h3", {}, "Subscribers"), legend("sent", "asked for"), parts.subscribers,
-    make("h3", {}, "Producers"), legend("received", "granted"), parts.producers,
+    make("h3", {}, "Subscribers"), parts.subscribers,
+    make("h3", {}, "Producers"), parts.producers,
     // What goes on now comes first: in trouble, the client that causes it.
     make("h3", {}, "History"), parts.chart);
   detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
@@ -22,7 +22,7 @@ function detailRow() {
     ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
     ["Lag in records", count, [["lag", "subscribers"], ["consumerLag", "groups and cursors"]]],
     ["Age of the oldest record that a group or cursor has yet to take", age, [["consumerAge", "age"]]],
-    ["Kept", bytes, [["bytes", "bytes"]]],
+    ["Bytes kept", bytes, [["bytes", "bytes"]]],
   ]);
   return detail.row;
 }
@@ -41,9 +41,8 @@ function showDetail(topic) {
   if (!detail || topic.name !== opened) return;
   if (topic.state === "missing") return setText(detail.facts, "There is no such topic any more.");
   const facts = [];
-  if (topic.failure) facts.push(`failed: ${topic.failure.message} (${topic.failure.code})`);
-  facts.push(`records ${count(number(topic.firstOffset))} to ${count(number(topic.nextOffset))}`, bytes(number(topic.bytes)));
-  for (const [key, value] of Object.entries(topic.settings)) facts.push(`${key} ${value}`);
+  const kept = number(topic.records);
+  facts.push(kept ? `${plural(kept, "record", "records")}, ${bytes(number(topic.bytes))}, ${offsets(topic.firstOffset, topic.nextOffset)}` : `no records, next offset ${grouped.format(topic.nextOffset)}`);
   for (const [cause, amount] of Object.entries(topic.dropped)) {
     if (number(amount.records)) facts.push(`${plural(number(amount.records), "record", "records")} (${bytes(number(amount.bytes))}) ${cause === "trim" ? "trimmed" : `dropped by ${cause}`}`);
   }
@@ -51,11 +50,11 @@ function showDetail(topic) {
   if (number(traffic.missed)) facts.push(`${count(number(traffic.missed))} missed`);
   if (traffic.starvedSeconds > 0) facts.push(`subscribers without demand for ${duration(traffic.starvedSeconds)} in all`);
   if (traffic.heldUpSeconds > 0) facts.push(`producers held up for ${duration(traffic.heldUpSeconds)} in all`);
-  if (detail.shownFacts !== facts.join()) {
-    detail.shownFacts = facts.join();
-    detail.facts.replaceChildren(...facts.map((fact) => make("span", {}, fact)));
-  }
-  detail.subscribers.replaceChildren(subscribersTable(topic.subscribers, topic.subscriptions));
-  detail.consumers.replaceChildren(consumersTable(topic.consumers, null, number(topic.consumerLag.cursors) + number(topic.consumerLag.groups)));
-  detail.producers.replaceChildren(producersTable(topic.producers, topic.publications));
+  const settings = Object.entries(topic.settings).map(([key, value]) => make("span", {}, `${key} `, make("b", {}, String(value))));
+  update(detail.facts, [...facts.map((fact) => make("span", {}, fact)), make("br"), ...settings]);
+  setText(detail.failure, topic.failure ? `Failed: ${topic.failure.message} (${topic.failure.code})` : "");
+  detail.failure.hidden = !topic.failure;
+  update(detail.subscribers, subscribersTable(topic.subscribers, topic.subscriptions));
+  update(detail.consumers, [consumersTable(topic.consumers, chosenConsumer, number(topic.consumerLag.cursors) + number(topic.consumerLag.groups))]);
+  update(detail.producers, producersTable(topic.producers, topic.publications));
 }

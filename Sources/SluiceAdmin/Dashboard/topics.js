@@ -66,7 +66,22 @@ function showTopics(changed) {
   $("back").disabled = page === 0;
   $("forth").disabled = page + 1 >= pages;
   const all = topics.size + omitted;
+  showMissing();
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
+}
+
+// The address may name a topic that isn't in the table: it was deleted, or is another node's.
+let missing = null;
+async function showMissing() {
+  const isMissing = opened !== null && tick > 0 && !topics.has(opened);
+  if (!isMissing) { missing = null; $("topics-missing").hidden = true; return; }
+  if (missing === opened) return;
+  const name = (missing = opened);
+  const response = await fetch(topicPath(name));
+  const answer = await response.json().catch(() => ({}));
+  if (missing !== name || response.ok) return;
+  setText($("topics-missing"), answer.error || `status ${response.status}`);
+  $("topics-missing").hidden = false;
 }
 
 // In a cluster a node lists the topics that it owns.
@@ -92,13 +107,13 @@ function emptyRow() {
 }
 
 function makeTopicLine(name) {
-  const button = make("button", { type: "button", "aria-expanded": "false" }, name);
+  const button = make("button", { type: "button", "aria-expanded": "false" }, ...breakable(name));
   button.addEventListener("click", () => go(opened === name ? "#/topics" : `#/topics/${encodeURIComponent(name)}`));
   const tags = make("span");
   const cell = (kind) => make("td", { class: kind });
   const cells = {
     in: cell("n"), out: cell("n"), line: cell("middle"), records: cell("n middle"), bytes: cell("n wide"),
-    subscriptions: cell("n middle"), publications: cell("n wide"), lag: cell("n middle"), outstanding: cell("n wide"),
+    subscriptions: cell("n middle"), publications: cell("n wide"), lag: cell("n"), outstanding: cell("n wide"),
   };
   const svg = makeLine();
   cells.line.append(svg);

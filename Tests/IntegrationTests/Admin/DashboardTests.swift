@@ -113,6 +113,10 @@ struct DashboardTests {
     try browser.wait("document.getElementById('cluster-facts').textContent.includes('node of a cluster')")
     #expect(try browser.holds("document.getElementById('node-rows').offsetParent === null"))
     #expect(try browser.holds("document.getElementById('cluster-charts').offsetParent === null"))
+    // So has a topic that there isn't.
+    try browser.run("location.hash = '#/topics/nothing'")
+    try browser.wait("document.getElementById('topics-missing').textContent.includes('nothing')")
+    #expect(try browser.holds("document.getElementById('topics-missing').offsetParent !== null"))
     for width in [1280, 360] {
       try browser.show(width: width, dark: false)
       for place in ["", "consumers", "connections", "storage", "cluster", "topics/jobs"] {
@@ -228,21 +232,41 @@ struct DashboardTests {
     try browser.wait("document.getElementById('detail').textContent.includes('replay-records 5')")
 
     try publish("x", to: "orders", broker)
-    try browser.wait("document.getElementById('detail').textContent.includes('records 0 to 1')")
+    try browser.wait("document.getElementById('detail').textContent.includes('1 record, 5 B, offset 0')")
     try press("Trim…", in: "#detail")
     try browser.wait("document.querySelector('dialog:modal')")
     #expect(try browser.holds("document.activeElement.textContent === 'Cancel'"))
     try fill("Keep the newest", "0")
     try press("Trim", in: "dialog")
-    try browser.wait("document.getElementById('detail').textContent.includes('records 1 to 1')")
+    try browser.wait("document.getElementById('detail').textContent.includes('no records, next offset 1')")
 
-    try press("Delete…", in: "#detail")
+    // A cursor is moved, and forgotten.
+    #expect(
+      try broker.sluice("cursor", "move", "orders", "billing", "--to", "earliest").waitForExit() == .code(0))
+    try publish("y", to: "orders", broker)
+    try browser.wait("document.querySelector('#detail tbody th')?.textContent.includes('billing')")
+    let behind = "document.querySelector('#detail [data-name=Behind]').textContent"
+    try browser.wait("\(behind) === '1'")
+    try press("Move…", in: "#detail")
+    try fill("To", "nowhere")
+    try press("Move", in: "dialog")
+    try browser.wait("document.querySelector('dialog [role=alert]').textContent.includes('nowhere')")
+    try fill("To", "new")
+    try press("Move", in: "dialog")
+    try browser.wait("!document.querySelector('dialog') && \(behind) === '0'")
+    try press("Delete…", in: "#detail .buttons")
+    try press("Delete", in: "dialog")
+    try browser.wait("document.getElementById('detail').textContent.includes('No groups and no cursors.')")
+
+    try press("Delete…", in: "#detail .actions")
     try browser.wait("document.querySelector('dialog:modal')")
     try press("Delete", in: "dialog")
     try browser.wait("!\(Self.row).some((button) => button.textContent === 'orders')")
 
-    let subscriber = try broker.sluice("sub", "elsewhere")
+    let subscriber = try broker.sluice("sub", "elsewhere.>")
     try browser.run("location.hash = '#/connections'")
+    try browser.wait(
+      "document.querySelector('#connection-rows .links')?.textContent.trim() === 'elsewhere.>'")
     try press("Close…", in: "#connection-rows")
     try browser.wait("document.querySelector('dialog:modal')")
     try press("Close", in: "dialog")
@@ -261,6 +285,15 @@ struct DashboardTests {
     try browser.wait(
       "document.querySelector('#problems a')?.textContent.includes('The producers of held wait')")
     #expect(try browser.holds("document.querySelector('main h2').textContent.startsWith('Problems')"))
+    // The page's other places tell how many there are.
+    #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '1'"))
+    #expect(try browser.holds("document.title === '(1) Sluice'"))
+
+    // A line that changes keeps the focus.
+    try browser.run("window.line = document.querySelector('#problems a'); window.line.focus()")
+    try browser.run("window.time = document.querySelector('#problems .quiet').textContent")
+    try browser.wait("document.querySelector('#problems .quiet').textContent !== window.time")
+    #expect(try browser.holds("document.activeElement === window.line && window.line.isConnected"))
     try browser.run("document.querySelector('#problems a').click()")
     try browser.wait(
       "\(Self.row).find((button) => button.textContent === 'held')?.ariaExpanded === 'true'")
