@@ -85,7 +85,7 @@ extension MQTTConnection {
       unsafe item.withUnsafeBytes { item in
         var iterator = unsafe BatchIterator(item, time: message.time)
         guard let record = try? iterator.next() else { return }
-        deliver(record, of: feed, topic, message.offset, 1, wallClock)
+        deliver(record, of: feed, topic, message.offset, wallClock)
       }
     }
     if reading.isDone { feeds[feed.stream] = nil }
