@@ -34,6 +34,8 @@ struct SessionProbe {
     case deleteCursor(stream: UInt32, topic: String, name: String)
     case setTopic(stream: UInt32, TopicSet)
     case trimTopic(stream: UInt32, TopicTrim)
+    case listStates(stream: UInt32, StateList)
+    case restoreStates(stream: UInt32, StateRestore)
     case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
     case closeConnection(stream: UInt32, connection: UInt64)
     case showBroker(stream: UInt32)
@@ -175,6 +177,8 @@ extension SessionProbe.Outcome {
         .deleteCursor(stream: stream, topic: topic, name: name)
       case .setTopic(let stream, let frame): .setTopic(stream: stream, frame)
       case .trimTopic(let stream, let frame): .trimTopic(stream: stream, frame)
+      case .listStates(let stream, let frame): .listStates(stream: stream, frame)
+      case .restoreStates(let stream, let frame): .restoreStates(stream: stream, frame)
       case .listConnections(let stream, let after, let limit):
         .listConnections(stream: stream, after: after, limit: limit)
       case .closeConnection(let stream, let connection):

@@ -29,6 +29,7 @@ extension ClientAction: Equatable {
     case (.topicInfo(let a, let b), .topicInfo(let x, let y)): a == x && b == y
     case (.topics(let a, let b), .topics(let x, let y)): a == x && b == y
     case (.cursors(let a, let b), .cursors(let x, let y)): a == x && b == y
+    case (.states(let a, let b), .states(let x, let y)): a == x && b == y
     case (.connections(let a, let b), .connections(let x, let y)): a == x && b == y
     case (.brokerInfo(let a, let b), .brokerInfo(let x, let y)): a == x && b == y
     case (.clusterInfo(let a, let b), .clusterInfo(let x, let y)): a == x && b == y

@@ -244,6 +244,27 @@ let goldenFrames: [GoldenFrame] = [
     01000000 0c000000 01 0900000000000000 0100 73
     """),
   GoldenFrame(
+    "STATE_LIST of producers", 0x45, StateList(topic: "t", kind: .producer), "0100 74 01 000000 00000000"),
+  GoldenFrame(
+    "STATE_LIST of groups behind one", 0x45, StateList(topic: "t", kind: .group, after: [0x67]),
+    "0100 74 03 000000 01000000 67"),
+  GoldenFrame(
+    "STATES", 0x46,
+    TopicStates(
+      epoch: 7, nextOffset: 12,
+      states: [StateEntry(key: [0, 0, 0, 0, 0, 0, 0, 9], value: [1, 5, 0, 0, 0, 0, 0, 0, 0])], more: true),
+    """
+    0700000000000000 0c00000000000000 01 01000000 19000000 08000000 0000000000000009 09000000 01 0500000000000000
+    """),
+  GoldenFrame(
+    "STATE_RESTORE", 0x47,
+    StateRestore(
+      topic: "t", kind: .producer, origin: 4,
+      states: [StateEntry(key: [0, 0, 0, 0, 0, 0, 0, 9], value: [1, 5, 0, 0, 0, 0, 0, 0, 0])]),
+    """
+    0100 74 01 000000 0400000000000000 01000000 19000000 08000000 0000000000000009 09000000 01 0500000000000000
+    """),
+  GoldenFrame(
     "CLUSTER_SHOW", 0x60, ClusterShow(after: "n", nodes: 1, firstShard: 2, shards: 3),
     "0100 6e 01000000 02000000 03000000"),
   GoldenFrame(

@@ -52,6 +52,18 @@ struct RandomFrames {
         return TopicTrim(
           topic: frames.text(300), .random(using: &frames.random) ? .from(value) : .newest(value))
       },
+      { StateList(topic: $0.text(300), kind: .group, after: Array($0.text(200).utf8)) },
+      { frames in
+        TopicStates(
+          epoch: frames.integer(), nextOffset: frames.integer(),
+          states: frames.list { StateEntry(key: Array($0.text(200).utf8), value: Array($0.text(300).utf8)) },
+          more: .random(using: &frames.random))
+      },
+      { frames in
+        StateRestore(
+          topic: frames.text(300), kind: .producer, origin: frames.integer(),
+          states: frames.list { StateEntry(key: Array($0.text(200).utf8), value: Array($0.text(300).utf8)) })
+      },
       { ConnectionList(after: $0.integer(), limit: $0.integer()) },
       { frames in
         Connections(connections: frames.list { $0.connection() }, more: .random(using: &frames.random))

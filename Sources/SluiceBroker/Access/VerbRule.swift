@@ -95,6 +95,8 @@ struct VerbRule: Hashable, Sendable {
 
     .topicSet: VerbRule(permission: .rights(.admin), absence: .fails),
     .topicTrim: VerbRule(permission: .rights(.admin), absence: .fails),
+    .stateList: VerbRule(permission: .rights(.admin), absence: .fails),
+    .stateRestore: VerbRule(permission: .rights(.admin), absence: .fails),
     .connectionList: VerbRule(permission: .broker),
     .connectionClose: VerbRule(permission: .broker),
     .brokerShow: VerbRule(permission: .broker),

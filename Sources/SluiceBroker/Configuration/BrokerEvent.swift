@@ -42,6 +42,8 @@ public enum BrokerEvent: Hashable, Sendable {
     /// A request for the durable cursor, or the group, of that name.
     case moveCursor(String)
     case deleteCursor(String)
+    /// A request to give the topic so many states of producers or groups back.
+    case restoreStates(Int)
   }
 
   // MARK: Connections

@@ -78,6 +78,8 @@ struct FrameCost: Hashable, Sendable {
     .cursorDelete: FrameCost(4),
     .topicSet: FrameCost(4, .attachments),
     .topicTrim: FrameCost(4, .attachments),
+    .stateList: FrameCost(16, .cursors),
+    .stateRestore: FrameCost(16, .cursors),
     .connectionList: FrameCost(16, .attachments),
     .connectionClose: FrameCost(4),
     .brokerShow: FrameCost(16, .names),

@@ -43,6 +43,7 @@ final class RelayedRequest: ServerStream, LinkedStream {
       return true
     case .topicInfo: _ = try unsafe TopicInfo(body: body)
     case .cursors: _ = try unsafe Cursors(body: body)
+    case .states: _ = try unsafe TopicStates(body: body)
     case .done: break
     default: throw WireError(.unexpectedFrame, "\(type) answers no request about topic \(topic)")
     }

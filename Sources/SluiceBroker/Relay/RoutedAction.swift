@@ -44,6 +44,10 @@ extension ServerAction {
       RoutedAction(stream: stream, topic: topic, verb: .cursorDelete)
     case .setTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicSet)
     case .trimTopic(let stream, let frame): RoutedAction(stream: stream, topic: frame.topic, verb: .topicTrim)
+    case .listStates(let stream, let frame):
+      RoutedAction(stream: stream, topic: frame.topic, verb: .stateList)
+    case .restoreStates(let stream, let frame):
+      RoutedAction(stream: stream, topic: frame.topic, verb: .stateRestore)
     case .none, .append, .demand, .commit, .lend, .welcome, .authenticate, .subscribePattern, .settle,
       .complete, .cancel, .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection,
       .showBroker, .showCluster, .drainNode, .moveShard, .renew, .pong:

@@ -33,6 +33,8 @@ extension ServerAction {
     case .deleteCursor(_, _, let name): request(CursorDelete(topic: topic, name: name))
     case .setTopic(_, let frame): request(frame)
     case .trimTopic(_, let frame): request(frame)
+    case .listStates(_, let frame): request(frame)
+    case .restoreStates(_, let frame): request(frame)
     default: break
     }
   }

@@ -73,6 +73,8 @@ final class RequestStream: ServerStream {
       } _: {
         $0.describe($1)
       }
+    case .listStates(_, let frame): try listStates(frame)
+    case .restoreStates(_, let frame): restore(frame)
     case .listConnections(_, let after, let limit):
       try listConnections(after: after, limit: min(Int(limit), Self.connectionsPerPage))
     case .closeConnection(_, let connection): close(connection)
@@ -190,6 +192,39 @@ final class RequestStream: ServerStream {
   private func deleteCursor(_ name: String, of topic: String) {
     streams.attempt(stream) { () throws(WireError) in
       confirm(try administration.delete(CursorDelete(topic: topic, name: name)), of: name)
+    }
+  }
+
+  // MARK: States
+
+  /// A page of states takes so many bytes, if not a single one takes more.
+  private static let statePage = 48 << 10
+
+  private func listStates(_ frame: StateList) throws(WireError) {
+    let topic = try streams.client.topic(frame.topic, for: .stateList)
+    streams.client.workBudget.spend(
+      frame.kind == .producer ? topic.knownProducerCount : topic.cursorCount, of: .cursors)
+    let page = try topic.states(frame.kind, after: frame.after, bytes: Self.statePage)
+    let size = page.encoded(stream: stream).count
+    guard size <= max(streams.largestBatch, Limits.smallestFrame) else {
+      throw WireError(
+        .limitReached,
+        "a group of topic \(frame.topic) has a state of \(size) bytes, which is more than the client's longest frame"
+      )
+    }
+    // What the producers' numbers count can be read by then.
+    whenCommitted(topic) { $0.answer(page) }
+  }
+
+  private func restore(_ frame: StateRestore) {
+    administer(.restoreStates(frame.states.count), of: frame.topic) { () throws(WireError) in
+      let topic = try streams.client.topic(frame.topic, for: .stateRestore)
+      streams.client.workBudget.spend(frame.states.count, of: .cursors)
+      try topic.restore(frame, on: streams.topics) { name throws(WireError) in
+        try streams.client.require(.publishOpen, on: name)
+      }
+      confirm(topic)
+      return true
     }
   }
 

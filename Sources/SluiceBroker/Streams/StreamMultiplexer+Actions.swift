@@ -50,7 +50,8 @@ extension StreamMultiplexer {
       .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _),
       .setTopic(let stream, _), .trimTopic(let stream, _), .listConnections(let stream, _, _),
       .closeConnection(let stream, _), .showBroker(let stream), .showCluster(let stream, _),
-      .drainNode(let stream, _), .moveShard(let stream, _):
+      .drainNode(let stream, _), .moveShard(let stream, _), .listStates(let stream, _),
+      .restoreStates(let stream, _):
       attempt(stream) { () throws(WireError) in
         if try isElsewhere(action) { return }
         let request = RequestStream(stream, on: self)

@@ -35,6 +35,8 @@ final class Request: @unchecked Sendable {
     case is TopicDelete, is CursorMove, is CursorDelete: false
     // Records that have come since would be trimmed, and another client may have changed the settings.
     case is TopicSet, is TopicTrim, is ConnectionClose: false
+    // The groups would be there.
+    case is StateRestore: false
     // The next connection has credentials of its own.
     case is Authenticate: false
     default: true

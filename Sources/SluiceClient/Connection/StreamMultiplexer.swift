@@ -101,6 +101,7 @@ final class StreamMultiplexer {
     case .topicInfo(let stream, let frame): answer(stream, frame)
     case .topics(let stream, let frame): answer(stream, frame)
     case .cursors(let stream, let frame): answer(stream, frame)
+    case .states(let stream, let frame): answer(stream, frame)
     case .connections(let stream, let frame): answer(stream, frame)
     case .brokerInfo(let stream, let frame): answer(stream, frame)
     case .clusterInfo(let stream, let frame): answer(stream, frame)

@@ -191,6 +191,7 @@ extension BrokerEvent.Administration {
     case .moveShard: "move-shard"
     case .moveCursor: "move-cursor"
     case .deleteCursor: "delete-cursor"
+    case .restoreStates: "restore-states"
     }
   }
 

@@ -333,7 +333,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
         if let request {
           do throws(HTTPProblem) { try start(request) } catch { refuse(error) }
         }
-      case .failed(let fault): failed(HTTPProblem(WireError(fault.code, fault.message)))
+      case .failed(let fault): failed(HTTPProblem(WireError(fault)))
       case .answerPing(let token): link.send(Pong(token: token), stream: 0)
       case let action where header.stream != 0 && header.stream == inbox?.stream:
         if inbox?.received(action) == false { inbox = nil }

@@ -442,10 +442,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     case .deliveries(let stream, let count): feeds[stream]?.delivery = count
     case .live(let stream, _): live(stream)
     case .ended(let stream, let ending): streamEnded(stream, ending)
-    case .refused(let stream, let fault): streamRefused(stream, WireError(fault.code, fault.message))
+    case .refused(let stream, let fault): streamRefused(stream, WireError(fault))
     case .lagged(let stream, let lag): feeds[stream]?.current?.nextOffset = lag.nextOffset
     case .none, .granted, .acknowledged, .cancelled, .completed, .connection, .producers, .pong, .goAway,
-      .topicInfo, .topics, .cursors, .connections, .brokerInfo, .clusterInfo, .done, .authenticated,
+      .topicInfo, .topics, .cursors, .states, .connections, .brokerInfo, .clusterInfo, .done, .authenticated,
       .redirected:
       break
     }

@@ -49,6 +49,7 @@ package enum ClientAction {
   indirect case topicInfo(stream: UInt32, TopicInfo)
   case topics(stream: UInt32, Topics)
   case cursors(stream: UInt32, Cursors)
+  case states(stream: UInt32, TopicStates)
   case connections(stream: UInt32, Connections)
   indirect case brokerInfo(stream: UInt32, BrokerInfo)
   indirect case clusterInfo(stream: UInt32, ClusterInfo)

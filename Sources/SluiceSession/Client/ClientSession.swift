@@ -114,6 +114,7 @@ package struct ClientSession {
     case .topicInfo: return try unsafe answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
     case .topics: return try unsafe answer(header, .topics(stream: stream, Topics(body: body)))
     case .cursors: return try unsafe answer(header, .cursors(stream: stream, Cursors(body: body)))
+    case .states: return try unsafe answer(header, .states(stream: stream, TopicStates(body: body)))
     case .connections:
       return try unsafe answer(header, .connections(stream: stream, Connections(body: body)))
     case .brokerInfo: return try unsafe answer(header, .brokerInfo(stream: stream, BrokerInfo(body: body)))

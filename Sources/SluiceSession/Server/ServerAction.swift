@@ -48,6 +48,8 @@ package enum ServerAction {
   case deleteCursor(stream: UInt32, topic: String, name: String)
   indirect case setTopic(stream: UInt32, TopicSet)
   indirect case trimTopic(stream: UInt32, TopicTrim)
+  indirect case listStates(stream: UInt32, StateList)
+  indirect case restoreStates(stream: UInt32, StateRestore)
   case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
   case closeConnection(stream: UInt32, connection: UInt64)
   case showBroker(stream: UInt32)

@@ -85,7 +85,8 @@ package struct ServerSession: ~Copyable {
       return .none
     case .subscribe, .joinGroup, .publishOpen, .topicCreate, .topicShow, .topicList, .topicDelete,
       .topicConnect, .topicDisconnect, .cursorList, .cursorMove, .cursorDelete, .topicSet, .topicTrim,
-      .connectionList, .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove:
+      .connectionList, .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove, .stateList,
+      .stateRestore:
       return try unsafe open(header, body, rules)
     case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
@@ -286,6 +287,8 @@ extension ServerSession {
       return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
     case .topicSet: return unsafe .setTopic(stream: stream, try admit(TopicSet.self, body))
     case .topicTrim: return unsafe .trimTopic(stream: stream, try admit(TopicTrim.self, body))
+    case .stateList: return unsafe .listStates(stream: stream, try admit(StateList.self, body))
+    case .stateRestore: return unsafe .restoreStates(stream: stream, try admit(StateRestore.self, body))
     case .connectionList:
       let page = try unsafe admit(ConnectionList.self, body)
       return .listConnections(stream: stream, after: page.after, limit: page.limit)

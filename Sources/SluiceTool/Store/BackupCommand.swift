@@ -22,11 +22,11 @@ struct BackupCommand: Command {
       into a directory: topics with their settings, records with their offsets, times, keys and headers, where durable cursors stand, and how topics ended. \
       It reads through the protocol, from any node of a cluster, while clients go on.
 
-      Each topic is of one moment, when its turn comes: cursors never stand behind its last record. What the protocol doesn't tell is left out: groups, of which it is \
-      said where they stood, and the numbers of producers' records; records that late subscribers don't get. While it reads a topic it is one of its subscribers, and \
-      on a lossless topic producers may wait for it. sluice store export has all of it, of a broker's directory.
+      Groups are in it with what their members haven't acknowledged, and producers with the numbers of their records, so that publishing stays exactly once. Each topic \
+      is of one moment, when its turn comes: cursors and groups never stand behind its last record. What late subscribers don't get is left out. While it reads a topic it is \
+      one of its subscribers, and on a lossless topic producers may wait for it.
 
-      Needs the right to subscribe to each topic, and admin for its cursors.
+      Needs the right to subscribe to each topic, and admin for its groups and producers, which are left out otherwise.
       """,
     examples: [
       "A backup of a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
@@ -116,20 +116,25 @@ struct BackingUp {
   private mutating func write(_ name: String, isNamed: Bool) throws(StoreError) {
     let client = client
     let cursors: [CursorInfo]
+    let states: States
     let info: TopicInfo
+    if isNamed { try requireDurable(name) }
     do throws(ClientError) {
-      // Before the topic's end is asked for, so that no cursor is behind it.
+      // Before the topic's end is asked for, so that neither cursor nor group is behind it.
       cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
+      states = try self.states(of: name)
       info = try Waiting.answer { client.topic(show: name, completion: $0) }
     } catch {
       // A topic that has gone since they were listed.
       if error.code == .unknownTopic, !isNamed { return }
       throw StoreError(.failed, "topic \(name): \(error)")
     }
-    let summary = info.summary
-    guard summary.storage == .durable else {
-      throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
+    var summary = info.summary
+    guard states.epoch ?? summary.epoch == summary.epoch else {
+      throw StoreError(.failed, "topic \(name): it was started anew while it was read; try again")
     }
+    // Producers' numbers count what is before that, and nothing behind it.
+    summary.nextOffset = min(states.end ?? .max, summary.nextOffset)
     try writer.write(
       .topic(
         StoredTopic(
@@ -138,10 +143,75 @@ struct BackingUp {
     var topic = ExportSection.TopicTotals(batches: 0, states: 0, extent: StoredExtent())
     try write(recordsOf: summary, &topic)
     try write(cursors, of: summary, &topic)
+    for state in states.all { try write(state, &topic) }
     try writer.write(.topicEnd(topic))
     totals.topics += 1
     totals.batches += topic.batches
     totals.states += topic.states
+  }
+
+  private func requireDurable(_ name: String) throws(StoreError) {
+    let client = client
+    let info = try asked { try Waiting.answer { client.topic(show: name, completion: $0) } as TopicInfo }
+    guard info.summary.storage == .durable else {
+      throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
+    }
+  }
+
+  // MARK: Groups and producers
+
+  private struct States {
+    var all: [StoredState] = []
+    var epoch: UInt64?
+    /// The offset in front of which all records are that producers' numbers count; nil without those.
+    var end: UInt64?
+  }
+
+  /// How often the numbers of many producers are asked for, until nothing was published between two answers.
+  private static let attempts = 20
+
+  private mutating func states(of name: String) throws(ClientError) -> States {
+    var states = States()
+    do throws(ClientError) {
+      let groups = try pages(.group, of: name)
+      states.epoch = groups.last?.epoch
+      states.all = groups.flatMap(\.states).map { StoredState(.group, key: $0.key, value: $0.value) }
+      for _ in 0..<Self.attempts {
+        let producers = try pages(.producer, of: name)
+        guard let first = producers.first, producers.allSatisfy({ $0.nextOffset == first.nextOffset }) else {
+          continue
+        }
+        states.epoch = first.epoch
+        states.end = first.nextOffset
+        states.all += producers.flatMap(\.states).map {
+          StoredState(.producer, key: $0.key, value: $0.value)
+        }
+        return states
+      }
+      notes.append(
+        "\(name): producers' numbers aren't exported, since it was published to all the while: what they send again after a restore may be there twice"
+      )
+    } catch {
+      guard error.code == .permissionDenied else { throw error }
+      notes.append("\(name): groups and producers' numbers aren't exported: \(error)")
+    }
+    return states
+  }
+
+  private func pages(_ kind: StateEntry.Kind, of name: String) throws(ClientError) -> [TopicStates] {
+    var pages: [TopicStates] = []
+    while pages.last?.more ?? true {
+      let (client, after) = (client, pages.last?.states.last?.key ?? [])
+      pages.append(try Waiting.answer { client.states(kind, of: name, after: after, completion: $0) })
+    }
+    return pages
+  }
+
+  private mutating func write(
+    _ state: StoredState, _ topic: inout ExportSection.TopicTotals
+  ) throws(StoreError) {
+    try writer.write(.state(state))
+    topic.states += 1
   }
 
   private mutating func write(
@@ -150,7 +220,7 @@ struct BackingUp {
     let page = max(1, min(Self.pageRecords, Self.pageBytes / max(1, summary.bytes / max(1, summary.records))))
     let reading = TopicReading(client, on: run.loop, summary.topic, upTo: summary.nextOffset)
     var batches = BackupBatches()
-    if summary.records > 0 {
+    if summary.nextOffset > summary.firstOffset {
       reading.begin()
       defer { reading.cancel() }
       while true {
@@ -190,16 +260,10 @@ struct BackingUp {
   private mutating func write(
     _ cursors: [CursorInfo], of summary: TopicSummary, _ topic: inout ExportSection.TopicTotals
   ) throws(StoreError) {
-    for cursor in cursors {
-      guard cursor.kind == .cursor else {
-        notes.append(
-          "\(summary.topic): group \(cursor.name) isn't exported; it stood at offset \(cursor.nextOffset)")
-        continue
-      }
+    for cursor in cursors where cursor.kind == .cursor {
       let position = StoredPosition(cursor: cursor.name, epoch: cursor.epoch, nextOffset: cursor.nextOffset)
       guard cursor.epoch == summary.epoch, let state = position.state else { continue }
-      try writer.write(.state(state))
-      topic.states += 1
+      try write(state, &topic)
     }
   }
 }

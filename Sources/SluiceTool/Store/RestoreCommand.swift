@@ -33,11 +33,12 @@ struct RestoreCommand: Command {
     ],
     details: """
       Reads what sluice store export or sluice backup has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
-      and headers in their order, how topics ended, and where durable cursors stand. Each record is published exactly once, also when the restore is interrupted and \
+      and headers in their order, how topics ended, where durable cursors stand, groups with what their members haven't acknowledged, and the numbers of producers' records, so that what they \
+      send again is published once. Each record is published exactly once, also when the restore is interrupted and \
       run again with --resume.
 
-      What the protocol can't carry: records get new times, and offsets from 0 on (cursors are put at the same records); groups begin anew, and it is said where they stood; \
-      producers with numbers of their own begin anew. sluice store import carries all of it into the directory of a broker that is stopped. Records that were trimmed are left out. \
+      What the protocol can't carry: records get new times, and offsets from 0 on; cursors and groups are put at the same records. \
+      sluice store import carries all of it into the directory of a broker that is stopped. Records that were trimmed are left out. \
       Needs the rights to create, to publish to and to administer each topic.
       """,
     examples: [
@@ -86,6 +87,9 @@ struct Restoring {
     /// The offset of the first record that is published: it gets offset 0.
     var first: UInt64?
     var positions: [StoredPosition] = []
+    /// As the store has them.
+    var groups: [(name: String, state: StateEntry)] = []
+    var producers: [StateEntry] = []
   }
 
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
@@ -99,6 +103,10 @@ struct Restoring {
   private var topics: UInt64 = 0
   private var records: UInt64 = 0
   private var cursors: UInt64 = 0
+  private var groups: UInt64 = 0
+  private var producers: UInt64 = 0
+  /// What wasn't carried.
+  private var notes: [String] = []
 
   init(_ command: RestoreCommand, _ client: Client, _ run: Run) {
     self.command = command
@@ -132,11 +140,16 @@ struct Restoring {
     let missing = command.topics.filter { !found.contains($0) }
     if !missing.isEmpty { return .failure("the export has no topic \(missing.joined(separator: ", "))") }
     if !command.isQuiet {
+      let notes = notes
       let parts = [
         StoreTable.counted(topics, "topic"), StoreTable.counted(records, "record"),
-        StoreTable.counted(cursors, "cursor"),
+        StoreTable.counted(cursors, "cursor"), StoreTable.counted(groups, "group"),
+        StoreTable.counted(producers, "producer"),
       ]
-      run.loop.execute { [run] in run.note("restored \(parts.joined(separator: ", "))") }
+      run.loop.execute { [run] in
+        for note in notes { run.note(note) }
+        run.note("restored \(parts.joined(separator: ", "))")
+      }
     }
     return .success
   }
@@ -243,8 +256,20 @@ struct Restoring {
   }
 
   private mutating func note(_ state: StoredState) throws(StoreError) {
-    guard target != nil else { return }
-    if let position = try StoredPosition(state) { target?.positions.append(position) }
+    guard let target else { return }
+    let given = StateEntry(key: state.key, value: state.value)
+    guard let position = try StoredPosition(state) else {
+      self.target?.producers.append(given)
+      return
+    }
+    if !position.isGroup {
+      self.target?.positions.append(position)
+    } else if position.epoch == target.row.epoch {
+      self.target?.groups.append((position.name, given))
+    } else {
+      notes.append(
+        "\(target.row.name): group \(position.name) stands in a former life of the topic, and isn't restored")
+    }
   }
 
   /// Everything of the topic was read: waits until the broker has it, and puts in place what isn't a record.
@@ -253,7 +278,7 @@ struct Restoring {
     self.target = nil
     let (client, row, subject) = (client, target.row, target.subject)
     if let subject { try Waiting.answer { subject.flush(completion: $0) } }
-    for position in target.positions where !position.isGroup && position.epoch == row.epoch {
+    for position in target.positions where position.epoch == row.epoch {
       let first = target.first ?? position.nextOffset
       let offset = position.nextOffset - min(first, position.nextOffset)
       try Waiting.answer {
@@ -261,6 +286,7 @@ struct Restoring {
       }
       cursors += 1
     }
+    try restoreStates(of: target)
     let changes = Self.changes(from: Self.passing(row.settings), to: row.settings)
     if changes != TopicSettings() {
       let _: TopicInfo = try Waiting.answer { client.setTopic(row.name, to: changes, completion: $0) }
@@ -269,7 +295,6 @@ struct Restoring {
       try Waiting.answer { subject.complete(Self.completion(ending), completion: $0) }
     }
     topics += 1
-    report(target)
   }
 
   /// The settings that restoring has changed.
@@ -291,16 +316,36 @@ struct Restoring {
     }
   }
 
-  /// Says what wasn't carried.
-  private func report(_ target: Target) {
-    guard !command.isQuiet else { return }
-    var lines: [String] = []
-    for position in target.positions where position.isGroup {
-      let offset = position.nextOffset - min(target.first ?? position.nextOffset, position.nextOffset)
-      lines.append(
-        "\(target.row.name): group \(position.name) isn't restored; when its first member has joined, sluice cursor move \(target.row.name) \(position.name) --to offset:\(offset)"
-      )
+  // MARK: Groups and producers
+
+  /// Producers that are given back by one request.
+  private static let producersAtOnce = 1_000
+
+  private mutating func restoreStates(of target: Target) throws {
+    let (client, name) = (client, target.row.name)
+    // Without records everything is done with.
+    let origin = target.first ?? .max
+    for (group, state) in target.groups {
+      let frame = StateRestore(topic: name, kind: .group, origin: origin, states: [state])
+      guard frame.encoded(stream: 1).count <= client.broker.maximumFrame else {
+        notes.append(
+          "\(name): group \(group) isn't restored: its state is longer than the broker's longest frame")
+        continue
+      }
+      do throws(ClientError) {
+        try Waiting.answer { client.restoreStates([state], .group, of: name, origin: origin, completion: $0) }
+        groups += 1
+      } catch {
+        // It is there since the restore that was interrupted, and its members may have gone on.
+        guard command.isResuming, error.code == .groupMismatch else { throw error }
+      }
     }
-    run.loop.execute { [run, lines] in for line in lines { run.note(line) } }
+    var rest = target.producers[...]
+    while !rest.isEmpty {
+      let some = Array(rest.prefix(Self.producersAtOnce))
+      try Waiting.answer { client.restoreStates(some, .producer, of: name, origin: origin, completion: $0) }
+      producers += UInt64(some.count)
+      rest = rest.dropFirst(some.count)
+    }
   }
 }

@@ -304,6 +304,14 @@ package struct GroupState: Sendable {
     /// The numbers of dead letters.
     package var outbox = GroupOutbox()
 
+    /// The record with the offset `origin` has offset 0 from now on; what is before it is done with.
+    mutating func shift(by origin: UInt64) {
+      frontier -= min(origin, frontier)
+      entries.removeAll { $0.offset < origin }
+      for index in entries.indices { entries[index].offset -= origin }
+      outbox.offset = outbox.offset.flatMap { $0 < origin ? nil : $0 - origin }
+    }
+
     /// Forgets records from `head` on: the topic has lost them.
     mutating func cut(at head: UInt64) {
       frontier = min(frontier, head)

@@ -182,6 +182,24 @@ package struct ProducerTable {
     close(add(producer, next: next, nil), now: now)
   }
 
+  /// Makes a detached producer known, from whose record `next` on nothing is in the log. One that is attached knows that better.
+  package mutating func raise(_ producer: UInt64, to next: UInt64, now: MonotonicTime) {
+    guard let slot = slots[producer] else { return restore(producer, next: next, now: now) }
+    if let entry = entries[slot], entry.holder == nil { entries[slot]?.next = max(entry.next, next) }
+  }
+
+  /// Producers and the sequences that are expected next of them, in the order of their numbers.
+  ///
+  /// - Parameters:
+  ///   - number: only producers with larger numbers; nil for all.
+  ///   - limit: at most so many.
+  func list(after number: UInt64?, limit: Int) -> [(producer: UInt64, next: UInt64)] {
+    let due = number.map { number in slots.keys.filter { $0 > number } } ?? Array(slots.keys)
+    return due.sorted().prefix(limit).compactMap { producer in
+      next(of: producer).map { (producer, $0) }
+    }
+  }
+
   /// Returns the producers that were forgotten since the last call and aren't known again, in no order.
   mutating func takeForgotten() -> [UInt64] {
     guard let forgotten, !forgotten.isEmpty else { return [] }

@@ -69,6 +69,9 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var connectionClose: FrameType { FrameType(rawValue: 0x42) }
   @inlinable public static var brokerShow: FrameType { FrameType(rawValue: 0x43) }
   @inlinable public static var brokerInfo: FrameType { FrameType(rawValue: 0x44) }
+  @inlinable public static var stateList: FrameType { FrameType(rawValue: 0x45) }
+  @inlinable public static var states: FrameType { FrameType(rawValue: 0x46) }
+  @inlinable public static var stateRestore: FrameType { FrameType(rawValue: 0x47) }
 
   @inlinable public static var clusterShow: FrameType { FrameType(rawValue: 0x60) }
   @inlinable public static var clusterInfo: FrameType { FrameType(rawValue: 0x61) }
@@ -99,7 +102,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x39: "CURSOR_LIST", 0x3A: "CURSORS", 0x3B: "CURSOR_MOVE", 0x3C: "CURSOR_DELETE",
     0x3D: "TOPIC_SET", 0x3E: "TOPIC_TRIM",
     0x40: "CONNECTION_LIST", 0x41: "CONNECTIONS", 0x42: "CONNECTION_CLOSE", 0x43: "BROKER_SHOW",
-    0x44: "BROKER_INFO",
+    0x44: "BROKER_INFO", 0x45: "STATE_LIST", 0x46: "STATES", 0x47: "STATE_RESTORE",
     0x60: "CLUSTER_SHOW", 0x61: "CLUSTER_INFO", 0x62: "CLUSTER_DRAIN", 0x63: "CLUSTER_MOVE",
     0x64: "LEND", 0x65: "OFFER",
   ]

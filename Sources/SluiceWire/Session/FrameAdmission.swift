@@ -80,11 +80,12 @@ extension FrameHeader {
       case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete,
         .topicConnect, .topicDisconnect, .subscribePattern, .positions, .joinGroup, .settle, .commit,
         .cursorList, .cursorMove, .cursorDelete, .authenticate, .topicSet, .topicTrim, .connectionList,
-        .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove, .lend:
+        .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove, .lend, .stateList,
+        .stateRestore:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
         .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,
-        .authenticated, .connections, .brokerInfo, .clusterInfo, .redirect, .offer:
+        .authenticated, .connections, .brokerInfo, .clusterInfo, .redirect, .offer, .states:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

@@ -53,7 +53,7 @@ import Testing
     let other = try broker()
     defer { other.process.stop() }
     let run = try other.run("restore", file)
-    #expect(run.standardError.text.contains("group workers isn't restored"), "\(run.messages)")
+    #expect(run.standardError.text.contains("1 cursor, 1 group"), "\(run.messages)")
     #expect(run.standardError.text.contains("restored 3 topics"), "\(run.messages)")
     let expected = (5..<20).map { "\($0 - 5) k\($0) n=\($0) \($0)\n" }.joined()
     #expect(try records("orders", other) == expected)

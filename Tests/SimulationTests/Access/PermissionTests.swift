@@ -39,6 +39,8 @@ import Testing
     Wish(.admin) { CursorDelete(topic: $0, name: "c") },
     Wish(.admin) { TopicSet(topic: $0, settings: TopicSettings(replayRecords: 5)) },
     Wish(.admin) { TopicTrim(topic: $0, .newest(1)) },
+    Wish(.admin) { StateList(topic: $0, kind: .producer) },
+    Wish(.admin) { StateRestore(topic: $0, kind: .producer, origin: 0, states: []) },
   ]
 
   private func outcome(_ wish: Wish, _ topic: String, _ client: ScriptedClient, _ small: SmallWorld) throws

@@ -109,6 +109,8 @@ import Testing
     Verb("CURSOR_DELETE", "CUCCDDDDD") { CursorDelete(topic: $0, name: "c") },
     Verb("TOPIC_SET", "+U++DDDDD") { TopicSet(topic: $0, settings: TopicSettings(replayRecords: 5)) },
     Verb("TOPIC_TRIM", "+U++DDDDD") { TopicTrim(topic: $0, .newest(1)) },
+    Verb("STATE_LIST", "NU+NDDDDD") { StateList(topic: $0, kind: .producer) },
+    Verb("STATE_RESTORE", "NU+NDDDDD") { StateRestore(topic: $0, kind: .group, origin: 0, states: []) },
   ]
 
   @Test(arguments: verbs)

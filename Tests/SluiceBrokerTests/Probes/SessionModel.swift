@@ -144,7 +144,8 @@ struct SessionModel: ~Copyable {
     case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
       .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
       .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .setTopic(let stream, _),
-      .trimTopic(let stream, _), .listConnections(let stream, _, _), .closeConnection(let stream, _),
+      .trimTopic(let stream, _), .listStates(let stream, _), .restoreStates(let stream, _),
+      .listConnections(let stream, _, _), .closeConnection(let stream, _),
       .showBroker(let stream), .showCluster(let stream, _), .drainNode(let stream, _),
       .moveShard(let stream, _):
       try open(stream, .request)

@@ -75,8 +75,14 @@ public struct ProbeFrames {
 
   /// A request that changes a topic or concerns the whole broker. Connections that are closed are such that no client has.
   private mutating func changeTopic() -> [UInt8] {
-    switch input.byte() % 8 {
+    switch input.byte() % 10 {
     case 0, 1, 2: request(TopicSet(topic: topic(), settings: settings()))
+    case 8: request(StateList(topic: topic(isRead: true), kind: input.bool() ? .producer : .group))
+    case 9:
+      request(
+        StateRestore(
+          topic: topic(), kind: input.bool() ? .producer : .group, origin: input.number(),
+          states: [StateEntry(key: Array(cursor().utf8), value: Array(input.text().utf8))]))
     case 3, 4:
       request(TopicTrim(topic: topic(), input.bool() ? .from(input.number()) : .newest(input.number())))
     case 5: request(ConnectionList(after: input.number(), limit: input.shortNumber()))

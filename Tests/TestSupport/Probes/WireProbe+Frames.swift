@@ -13,7 +13,8 @@ extension WireProbe {
     TopicCreate.self, TopicShow.self, TopicInfo.self, TopicList.self, Topics.self, TopicDelete.self,
     Done.self, TopicConnect.self, TopicDisconnect.self, CursorList.self, Cursors.self, CursorMove.self,
     CursorDelete.self, TopicSet.self, TopicTrim.self, ConnectionList.self, Connections.self,
-    ConnectionClose.self, BrokerShow.self, BrokerInfo.self, ClusterShow.self, ClusterInfo.self,
+    ConnectionClose.self, StateList.self, TopicStates.self, StateRestore.self, BrokerShow.self,
+    BrokerInfo.self, ClusterShow.self, ClusterInfo.self,
     ClusterDrain.self, ClusterMove.self, Lend.self, Offer.self,
   ]
 

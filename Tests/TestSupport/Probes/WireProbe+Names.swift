@@ -20,6 +20,8 @@ extension WireProbe {
     CursorMove(topic: "first.name", name: "second.name", to: .earliest),
     CursorDelete(topic: "first.name", name: "second.name"),
     TopicSet(topic: "first.name", settings: TopicSettings()), TopicTrim(topic: "first.name", .newest(1)),
+    StateList(topic: "first.name", kind: .producer),
+    StateRestore(topic: "first.name", kind: .group, origin: 0, states: []),
     ClusterDrain(node: "first-name", wanted: true), ClusterMove(shard: 1, node: "first-name"),
   ]
 

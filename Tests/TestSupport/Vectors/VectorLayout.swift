@@ -52,6 +52,14 @@ extension VectorLayout.Field {
     }
   }
 
+  static func bytes(_ name: String, _ path: Path<[UInt8]>) -> Self {
+    Self {
+      $1.set(name, bytes: $0[keyPath: path])
+    } set: {
+      $0[keyPath: path] = try $1.bytes(name)
+    }
+  }
+
   static func flag(_ name: String, _ path: Path<Bool>) -> Self {
     Self {
       $1.set(name, $0[keyPath: path] ? 1 : 0 as UInt8)

@@ -11,6 +11,9 @@ private let positionLayout = VectorLayout(
   TopicPosition(topic: "", epoch: 0, nextOffset: 0), .text("topic", \.topic), .integer("epoch", \.epoch),
   .integer("next offset", \.nextOffset))
 
+private let stateLayout = VectorLayout(
+  StateEntry(key: [], value: []), .bytes("key", \.key), .bytes("value", \.value))
+
 private let cursorLayout = VectorLayout(
   CursorInfo(
     name: "", kind: .cursor, epoch: 0, nextOffset: 0, end: 0, members: 0, outstanding: 0, idle: 0),
@@ -358,6 +361,18 @@ public struct AnyVectorLayout: Sendable {
         Connections(connections: [], more: false), .flag("more", \.more),
         .list("connections", \.connections, connectionLayout))),
     AnyVectorLayout(VectorLayout(ConnectionClose(connection: 0), .integer("connection", \.connection))),
+    AnyVectorLayout(
+      VectorLayout(
+        StateList(topic: "", kind: .producer), .text("topic", \.topic), .named("kind", \.kind),
+        .bytes("after", \.after))),
+    AnyVectorLayout(
+      VectorLayout(
+        TopicStates(epoch: 0, nextOffset: 0, states: [], more: false), .integer("epoch", \.epoch),
+        .integer("next offset", \.nextOffset), .flag("more", \.more), .list("states", \.states, stateLayout))),
+    AnyVectorLayout(
+      VectorLayout(
+        StateRestore(topic: "", kind: .producer, origin: 0, states: []), .text("topic", \.topic),
+        .named("kind", \.kind), .integer("origin", \.origin), .list("states", \.states, stateLayout))),
     AnyVectorLayout(VectorLayout(BrokerShow())),
     AnyVectorLayout(
       VectorLayout(

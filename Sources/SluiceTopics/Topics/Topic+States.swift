@@ -1,0 +1,144 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// The states of a durable topic's producers and groups as bytes, for backups. From any loop.
+extension Topic {
+  /// How many producers are known by number.
+  package var knownProducerCount: Int { state.withLock { $0.producers.count } }
+
+  /// States of one kind in byte order of their keys, as they are at this moment.
+  ///
+  /// - Parameters:
+  ///   - key: only those behind it; empty for the first ones.
+  ///   - bytes: how many bytes they may have together, unless the first one has more.
+  /// - Throws: ``ErrorCode/unsupported`` for a topic in memory.
+  package func states(_ kind: StateEntry.Kind, after key: [UInt8], bytes: Int) throws(WireError)
+    -> TopicStates
+  {
+    try requireStorage()
+    switch kind {
+    case .producer: return try producerStates(after: key, bytes: bytes)
+    case .group: return groupStates(after: key, bytes: bytes)
+    }
+  }
+
+  private func requireStorage() throws(WireError) {
+    guard storage == nil else { return }
+    throw WireError(
+      .unsupported,
+      "topic \(name) is kept in memory; the states of durable topics alone can be kept elsewhere")
+  }
+
+  private func producerStates(after key: [UInt8], bytes: Int) throws(WireError) -> TopicStates {
+    let number: UInt64?
+    do throws(StoreError) {
+      number = key.isEmpty ? nil : try StoredValue.number(key)
+    } catch {
+      throw WireError(.unsupported, error.message)
+    }
+    // One look under the lock: a producer's number and the topic's next offset never disagree.
+    let limit = bytes / Self.producerStateBytes
+    let (page, epoch, next) = state.withLock { state in
+      (state.producers.list(after: number, limit: limit + 1), state.epoch.number, state.nextOffset)
+    }
+    let states = page.prefix(limit).map {
+      StateEntry(key: StoredValue.key($0.producer), value: StoredProducer(next: $0.next).encoded())
+    }
+    return TopicStates(epoch: epoch, nextOffset: next, states: states, more: page.count > limit)
+  }
+
+  /// Of a producer's state in a page.
+  private static let producerStateBytes = 32
+
+  private func groupStates(after key: [UInt8], bytes: Int) -> TopicStates {
+    let (groups, epoch, next) = state.withLock { state in
+      (Array(state.groups.values), state.epoch.number, state.nextOffset)
+    }
+    let due = groups.map { (key: StoredValue.key($0.name), group: $0) }
+      .filter { key.isEmpty || key.lexicographicallyPrecedes($0.key) }
+      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    var page = TopicStates(epoch: epoch, nextOffset: next, states: [], more: false)
+    var size = 0
+    for (key, group) in due {
+      let value = group.stored.encoded()
+      size += key.count + value.count + 16
+      if size > bytes, !page.states.isEmpty {
+        page.more = true
+        break
+      }
+      page.states.append(StateEntry(key: key, value: value))
+    }
+    return page
+  }
+
+  // MARK: Giving them back
+
+  /// Makes producers and groups known as they were elsewhere.
+  ///
+  /// - Parameter mayKeepDeadLetters: throws when the client may not publish to a group's topic of dead letters.
+  /// - Throws: ``ErrorCode/unsupported`` for a topic in memory, and for states that this version doesn't understand; ``ErrorCode/groupMismatch`` for a group, or
+  ///   a cursor, that is there; ``ErrorCode/limitReached``. The states in front of the one that is refused are there.
+  package func restore(
+    _ frame: StateRestore, on loop: TopicLoop, _ mayKeepDeadLetters: (String) throws(WireError) -> Void
+  ) throws(WireError) {
+    try requireStorage()
+    defer { groupMoved() }
+    for given in frame.states {
+      switch frame.kind {
+      case .producer: try restoreProducer(given, now: loop.loop.now)
+      case .group:
+        let (name, group) = try Self.decode { () throws(StoreError) in
+          (try StoredValue.name(given.key), try StoredGroup(decoding: given.value))
+        }
+        try TopicName.validate(name, as: "group")
+        if !group.settings.deadLetters.isEmpty { try mayKeepDeadLetters(group.settings.deadLetters) }
+        try restore(group, named: name, from: frame.origin, on: loop)
+      }
+    }
+  }
+
+  private static func decode<Value>(_ body: () throws(StoreError) -> Value) throws(WireError) -> Value {
+    do throws(StoreError) {
+      return try body()
+    } catch {
+      throw WireError(.unsupported, error.message)
+    }
+  }
+
+  private func restoreProducer(_ given: StateEntry, now: MonotonicTime) throws(WireError) {
+    let (number, next) = try Self.decode { () throws(StoreError) in
+      (try StoredValue.number(given.key), try StoredProducer(decoding: given.value).next)
+    }
+    state.withLock { state in
+      state.producers.raise(number, to: next, now: now)
+      if let next = state.producers.next(of: number) { state.tail?.note(producer: number, next: next) }
+    }
+  }
+
+  private func restore(
+    _ stored: StoredGroup, named group: String, from origin: UInt64, on loop: TopicLoop
+  ) throws(WireError) {
+    var stored = stored
+    stored.state.shift(by: origin)
+    let (limits, now) = (loop.registry.limits, loop.loop.now)
+    let refusal: WireError? = state.withLock { state in
+      guard state.groups[group] == nil, !Self.hasCursor(group, state, now: now) else {
+        return WireError(
+          .groupMismatch, "topic \(name) has a group or a durable cursor \(group) already; delete it first")
+      }
+      guard state.groups.count + state.cursors.count < limits.cursors else {
+        return WireError(
+          .limitReached,
+          "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some")
+      }
+      if let refusal = memory?.kept.refusal { return refusal }
+      state.groups[group] = Group(
+        name: group, restoring: stored, topic: self, epoch: state.epoch, limit: limits.groupRecords, now: now)
+      state.tail?.note(madeGroup: group)
+      return nil
+    }
+    if let refusal { throw refusal }
+  }
+}
