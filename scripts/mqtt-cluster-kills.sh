@@ -75,7 +75,7 @@ for kill in $(seq "$kills"); do
   # The others take over, or the node itself is faster.
   sleep "0.$((RANDOM % 10))"
   [ $((kill % 2)) -eq 0 ] || sleep 4
-  scripts/cluster.sh up >"$SLUICE_CLUSTER_DIR/lines"
+  scripts/cluster.sh up 4>&- >"$SLUICE_CLUSTER_DIR/lines"
 done
 echo end >&4
 exec 4>&-

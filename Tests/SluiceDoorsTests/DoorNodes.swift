@@ -87,7 +87,8 @@ final class DoorNodes: MQTTStage {
   /// Starts a node, also one that was there before.
   func start(_ name: String) throws {
     nodes.removeAll { $0.name == name }
-    let ways = engine.makeAliases("10.2.\(Self.names.firstIndex(of: name) ?? 9).\(world.random.next(below: 1 << 30))")
+    let ways = engine.makeAliases(
+      "10.2.\(Self.names.firstIndex(of: name) ?? 9).\(world.random.next(below: 1 << 30))")
     var options = ClusterOptions(name: name, advertisedAddress: "\(name):7420", engine: ways)
     options.shards = 8
     options.nats.seed = world.random.next()
@@ -117,10 +118,14 @@ final class DoorNodes: MQTTStage {
 
   // MARK: Clients
 
+  /// Added to a node's number for its native address.
+  static let native = 10
+
   /// A client of bytes that is connected to the door of the node of that number.
   func connect(_ index: Int) -> ByteClient {
     let client = ByteClient(loop: loop)
-    let address = Self.door(of: Self.names[index])
+    let name = Self.names[index % Self.native]
+    let address = index < Self.native ? Self.door(of: name) : .host(name, port: 7420)
     loop.perform {
       _ = world.network.connect(to: address.plain ?? address, on: loop) { result in
         if case .success(let stream) = result { client.begin(stream) }

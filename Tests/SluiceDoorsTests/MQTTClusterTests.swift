@@ -1,4 +1,5 @@
 import SluiceMQTT
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -168,7 +169,8 @@ import Testing
       let reader = session(nodes, "r\(index)", at: index)
       reader.subscribe("r/+", .atLeastOnce)
       run(reader, for: .seconds(5))
-      #expect(messages(reader).sorted() == ["publish r/a \"new\" 1 retained", "publish r/c \"c\" 1 retained"])
+      #expect(
+        messages(reader).sorted() == ["publish r/a \"new\" 1 retained", "publish r/c \"c\" 1 retained"])
       let exact = session(nodes, "e\(index)", at: index)
       exact.subscribe("r/a")
       run(exact)
@@ -214,6 +216,63 @@ import Testing
     for number in 1...3 { client.send(.acknowledgement(MQTTAcknowledgement(.puback, UInt16(number)))) }
     run(client, for: .seconds(20))
     #expect(messages(client).count == 197)
+  }
+
+  @Test func whatAnOperatorTrimsIsNotRetainedAnyMore() throws {
+    let nodes = try DoorNodes()
+    let publisher = session(nodes, "p", at: 0)
+    for (number, topic) in ["a", "b", "c"].enumerated() {
+      publisher.publish("r/\(topic)", topic, .atLeastOnce, UInt16(number + 1), retained: true)
+    }
+    run(publisher)
+    let admin = try NativeClient(nodes, at: DoorNodes.native + 1)
+    admin.send(TopicTrim(topic: "mqtt.retained", .from(2)), stream: 1)
+    admin.settle(.seconds(2))
+    for index in 0..<3 {
+      let reader = session(nodes, "r\(index)", at: index)
+      reader.subscribe("r/+")
+      run(reader)
+      #expect(messages(reader) == ["publish r/c \"c\" 0 retained"])
+    }
+    admin.send(TopicDelete(topic: "mqtt.retained"), stream: 3)
+    admin.settle(.seconds(5))
+    publisher.publish("r/d", "d", .atLeastOnce, 9, retained: true)
+    run(publisher, for: .seconds(5))
+    #expect(publisher.take().contains("puback 9"))
+    let reader = session(nodes, "last", at: 2)
+    reader.subscribe("r/+")
+    run(reader)
+    #expect(messages(reader) == ["publish r/d \"d\" 0 retained"])
+  }
+
+  @Test func theTopicsOfAClusterStayShort() throws {
+    let nodes = try DoorNodes(nodes: 2)
+    let client = session(nodes, at: 0)
+    client.subscribe("t", .exactlyOnce)
+    let publisher = session(nodes, "p", at: 1)
+    publisher.publish("r/old", "old", .atLeastOnce, 1, retained: true)
+    for number in 2...3000 {
+      publisher.publish("t", "\(number)", .exactlyOnce, UInt16(number), retained: true)
+      publisher.settle(.milliseconds(10))
+      client.settle(.milliseconds(10))
+    }
+    run(client, publisher, for: .seconds(5))
+    let native = try NativeClient(nodes, at: DoorNodes.native)
+    for (topic, most) in [("mqtt.sessions", 6000), ("mqtt.retained", 2000)] {
+      let summary = native.show(topic).summary
+      #expect(summary.firstOffset > 0)
+      #expect(summary.nextOffset - summary.firstOffset < UInt64(most), "\(topic)")
+    }
+    // A process that begins has what the others have.
+    try nodes.start("c")
+    nodes.settled()
+    nodes.node(0)?.kill()
+    nodes.node(1)?.kill()
+    #expect(session(nodes, at: 2).take().first == "connack 0 present")
+    let reader = session(nodes, "r", at: 2)
+    reader.subscribe("r/+")
+    run(reader, for: .seconds(5))
+    #expect(messages(reader) == ["publish r/old \"old\" 0 retained"])
   }
 
   @Test func publishersAndGroupsGoOnWhenTheirTopicsNodeDies() throws {

@@ -140,7 +140,8 @@ import Testing
     let will = Self.state("s", will: "w", delay: 9)
     let kinds: [MQTTRosterRecord.Kind] = [
       .hello(node: "n", time: -1), .gone(process: 5, time: 3), .claim(number: 1, isClean: true),
-      .state(number: 2, will), .release(number: 3, MQTTRosterState(), time: 4, mourns: true), .seize(number: 5),
+      .state(number: 2, will), .release(number: 3, MQTTRosterState(), time: 4, mourns: true),
+      .seize(number: 5),
       .willDone(Self.claim(6, 7)), .expired(leftAt: 8), .snapshot(offset: 9, part: 1, bytes: [1, 2]),
       .snapshotEnd(offset: 9, parts: 2),
     ]
@@ -186,10 +187,12 @@ import Testing
       case 2...4: log.write(process, .claim(number: UInt64(step), isClean: random.next() % 4 == 0), key())
       case 5, 6: log.write(claim.process, .state(number: claim.number, state), chosen)
       case 7:
-        log.write(claim.process, .release(number: claim.number, state, time: Int64(step), mourns: true), chosen)
+        log.write(
+          claim.process, .release(number: claim.number, state, time: Int64(step), mourns: true), chosen)
       case 8: log.write(claim.process, .seize(number: claim.number), chosen)
       case 9:
-        if let (key, entry) = roster.entries.first(where: { !$0.value.due.isEmpty }), let will = entry.due.first
+        if let (key, entry) = roster.entries.first(where: { !$0.value.due.isEmpty }),
+          let will = entry.due.first
         {
           log.write(process, .willDone(will.claim), key)
         }

@@ -11,15 +11,15 @@ final class NativeClient {
     var payload: [UInt8] = []
   }
 
-  private let door: DoorWorld
+  private let door: any MQTTStage
   private let bytes: ByteClient
   private var decoder = FrameDecoder(maximumFrame: 1 << 28, openingAt: .client)
   private(set) var frames: [(header: FrameHeader, body: [UInt8])] = []
   private var lastRequest: UInt32 = 1000
 
-  init(_ door: DoorWorld) throws {
+  init(_ door: any MQTTStage, at index: Int = 0) throws {
     self.door = door
-    bytes = door.connect(0)
+    bytes = door.connect(index)
     send(Hello(maximumFrame: 1 << 24, keepalive: 0, name: "native"), stream: 0)
     settle()
     try #require(frames.first?.header.type == .welcome)

@@ -81,7 +81,7 @@ say("ready 1")
 
 
 def halt():
-    sys.stdin.read()
+    sys.stdin.readline()
     stop.set()
 
 

@@ -108,7 +108,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   ///
   /// - Parameter completion: called on `loop` when it is kept; not where the connection hasn't the session any more.
   func put(
-    _ session: MQTTKeptSession?, of key: MQTTHub.Key, _ number: UInt64, _ completion: @escaping @Sendable () -> Void
+    _ session: MQTTKeptSession?, of key: MQTTHub.Key, _ number: UInt64,
+    _ completion: @escaping @Sendable () -> Void
   ) {
     let state = MQTTRosterState(session)
     loop.execute { [self] in
@@ -182,6 +183,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       log.trim(before: offset)
     }
   }
+
+  func logContinues() {}
 
   // Trimmed are records that a snapshot has.
   func logSkipped(to offset: UInt64) {}
@@ -258,9 +261,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private func lookForMissing() {
     guard let others = cluster.otherNodes(loop.now) else { return missing = [:] }
     for (other, known) in replica.roster.processes where other != process {
-      if others.contains(known.node) { missing[other] = nil } else if missing[other] == nil {
-        missing[other] = loop.now
-      }
+      missing[other] = others.contains(known.node) ? nil : missing[other] ?? loop.now
     }
     let due = missing.filter { loop.now >= $0.value + Self.grace && !declared.contains($0.key) }.keys
     guard living.first == process else { return }
@@ -276,7 +277,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     for (number, attachment) in attachments where attachment.completion != nil {
       let last = seized[number] ?? attachment.since
       let claim = MQTTClaim(process: process, number: number)
-      guard now >= last + Self.patience, replica.roster.entries[attachment.key]?.waiting?.claim == claim else {
+      guard now >= last + Self.patience, replica.roster.entries[attachment.key]?.waiting?.claim == claim
+      else {
         continue
       }
       seized[number] = now

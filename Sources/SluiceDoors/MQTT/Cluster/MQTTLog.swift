@@ -9,6 +9,9 @@ protocol MQTTLogReader: AnyObject {
   /// - Parameter first: the offset of its oldest record; what is below was trimmed.
   func logBegan(first: UInt64)
 
+  /// The topic goes on as another life of it: what was read counts.
+  func logContinues()
+
   /// A record, in place.
   func logHas(_ record: BatchIterator.Record, at offset: UInt64)
 
@@ -152,14 +155,24 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
   // MARK: Records in
 
   private func subscribed(_ place: Subscribed) {
-    if place.epoch != epoch {
+    if epoch == 0 {
       epoch = place.epoch
       firstOffset = place.nextOffset
       nextOffset = place.nextOffset
       reader?.logBegan(first: place.nextOffset)
+    } else if place.epoch != epoch {
+      guard place.continues, place.nextOffset == nextOffset else { return readAnew() }
+      epoch = place.epoch
+      reader?.logContinues()
     } else if place.nextOffset > nextOffset {
       skip(to: place.nextOffset)
     }
+  }
+
+  /// What was read may not be what there is.
+  private func readAnew() {
+    epoch = 0
+    restart()
   }
 
   private func skip(to offset: UInt64) {
@@ -214,7 +227,8 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     case .goAway: isStopping = true
     case .refused(let stream, _) where stream == look: look = nil
     // An answer to TOPIC_TRIM that fails leaves the topic longer than it has to be.
-    case .refused(let stream, _) where stream == publication || stream == subscription: restart()
+    case .refused(let stream, let fault) where stream == publication || stream == subscription:
+      if fault.code == .topicDeleted || fault.code == .epochChanged { readAnew() } else { restart() }
     case .ended, .redirected: restart()
     default: break
     }

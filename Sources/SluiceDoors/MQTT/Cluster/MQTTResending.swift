@@ -39,7 +39,9 @@ final class MQTTResending {
     guard !isKnown, tokens.contains(where: { $0.packetID == 0 }) else { return (bytes, tokens) }
     var (kept, start): ([UInt8], Int) = ([], 0)
     for token in tokens {
-      let size = unsafe bytes.withUnsafeBytes { unsafe RecordLayout.fitting(1, of: UnsafeRawBufferPointer(rebasing: $0[start...])).bytes }
+      let size = unsafe bytes.withUnsafeBytes {
+        unsafe RecordLayout.fitting(1, of: UnsafeRawBufferPointer(rebasing: $0[start...])).bytes
+      }
       if token.packetID != 0 { kept += bytes[start..<start + size] }
       start += size
     }

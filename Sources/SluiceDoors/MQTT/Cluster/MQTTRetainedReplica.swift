@@ -51,8 +51,8 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     self.loop = loop
     self.isFirst = isFirst
     log = MQTTLog(
-      MQTTConnection.retainedTopic, reader: self, identity: "mqtt-retained", name: "retained messages of MQTT",
-      on: loop, accept: accept)
+      MQTTConnection.retainedTopic, reader: self, identity: "mqtt-retained",
+      name: "retained messages of MQTT", on: loop, accept: accept)
   }
 
   func open() {
@@ -102,6 +102,15 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
       return state.waiting.filter { $0.epoch != epoch }
     }
     for waiting in released { waiting.body() }
+  }
+
+  func logContinues() {
+    let epoch = log.epoch
+    let due = state.withLock { state in
+      state.epoch = epoch
+      return Self.takeDue(&state)
+    }
+    for body in due { body() }
   }
 
   func logHas(_ record: BatchIterator.Record, at offset: UInt64) {
