@@ -67,6 +67,7 @@ package struct MQTTRecord {
       switch known {
       case .flags:
         if value.count == 1 { parts.flags = unsafe MQTTRecordFlags(byte: value[0]) }
+      case .retainedAt: break
       case .expiry: parts.expiry = unsafe UInt32(String(decoding: value, as: UTF8.self))
       default:
         guard version == .v5, value.count <= MQTTText.maximumLength else { return }

@@ -11,6 +11,8 @@
 /// | user property `sluice-key` | key |
 /// | other user properties | headers of the same names; those that are in this table are put behind `mqtt-user-` |
 ///
+/// The header `mqtt-retained-at` is for brokers: see ``retainedAt``.
+///
 /// A record of another door has no header `mqtt`: it is delivered at the subscription's QoS.
 package enum MQTTRecordHeaders {
   package static let flags = "mqtt"
@@ -19,12 +21,14 @@ package enum MQTTRecordHeaders {
   package static let foreignReplyTo = "mqtt-reply-to"
   package static let correlationID = "correlation-id"
   package static let expiry = "mqtt-expiry"
+  /// Of a retained message that a node of a cluster has written again: the offset of the record that it replaces, as digits. Clients don't see it.
+  package static let retainedAt = "mqtt-retained-at"
   package static let key = "sluice-key"
   package static let userPrefix = "mqtt-user-"
 
   /// A header's name, by its bytes.
   enum Known {
-    case flags, contentType, replyTo, foreignReplyTo, correlationID, expiry, user, other
+    case flags, contentType, replyTo, foreignReplyTo, correlationID, expiry, retainedAt, user, other
   }
 
   @inline(__always)
@@ -37,6 +41,7 @@ package enum MQTTRecordHeaders {
       }
       if unsafe isEqual(name, expiry) { return .expiry }
       if unsafe isEqual(name, foreignReplyTo) { return .foreignReplyTo }
+      if unsafe isEqual(name, retainedAt) { return .retainedAt }
       if name.count >= 10, unsafe name[..<10].elementsEqual(userPrefix.utf8) { return .user }
     case UInt8(ascii: "c"):
       if unsafe isEqual(name, contentType) { return .contentType }

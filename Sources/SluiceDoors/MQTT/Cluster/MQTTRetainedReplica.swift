@@ -13,7 +13,7 @@ import Synchronization
 /// ```
 ///
 /// What is below the topic's first offset was trimmed, and is nobody's message any more. A message that stands far back in the topic is written again with the
-/// header ``againHeader``, so that all before can be trimmed: such a record counts only if the one that it names is still the newest of its key.
+/// header ``MQTTRecordHeaders/retainedAt``, so that all before can be trimmed: such a record counts only if the one that it names is still the newest of its key.
 // @unchecked: what isn't in `state` belongs to `loop`.
 final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
   /// A retained message.
@@ -30,11 +30,13 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     var epoch: UInt64 = 0
     /// All records before that have been read.
     var next: UInt64 = 0
+    /// Where reading began; nil once all that was there has been read.
+    var begin: UInt64?
+    /// Topics whose messages were removed since.
+    var removed: Set<[UInt8]> = []
     var waiting: [(epoch: UInt64, next: UInt64, body: @Sendable () -> Void)] = []
   }
 
-  /// The header of a message that is written again: the offset of the record that it replaces, as text.
-  static let againHeader = "sluice-retained-at"
   private static let tickInterval = Duration.seconds(1)
   /// Records that are written again at a time.
   private static let turn = 512
@@ -97,6 +99,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
       state.messages = [:]
       state.epoch = epoch
       state.next = first
+      (state.begin, state.removed) = (first, [])
       // Nothing comes of a former life.
       defer { state.waiting.removeAll { $0.epoch != epoch } }
       return state.waiting.filter { $0.epoch != epoch }
@@ -129,13 +132,19 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     let name = unsafe Array(key)
     var former: UInt64?
     unsafe attributes.forEachHeader { header, value in
-      if unsafe header.elementsEqual(againHeader.utf8) {
+      if unsafe header.elementsEqual(MQTTRecordHeaders.retainedAt.utf8) {
         former = unsafe UInt64(String(decoding: value, as: UTF8.self)) ?? .max
       }
     }
-    if let former, state.messages[name]?.offset != former { return }
+    if let former, state.messages[name]?.offset != former {
+      // The one that it replaces was trimmed before it could be read.
+      guard state.messages[name] == nil, !state.removed.contains(name), let begin = state.begin,
+        former < begin
+      else { return }
+    }
     if unsafe attributes.payload.isEmpty {
       state.messages[name] = nil
+      if state.begin != nil { state.removed.insert(name) }
     } else {
       state.messages[name] = unsafe Message(offset: offset, time: record.time, body: Array(record.body))
     }
@@ -158,7 +167,9 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     for body in due { body() }
   }
 
-  func logIsCurrent() {}
+  func logIsCurrent() {
+    state.withLock { state in (state.begin, state.removed) = (nil, []) }
+  }
 
   // MARK: Keeping the topic short
 
@@ -196,7 +207,7 @@ extension MQTTRetainedReplica.Message {
     return unsafe body.withUnsafeBytes { body -> [UInt8] in
       guard let parts = try? unsafe RecordAttributes(body) else { return [] }
       var headers: [(name: [UInt8], value: [UInt8])] = []
-      let again = Array(MQTTRetainedReplica.againHeader.utf8)
+      let again = Array(MQTTRecordHeaders.retainedAt.utf8)
       if let renewed { headers = renewed.headers.filter { $0.name != again } }
       headers.append((again, Array("\(offset)".utf8)))
       var batch = BatchBuilder()
