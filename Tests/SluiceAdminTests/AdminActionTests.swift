@@ -75,6 +75,9 @@ import Testing
     #expect(try stage.send("DELETE", "/api/connections/42").status == 200)
     let consumer = "/api/topics/orders/consumers/b%2Fc"
     #expect(try stage.send("POST", "\(consumer)/move", #"{"to": "offset:7"}"#).status == 200)
+    #expect(try stage.send("POST", "\(consumer)/move", #"{"to": "new"}"#).status == 200)
+    let refused = try stage.send("POST", "\(consumer)/move", #"{"to": "nowhere"}"#)
+    #expect(refused.status == 400 && refused.text.contains("it can be new, earliest,"))
     #expect(try stage.send("DELETE", consumer).status == 200)
     #expect(
       stage.asked == [
@@ -91,6 +94,7 @@ import Testing
         .publish(RecordPublication(topic: "orders")),
         .deleteTopic("orders"), .closeConnection(42),
         .moveCursor(CursorMove(topic: "orders", name: "b/c", to: .offset(7))),
+        .moveCursor(CursorMove(topic: "orders", name: "b/c", to: .new)),
         .deleteCursor(CursorDelete(topic: "orders", name: "b/c")),
       ])
   }

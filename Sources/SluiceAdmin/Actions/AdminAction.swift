@@ -158,7 +158,7 @@ enum AdminAction: Hashable, Sendable {
     guard members.count == 1, let text = members["to"]?.text else {
       throw .badRequest("the body has to have \"to\", such as \"earliest\", and nothing else")
     }
-    return try RecordQuery.position(text, named: "to")
+    return text == "new" ? .new : try RecordQuery.position(text, named: "to", or: "new, ")
   }
 
   /// `{"key": {"text": "k"}, "headers": [{"name": "a", "text": "b"}], "payload": {"text": "…"}}`, as records are shown; `hex` instead of `text` for any bytes.

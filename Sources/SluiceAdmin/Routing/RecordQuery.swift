@@ -23,14 +23,20 @@ extension RecordQuery {
   }
 
   /// What ``Values/position(_:)`` reads, and `time:-10m`.
-  static func position(_ text: String, named name: String) throws(AdminProblem) -> Subscribe.Start {
+  ///
+  /// - Parameters:
+  ///   - name: what the message calls it.
+  ///   - others: words that the caller reads, for the message.
+  static func position(_ text: String, named name: String, or others: String = "") throws(AdminProblem)
+    -> Subscribe.Start
+  {
     if case ("time", let time?) = Values.word(text), time.hasPrefix("-") {
       if let ago = try? TimeSpan.milliseconds(String(time.dropFirst())) { return .time(WallTime.now - ago) }
     } else if let start = Values.position(text) {
       return start
     }
     throw .badRequest(
-      "\(name): '\(text)' isn't a start; it can be earliest, new, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
+      "\(name): '\(text)' isn't a start; it can be \(others)earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
     )
   }
 }

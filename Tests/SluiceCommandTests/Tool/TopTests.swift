@@ -95,7 +95,7 @@ struct TopTests {
     details.storage = StorageStatus(state: .full, since: 12_000, used: 100, limit: 100)
     let rows = board.take(TopSample(time: time(1), topics: [topic], details: ["jobs": details]))
     #expect(TopTable.render(rows, title: "").contains("storage full for 12 s (1 waits)"))
-    let store = "; store: full for 12s, publishers wait; 100 B of 100 B used (100 %)"
+    let store = "; store: full for 12 s, publishers wait; 100 B of 100 B used (100 %)"
     #expect(TopTable.title(rows, server: "s").hasSuffix(store))
     #expect(
       TopTable.title(rows, server: "s", node: "n", commits: 4_230).hasSuffix("\(store); commits: 4.2 ms"))

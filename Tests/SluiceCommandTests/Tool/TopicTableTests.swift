@@ -112,8 +112,8 @@ struct TopicTableTests {
           reason: .storageFull)
       ]
     }
-    #expect(row("store", info) == "full for 12s, publishers wait; 4.00 MiB of 4.00 MiB used (100 %)")
-    #expect(row("pump", info)?.hasSuffix("11s  storage full") == true, "\(TopicTable.show(info))")
+    #expect(row("store", info) == "full for 12 s, publishers wait; 4.00 MiB of 4.00 MiB used (100 %)")
+    #expect(row("pump", info)?.hasSuffix("11 s  storage full") == true, "\(TopicTable.show(info))")
     #expect(TopicJSON.line(info).contains("\"wait_reason\":\"storage full\""))
     #expect(TopicJSON.line(info).contains("\"store\":{\"state\":\"full\",\"since_ms\":12000"))
   }
