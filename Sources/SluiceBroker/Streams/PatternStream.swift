@@ -20,7 +20,6 @@ final class PatternStream: SubscriberStream {
   let pattern: TopicPattern
   /// Its number as a watcher of the registry.
   private let watch: UInt64
-  private let start: Subscribe.Start
   private let lag: Subscribe.LagPolicy?
 
   /// By name. A member is for one epoch of its topic.
@@ -28,23 +27,15 @@ final class PatternStream: SubscriberStream {
   private var lastNumber: UInt32 = 0
   /// All members in the order in which they have joined, and some that have left.
   private var joined: [PatternMember] = []
-  /// Members of topics whose producers are paced.
-  private var paced: [PatternMember] = []
-  /// How many of those know of the last grant, while it is being told.
-  private var told = 0
-  private var isTelling = false
+  private var paced = PacedMembers()
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
-  @safe @exclusivity(unchecked) private var turns = FairTurns<PatternMember>()
-  /// Members that have left and are still in `turns`.
-  private var gone = 0
+  @safe @exclusivity(unchecked) private var turns = PatternTurns()
   private var isProducing = false
   /// The client was sent SUBSCRIBED.
   private var isOpened = false
   /// Topics of other nodes; nil where there are none.
   private let remote: (any RemoteTopics)?
-  /// Members that wait for frames of the node that served their topics before.
-  private var held: [PatternMember] = []
   /// For another node, which lends of its client's demand; nil for a client.
   private var loan: NodeLoan?
 
@@ -63,10 +54,9 @@ final class PatternStream: SubscriberStream {
     credit = Credit(granted: frame.grantedThrough)
     self.pattern = pattern
     self.watch = watch
-    start = frame.start
     lag = frame.lag
     matcher = RecordMatcher(unlessEmpty: frame.filter)
-    topics = PatternTopics(walk, positions: frame.positions)
+    topics = PatternTopics(walk, frame)
     frames = PatternFrames(stream: stream)
   }
 
@@ -79,27 +69,19 @@ final class PatternStream: SubscriberStream {
   }
 
   private func demandRaised() {
-    if !paced.isEmpty {
-      // The grant may be used for any of them, so it counts for each.
-      told = 0
-      if !isTelling {
-        isTelling = true
-        tellDemand()
-      }
-    }
+    // The grant may be used for any of them, so it counts for each.
+    if !paced.isEmpty, paced.beginTelling() { tellDemand() }
     streams.makeReady(self)
   }
 
   /// Tells topics with paced producers of the last grant: what the turn's work budget leaves over in the next turn.
   private func tellDemand() {
     guard isOpen else { return }
-    while told < paced.count, !streams.client.workBudget.isExhausted {
-      tell(paced[told])
-      told += 1
+    while paced.hasMoreToTell, !streams.client.workBudget.isExhausted {
+      tell(paced.nextToTell())
       streams.client.workBudget.spend(1, of: .pacedTopics)
     }
-    isTelling = told < paced.count
-    if isTelling { streams.goOnLater { [self] in tellDemand() } }
+    if paced.goesOnTelling() { streams.goOnLater { [self] in tellDemand() } }
   }
 
   private func tell(_ member: PatternMember) {
@@ -206,10 +188,7 @@ final class PatternStream: SubscriberStream {
   }
 
   /// Of the topics to be joined next, those of which only the store can tell where to begin.
-  func unknownStarts() -> [(topic: Topic, time: Int64)] {
-    guard case .time(let time) = start else { return [] }
-    return topics.unknownStarts(at: time)
-  }
+  func unknownStarts() -> [(topic: Topic, time: Int64)] { topics.unknownStarts() }
 
   /// The store has told where to begin in a topic.
   func begin(_ topic: Topic, at offset: UInt64) {
@@ -272,7 +251,8 @@ final class PatternStream: SubscriberStream {
     let epoch = endedEpoch ?? present
     do {
       let (cursor, missed) = try epoch.start(
-        startFrame(topic, epoch, position, wasThere: wasThere), lag: topic.settings.lag, buffered: buffered,
+        topics.frame(toSubscribeTo: topic, epoch, position, wasThere: wasThere), lag: topic.settings.lag,
+        buffered: buffered,
         wallClock: streams.loop.wallClock)
       let member = PatternMember(
         of: self, number: newNumber(), loopState: loopState, epoch: epoch,
@@ -298,23 +278,6 @@ final class PatternStream: SubscriberStream {
     }
     // It may have gone between the look and the entry in its list.
     if topic.isGone { topic.notify([loopState]) }
-  }
-
-  /// The frame that a subscription to this topic alone would send.
-  private func startFrame(
-    _ topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
-  ) -> Subscribe {
-    let frame = Subscribe(topic: topic.name, start: start, lag: lag, grantedThrough: 0)
-    var (start, number) = (topics.start(in: topic) ?? frame.start, frame.epoch)
-    if let position {
-      let offset =
-        position.epoch == epoch.number
-        ? position.nextOffset : epoch.continuing(position.epoch, at: position.nextOffset)
-      (start, number) = offset.map { (.offset($0), epoch.number) } ?? (.earliest, 0)
-    } else if !wasThere {
-      (start, number) = (.offset(0), epoch.number)
-    }
-    return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
   }
 
   /// A topic was deleted, or another node serves it.
@@ -358,9 +321,7 @@ final class PatternStream: SubscriberStream {
 
   /// The producers of a member's topic are paced.
   func pace(_ member: PatternMember) {
-    guard member.pacedIndex == nil else { return }
-    member.pacedIndex = paced.count
-    paced.append(member)
+    guard paced.add(member) else { return }
     guard let loan, !loan.isPaced else { return }
     self.loan?.isPaced = true
     offer(waits: loan.hasOffered)
@@ -370,28 +331,12 @@ final class PatternStream: SubscriberStream {
   ///
   /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
   private func remove(_ member: PatternMember, isDeleted: Bool) {
-    if let index = held.firstIndex(where: { $0 === member }) {
-      held.remove(at: index)
-    } else if case .ready = member.subscription.place {
-      gone += 1
-    }
+    turns.leaves(member)
     member.subscription.release()
     dropDeparted()
-    if let index = member.pacedIndex {
-      let last = paced.removeLast()
-      if last !== member {
-        paced[index] = last
-        last.pacedIndex = index
-        if isTelling, index < told { tell(last) }
-      }
-      member.pacedIndex = nil
-    }
+    if let untold = paced.remove(member) { tell(untold) }
     frames.departed(member, isDeleted: isDeleted)
-    // Members that wait for demand would stay in `turns` for as long as there is none.
-    if gone > 64, gone > turns.count / 2 {
-      turns.removeAll { if case .ended = $0.subscription.place { true } else { false } }
-      gone = 0
-    }
+    turns.dropDeparted()
   }
 
   func move(to place: SubscriberPlace) { self.place = place }
@@ -405,10 +350,8 @@ final class PatternStream: SubscriberStream {
     let departure = PatternDeparture(joined, of: self)
     members = [:]
     joined = []
-    paced = []
-    held = []
-    isTelling = false
-    turns = FairTurns()
+    paced.removeAll()
+    turns.removeAll()
     topics.removeAll()
     place = .ended
     departure.goOn()
@@ -441,7 +384,7 @@ final class PatternStream: SubscriberStream {
     guard frames.tellDeparted(writes), loan == nil || frames.tellAbsent(writes) else { return .more }
     frames.tellProgress(writes)
     var isUsed = false
-    while writes.work < end, writes.hasRoom {
+    producing: while writes.work < end, writes.hasRoom {
       let passed = remote?.write(into: writes, &frames) ?? .none
       switch passed {
       case .none: break
@@ -450,16 +393,12 @@ final class PatternStream: SubscriberStream {
         frames.tellProgress(writes)
       case .end: return .ended
       }
-      guard let (member, share) = turns.next(available: available) else {
-        if passed == .none { break }
-        continue
-      }
-      guard case .ready = member.subscription.place else {
-        gone -= 1
-        continue
-      }
-      if member.begins > 0, let remote, member.begins > remote.written {
-        held.append(member)
+      let (member, share): (PatternMember, UInt64)
+      switch turns.next(available: available, written: remote?.written) {
+      case .member(let next, let itsShare): (member, share) = (next, itsShare)
+      case .passedOver: continue
+      case .none:
+        if passed == .none { break producing }
         continue
       }
       member.subscription.move(to: .none)
@@ -474,7 +413,7 @@ final class PatternStream: SubscriberStream {
   /// What is left to do after a turn.
   private func outcome(isUsed: Bool, _ writes: WriteBatch) -> DeliveryOutcome {
     if let remote {
-      goOnHeld(remote.written)
+      turns.goOn(remote.written)
       remote.turnEnded(isUsed: isUsed, waits: turns.count > 0 && available == 0)
       if remote.hasWaiting { return .more }
     }
@@ -498,14 +437,6 @@ final class PatternStream: SubscriberStream {
     self.loan?.hasOffered = turns.count > 0
     writes.append(
       Offer(returned: loan.returned, waits: turns.count > 0, isPaced: loan.isPaced), stream: stream)
-  }
-
-  /// Gives members their turns for whose topics another node's frames are written.
-  private func goOnHeld(_ written: UInt64) {
-    guard !held.isEmpty else { return }
-    let (free, waiting) = (held.filter { $0.begins <= written }, held.filter { $0.begins > written })
-    held = waiting
-    for member in free { turns.append(member) }
   }
 
   // MARK: Other nodes

@@ -16,10 +16,15 @@ struct PatternTopics {
   private var made: [(Topic, TopicEpoch)] = []
   /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
   private(set) var hasBegun = false
+  /// What the subscription says of all of them.
+  private let start: Subscribe.Start
+  private let lag: Subscribe.LagPolicy?
 
-  init(_ walk: PatternWalk<Topic>, positions: [TopicPosition]) {
+  init(_ walk: PatternWalk<Topic>, _ frame: SubscribePattern) {
     self.walk = walk
-    self.positions = Dictionary(positions.map { ($0.topic, $0) }) { $1 }
+    positions = Dictionary(frame.positions.map { ($0.topic, $0) }) { $1 }
+    start = frame.start
+    lag = frame.lag
   }
 
   /// Whether all topics were joined that the search finds.
@@ -64,8 +69,9 @@ struct PatternTopics {
   mutating func takeKept(_ name: String) -> TopicPosition? { positions.removeValue(forKey: name) }
 
   /// Of the topics that were found, those without a place to begin, since only the store can tell it.
-  func unknownStarts(at time: Int64) -> [(topic: Topic, time: Int64)] {
-    found.compactMap { topic in
+  func unknownStarts() -> [(topic: Topic, time: Int64)] {
+    guard case .time(let time) = start else { return [] }
+    return found.compactMap { topic in
       guard positions[topic.name] == nil, starts[topic.name] == nil,
         topic.epoch.needsStore(for: .time(time))
       else { return nil }
@@ -78,8 +84,26 @@ struct PatternTopics {
     starts[topic.name] = .offset(offset)
   }
 
-  /// Where to begin in a topic, if the store has told it.
-  func start(in topic: Topic) -> Subscribe.Start? { starts[topic.name] }
+  /// The frame that a subscription to this topic alone would send.
+  ///
+  /// - Parameters:
+  ///   - epoch: of the topic.
+  ///   - position: where the subscription goes on in the topic; nil if it wasn't there before.
+  ///   - wasThere: whether the topic was there when the subscription came.
+  func frame(
+    toSubscribeTo topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
+  ) -> Subscribe {
+    var (start, number) = (starts[topic.name] ?? start, 0 as UInt64)
+    if let position {
+      let offset =
+        position.epoch == epoch.number
+        ? position.nextOffset : epoch.continuing(position.epoch, at: position.nextOffset)
+      (start, number) = offset.map { (.offset($0), epoch.number) } ?? (.earliest, 0)
+    } else if !wasThere {
+      (start, number) = (.offset(0), epoch.number)
+    }
+    return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
+  }
 
   /// A topic was made before the subscription has begun.
   mutating func add(_ topic: Topic, _ epoch: TopicEpoch) {
