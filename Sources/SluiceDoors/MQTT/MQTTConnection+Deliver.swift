@@ -76,8 +76,8 @@ extension MQTTConnection {
       on: feed.number, time: wallClock, output: &output)
   }
 
-  /// Handles a record of a feed whose records aren't messages of its topic.
-  func deliver(
+  /// Handles a record of a feed without messages.
+  private func deliver(
     _ record: BatchIterator.Record, of feed: MQTTFeed, _ topic: MQTTFeedTopic, _ offset: UInt64,
     _ wallClock: Int64
   ) {

@@ -71,8 +71,7 @@ extension MQTTConnection {
 
   private func send(_ feed: MQTTFeed) {
     guard let reading = feed.local, feeds[feed.stream] === feed, let topic = feed.current else { return }
-    let wallClock = loop.wallClock
-    while !reading.isDone, unsent <= Self.maximumOutput {
+    while !reading.isDone, feed.held == 0, unsent <= Self.maximumOutput {
       if feed.outstanding == 0, !feed.isUnlimited { distribute() }
       guard feed.isUnlimited || feed.outstanding > 0 && credit > 0 else { return }
       let message = reading.messages[reading.next]
@@ -83,12 +82,12 @@ extension MQTTConnection {
       unsafe withUnsafeBytes(of: word.littleEndian) { unsafe item.append(contentsOf: $0) }
       item += message.body
       unsafe item.withUnsafeBytes { item in
-        var iterator = unsafe BatchIterator(item, time: message.time)
-        guard let record = try? iterator.next() else { return }
-        deliver(record, of: feed, topic, message.offset, wallClock)
+        unsafe deliver(item, of: feed, topic, from: message.offset, 1, message.time)
       }
     }
-    if reading.isDone { feeds[feed.stream] = nil }
+    guard reading.isDone else { return }
+    feed.isDone = true
+    if feed.held == 0 { feeds[feed.stream] = nil }
   }
 
   /// The owner of the retained messages is another one now, or none.
