@@ -297,8 +297,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   func refuse(_ problem: HTTPProblem) {
     if phase != .serving { isLast = true }
     let code = problem.code.map { ",\"code\":\($0.rawValue),\"error\":\(JSONText.quoted("\($0)"))" } ?? ""
-    let fields =
-      problem.status == 401 ? [("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\"")] : []
+    var fields: [(String, String)] = []
+    if problem.status == 401 {
+      fields.append(("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\""))
+    }
+    if let seconds = problem.retryAfter { fields.append(("Retry-After", "\(seconds)")) }
     answer(
       problem.status, "{\"message\":\(JSONText.quoted(problem.message))\(code)}\n", fields: fields)
   }

@@ -169,10 +169,13 @@ struct HTTPProblem: Error, Hashable {
       case .invalidTopic, .invalidSetting, .keyRequired, .unsupported: 400
       case .limitReached, .tooManyConnections, .tooManyAttempts: 429
       case .storageFull: 507
-      case .shuttingDown, .storageFailed, .closedByOperator, .noResponders: 503
+      case .shuttingDown, .storageFailed, .closedByOperator, .noResponders, .topicMoved: 503
       default: 500
       }
   }
+
+  /// After how many seconds the same request is likely to be served (RFC 9110, 10.2.3); nil where only the client can change something.
+  var retryAfter: Int? { status == 503 && code != .noResponders ? 1 : nil }
 
   static let phrases: [Int: String] = [
     200: "OK", 204: "No Content", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
