@@ -82,15 +82,22 @@ struct LeaseLossTests {
     cluster.cutEngine(from: "a")
     cluster.world.run(for: .seconds(3))
     subject.publish(Message("1")) { result in
-      outcomes.withLock { $0.append((try? result.get()) == nil ? "1 has failed" : "1") }
+      outcomes.withLock { $0.append(Self.outcome("1", result)) }
     }
     subject.complete(.finished) { result in
-      outcomes.withLock { $0.append((try? result.get()) == nil ? "the end has failed" : "the end") }
+      outcomes.withLock { $0.append(Self.outcome("the end", result)) }
     }
     cluster.world.run(for: .seconds(3))
     #expect(outcomes.withLock { $0 } == ["0"])
     cluster.healEngine(for: "a")
     #expect(cluster.world.run(limit: .seconds(30)) { outcomes.withLock { $0 == ["0", "1", "the end"] } })
+  }
+
+  private static func outcome<Value>(_ what: String, _ result: Result<Value, ClientError>) -> String {
+    switch result {
+    case .success: what
+    case .failure(let error): "\(what): \(error)"
+    }
   }
 
   @Test("while the engine doesn't answer, records in memory wait; they go on when the lease is valid again")

@@ -263,7 +263,9 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged() {
-    if let startedOver = heldEnd, !streams.holdsAcknowledgements {
+    if let startedOver = heldEnd {
+      if let fault = topic.departureFault { return streams.refuse(stream, fault) }
+      if streams.holdsAcknowledgements { return }
       heldEnd = nil
       return ended(startedOver: startedOver)
     }
