@@ -37,29 +37,6 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     case closed
   }
 
-  /// A commit that isn't settled.
-  final class Pending {
-    let number: UInt64
-    let changes: [TopicChange]
-    /// The topics' extents after it, without what it drops. Nil for a deletion.
-    let extents: [StoredExtent?]
-    /// The same with what it drops, as of the last time that it was sent.
-    var sentExtents: [StoredExtent?] = []
-    /// The sequence of its last message.
-    var last: UInt64 = 0
-    var firstSequences: [UInt64] = []
-    var isStored = false
-    /// When it was sent last.
-    var sentAt = MonotonicTime(nanoseconds: 0)
-    var error: NATSError?
-
-    init(_ number: UInt64, _ changes: [TopicChange], _ extents: [StoredExtent?]) {
-      self.number = number
-      self.changes = changes
-      self.extents = extents
-    }
-  }
-
   let api: JetStream
   let loop: any EventLoop
   let names: EngineNames
@@ -75,14 +52,15 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   /// The sequence of the fence under which messages are sent.
   var fence: UInt64
   var topics: [TopicID: EngineTopic]
-  private var nextTopic: TopicID
+  private(set) var nextTopic: TopicID
   /// The last sequence of which everything is known.
   var last: UInt64
   /// The last sequence when everything that was sent is stored.
   private var predicted: UInt64
-  private var queue: [Pending] = []
-  private var sent: [Pending] = []
-  private var isReadingFront = false
+  private var queue: [PendingCommit] = []
+  private var sent: [PendingCommit] = []
+  /// Whether more of a topic's front is being made known.
+  var isReadingFront = false
   private var retryTimer: TimerToken?
   private var isDelayed = false
   /// Why what was sent isn't stored.
@@ -96,13 +74,11 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   private var nextCheckpoint: MonotonicTime
   /// The sequence of the last front message.
   private var front: UInt64
-  private var checkpoint: [[NATSMessage]] = []
+  /// What is written while the mode is ``Mode/checkpointing``.
+  private var checkpoint: CheckpointWrite?
   /// Whether space can be freed behind the last front only.
   private var isCheckpointWanted = false
-  /// Topics of which batches may be purged, and those that are deleted.
-  private var truncated: Set<TopicID> = []
-  private var deleted: Set<TopicID>
-  private var isPurging = false
+  private var space: EngineSpace
   private var closing: (@Sendable (StoreError?) -> Void)?
   /// Bytes of the stream, about: what was sent since the engine told them last is counted here.
   private var bytes: UInt64
@@ -123,7 +99,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     predicted = last
     front = opened.front
     dirty = opened.dirty
-    deleted = opened.deleted
+    space = EngineSpace(deleted: opened.deleted)
     changedBytes = opened.changedBytes
     bytes = opened.bytes
     checkpointAt = options.checkpointBytes
@@ -157,7 +133,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       return .settled(error)
     }
     for (change, extent) in zip(changes, extents) { project(change, extent) }
-    queue.append(Pending(number, changes, extents))
+    queue.append(PendingCommit(number, changes, extents))
     pump()
     return .underWay
   }
@@ -227,7 +203,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// Why a commit with records has no room.
-  private func refusal(of pending: Pending, _ messages: [NATSMessage]) -> StoreError? {
+  private func refusal(of pending: PendingCommit, _ messages: [NATSMessage]) -> StoreError? {
     guard let limit, pending.changes.contains(where: { !$0.batches.isEmpty }) else { return nil }
     let size = messages.reduce(0) { $0 + $1.payload.count }
     guard bytes + UInt64(size) > UInt64(limit) else { return nil }
@@ -237,49 +213,16 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// A commit's messages, as they would be sent next. Nil when it has to be found out first where a topic begins.
-  private func messages(of pending: Pending) -> [NATSMessage]? {
-    var beginnings: [EngineChange.Beginning?] = []
-    var extents = pending.extents
-    for (index, change) in pending.changes.enumerated() {
-      guard var extent = extents[index], let topic = topics[change.topic] else {
-        beginnings.append(nil)
-        continue
-      }
-      extent.firstOffset = max(extent.firstOffset, topic.sentBeginning.firstOffset)
-      extent.bytesBefore = max(extent.bytesBefore, topic.sentBeginning.bytesBefore)
-      var beginning: EngineChange.Beginning?
-      if let offset = change.truncateBefore {
-        switch topic.index.cut(before: offset, extent) {
-        case .at(let found): beginning = found.firstOffset > extent.firstOffset ? found : nil
-        case .unknown:
-          readFront(of: change.topic, behind: offset)
-          return nil
-        }
-      }
-      if let beginning {
-        extent.firstOffset = beginning.firstOffset
-        extent.bytesBefore = beginning.bytesBefore
-      }
-      extents[index] = extent
-      beginnings.append(beginning)
+  private func messages(of pending: PendingCommit) -> [NATSMessage]? {
+    switch pending.messages(behind: predicted, under: fence, topics, names, atMost: mostBytes) {
+    case .ready(let messages): return messages
+    case .unknownFront(let topic, let offset):
+      readFront(of: topic, behind: offset)
+      return nil
     }
-    pending.sentExtents = extents
-    var messages: [NATSMessage] = []
-    pending.firstSequences = []
-    for (index, change) in pending.changes.enumerated() {
-      pending.firstSequences.append(predicted + UInt64(messages.count) + 1)
-      if change.isNothing { continue }
-      let subject = names.changes(of: change.topic)
-      for payload in EngineChange.payloads(
-        of: change, beginnings[index], fence: fence, commit: pending.number, atMost: mostBytes)
-      {
-        messages.append(NATSMessage(subject: subject, payload: payload))
-      }
-    }
-    return messages
   }
 
-  private func send(_ pending: Pending, _ messages: [NATSMessage]) {
+  private func send(_ pending: PendingCommit, _ messages: [NATSMessage]) {
     for (change, extent) in zip(pending.changes, pending.sentExtents) {
       guard let extent else { continue }
       topics[change.topic]?.sentBeginning = .init(
@@ -315,7 +258,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   private func answered(
-    _ pending: Pending, under fence: UInt64, _ result: Result<PublishAcknowledgement, NATSError>
+    _ pending: PendingCommit, under fence: UInt64, _ result: Result<PublishAcknowledgement, NATSError>
   ) {
     // After a barrier it is known what became of it.
     guard fence == self.fence, mode != .fenced, mode != .closed, !pending.isStored else { return }
@@ -345,17 +288,17 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     pump()
   }
 
-  private func apply(_ pending: Pending) {
+  private func apply(_ pending: PendingCommit) {
     for (index, change) in pending.changes.enumerated() where !change.isNothing {
       nextTopic = max(nextTopic, TopicID(rawValue: change.topic.rawValue + 1))
       dirty.insert(change.topic)
       guard let extent = pending.sentExtents[index] else {
         topics[change.topic] = nil
-        deleted.insert(change.topic)
+        space.deleted(change.topic)
         continue
       }
       topics[change.topic]?.take(change, extent, at: pending.firstSequences[index])
-      if change.truncateBefore != nil { truncated.insert(change.topic) }
+      if change.truncateBefore != nil { space.truncated(change.topic) }
     }
   }
 
@@ -371,7 +314,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       return
     }
     mode = .resolving
-    checkpoint = []
+    checkpoint = nil
     cause = error
     if error.code != .resourcesExhausted, error.code != .wrongLastSequence { delayed(error) }
     resolve()
@@ -550,45 +493,13 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   /// Writes checkpoints of all topics that have changed, and a front message behind them. Nothing else is under way.
   private func beginCheckpoint() {
     mode = .checkpointing
-    var messages: [NATSMessage] = []
-    for id in dirty.sorted() {
-      let state = topics[id].flatMap { $0.isStored ? $0 : nil }
-      let payloads = TopicCheckpoint(id, state).payloads(fence: fence, atMost: mostBytes)
-      for (part, payload) in payloads.enumerated() {
-        messages.append(NATSMessage(subject: names.checkpoint(of: id, part: part), payload: payload))
-      }
-    }
-    messages.append(
-      NATSMessage(subject: names.front, payload: EngineFront(nextTopic: nextTopic).message(fence: fence)))
-    for index in messages.indices { messages[index].headers.rollUp(.subject) }
-    checkpoint = []
-    while !messages.isEmpty {
-      checkpoint.append(Array(messages.prefix(500)))
-      messages.removeFirst(min(500, messages.count))
-    }
+    checkpoint = CheckpointWrite(dirty, topics, nextTopic: nextTopic, fence: fence, names, atMost: mostBytes)
     goOnWithCheckpoint()
   }
 
   private func goOnWithCheckpoint() {
     guard mode == .checkpointing else { return }
-    guard !checkpoint.isEmpty else {
-      front = last
-      if options.flaw == .purgeBeyondFront {
-        for id in topics.keys {
-          try? api.purge(names.stream, matching: names.changes(of: id), before: last) { _ in }
-        }
-      }
-      dirty = []
-      isCheckpointWanted = false
-      changedBytes = 0
-      checkpointAt = options.checkpointBytes
-      nextCheckpoint = loop.now + options.checkpointInterval
-      mode = .open
-      purge()
-      return pump()
-    }
-    var messages = checkpoint.removeFirst()
-    messages[0].headers.expectLastSequence(last)
+    guard let messages = checkpoint?.next(behind: last) else { return checkpointed() }
     let expected = last + UInt64(messages.count)
     let done: (Swift.Result<PublishAcknowledgement, NATSError>) -> Void = { [self] result in
       guard mode == .checkpointing else { return }
@@ -609,62 +520,57 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     }
   }
 
+  /// All of them are stored, the front last.
+  private func checkpointed() {
+    checkpoint = nil
+    front = last
+    if options.flaw == .purgeBeyondFront {
+      for id in topics.keys {
+        try? api.purge(names.stream, matching: names.changes(of: id), before: last) { _ in }
+      }
+    }
+    dirty = []
+    isCheckpointWanted = false
+    changedBytes = 0
+    checkpointAt = options.checkpointBytes
+    nextCheckpoint = loop.now + options.checkpointInterval
+    mode = .open
+    purge()
+    pump()
+  }
+
   // MARK: Space
 
   func reclaim() throws(StoreError) -> Bool {
     purge()
-    if !isPurging, !(truncated.isEmpty && deleted.isEmpty), !dirty.isEmpty {
+    if space.isWaiting, !dirty.isEmpty {
       isCheckpointWanted = true
       pump()
     }
     return false
   }
 
-  /// Purges a topic's batches that no change needs any more: one at a time, below the last front.
   private func purge() {
-    guard !isPurging, mode == .open || mode == .resolving, front > 0 else { return }
-    if let id = deleted.first(where: { !dirty.contains($0) }) {
-      return purge([names.changes(of: id), names.checkpoints(of: id)], before: front) { [self] in
-        deleted.remove(id)
-      }
+    guard mode == .open || mode == .resolving, let purge = space.next(below: front, dirty, topics) else {
+      return
     }
-    for id in truncated {
-      guard let topic = topics[id] else {
-        truncated.remove(id)
-        continue
-      }
-      guard let sequence = topic.firstNeeded else { continue }
-      guard sequence > topic.floor else {
-        truncated.remove(id)
-        continue
-      }
-      // Behind the front, changes are read when the shard is opened.
-      let end = min(sequence, front)
-      guard end > topic.floor else { continue }
-      return purge([names.changes(of: id)], before: end) { [self] in
-        topics[id]?.floor = end
-        if end == sequence { truncated.remove(id) }
-      }
-    }
+    run(purge, purge.subjects(names)[...])
   }
 
-  private func purge(_ subjects: [String], before sequence: UInt64, _ done: @escaping () -> Void) {
+  private func run(_ purge: EngineSpace.Purge, _ subjects: ArraySlice<String>) {
     guard let subject = subjects.first else {
-      isPurging = false
-      done()
+      space.finish(purge, &topics)
       learnSize()
-      return purge()
+      return self.purge()
     }
-    isPurging = true
-    let rest = Array(subjects.dropFirst())
     do throws(NATSError) {
-      try api.purge(names.stream, matching: subject, before: sequence) { [self] result in
+      try api.purge(names.stream, matching: subject, before: purge.end) { [self] result in
         // Another time, then.
-        guard case .success = result, mode != .fenced, mode != .closed else { return isPurging = false }
-        purge(rest, before: sequence, done)
+        guard case .success = result, mode != .fenced, mode != .closed else { return space.giveUp() }
+        run(purge, subjects.dropFirst())
       }
     } catch {
-      isPurging = false
+      space.giveUp()
     }
   }
 
@@ -677,73 +583,6 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     try? api.streamInfo(names.stream) { [weak self] result in
       if case .success(let info) = result { self?.bytes = info.state.bytes }
     }
-  }
-
-  // MARK: Reading
-
-  /// What is stored.
-  var contents: StoreContents {
-    let stored = topics.filter(\.value.isStored).map {
-      StoreContents.Topic(id: $0, row: $1.row, extent: $1.extent)
-    }
-    return StoreContents(topics: stored.sorted { $0.id < $1.id }, nextTopic: nextTopic, wasClosed: false)
-  }
-
-  func states(of topic: TopicID, _ kind: StoredState.Kind) -> [StoredState] {
-    guard let known = topics[topic], known.isStored else { return [] }
-    return known.states(kind)
-  }
-
-  func extent(of topic: TopicID) throws(StoreError) -> StoredExtent? {
-    topics[topic].flatMap { $0.isStored ? $0.extent : nil }
-  }
-
-  func headers(of topic: TopicID, from offset: UInt64, _ body: (BatchHeader) -> Bool) throws(StoreError) {
-    guard let known = topics[topic], offset < known.extent.head else { return }
-    let entries = known.index.entries(from: max(offset, known.extent.firstOffset))
-    if entries.isEmpty { readFront(of: topic, behind: offset) }
-    for entry in entries where entry.header.endOffset <= known.extent.head {
-      guard body(entry.header) else { return }
-    }
-  }
-
-  /// Makes known where the topic's oldest batches are, up to the one that holds the record with that offset.
-  private func readFront(of id: TopicID, behind offset: UInt64) {
-    guard !isReadingFront, let topic = topics[id] else { return }
-    isReadingFront = true
-    let scan = BatchScan(id, from: topic.index.frontEnd(floor: topic.floor), self)
-    // What comes next is asked for soon.
-    var ahead = 64
-    unsafe scan.run(
-      bytes: 4 << 20,
-      { [self] header, sequence, _ in
-        guard header.endOffset > topics[id]?.extent.firstOffset ?? .max else { return true }
-        topics[id]?.index.extendFront(.init(header: header, sequence: sequence))
-        if header.endOffset > offset { ahead -= 1 }
-        return ahead > 0
-      }
-    ) { [self] error in
-      isReadingFront = false
-      guard mode != .fenced, mode != .closed else { return }
-      if error == nil { return pump() }
-      _ = loop.schedule(after: .milliseconds(50)) { [weak self] in self?.pump() }
-    }
-  }
-
-  func read(
-    _ topic: TopicID, from offset: UInt64, bytes: Int,
-    each: @escaping @Sendable (UInt64, UnsafeRawBufferPointer) -> Bool,
-    _ done: @escaping @Sendable (StoreError?) -> Void
-  ) {
-    loop.execute { [self] in
-      unsafe EngineRead(topic, from: offset, bytes: bytes, self, each, done).run()
-    }
-  }
-
-  func find(
-    _ time: Int64, in topic: TopicID, _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
-  ) {
-    loop.execute { [self] in EngineSearch(time, in: topic, self, done).run() }
   }
 
   // MARK: The end
@@ -771,29 +610,6 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       } else {
         done(nil)
       }
-    }
-  }
-}
-
-extension TopicChange {
-  /// Whether there is nothing to be stored.
-  fileprivate var isNothing: Bool {
-    !isDeletion && row == nil && batches.isEmpty && states.isEmpty && truncateBefore == nil
-  }
-}
-
-extension EngineTopic {
-  /// Takes a change that is stored.
-  fileprivate mutating func take(_ change: TopicChange, _ after: StoredExtent, at sequence: UInt64) {
-    if let row = change.row { self.row = row }
-    for state in change.states { set(state) }
-    extent = after
-    // What was dropped may be needed while the change is under way, and not after it.
-    index.drop(before: after.firstOffset)
-    isStored = true
-    if !change.batches.isEmpty {
-      if last == 0 { floor = sequence }
-      last = max(last, sequence)
     }
   }
 }

@@ -1,0 +1,45 @@
+import SluiceNATS
+import SluiceStore
+
+/// The messages of a checkpoint: all that is known of the topics that have changed, except their batches, and a front message behind them.
+struct CheckpointWrite {
+  /// The most messages of one atomic batch.
+  private static let most = 500
+
+  /// What isn't sent yet.
+  private var messages: ArraySlice<NATSMessage>
+
+  /// - Parameters:
+  ///   - dirty: the topics that have changed since the last front; those that aren't in `topics` are deleted.
+  ///   - topics: what is known of the shard's topics.
+  ///   - nextTopic: the number of the next topic that is made.
+  ///   - fence: the sequence of the fence under which they are sent.
+  ///   - names: of the shard.
+  ///   - most: the bytes of a message's payload at most.
+  init(
+    _ dirty: Set<TopicID>, _ topics: [TopicID: EngineTopic], nextTopic: TopicID, fence: UInt64,
+    _ names: EngineNames, atMost most: Int
+  ) {
+    var messages: [NATSMessage] = []
+    for id in dirty.sorted() {
+      let state = topics[id].flatMap { $0.isStored ? $0 : nil }
+      let payloads = TopicCheckpoint(id, state).payloads(fence: fence, atMost: most)
+      for (part, payload) in payloads.enumerated() {
+        messages.append(NATSMessage(subject: names.checkpoint(of: id, part: part), payload: payload))
+      }
+    }
+    messages.append(
+      NATSMessage(subject: names.front, payload: EngineFront(nextTopic: nextTopic).message(fence: fence)))
+    for index in messages.indices { messages[index].headers.rollUp(.subject) }
+    self.messages = messages[...]
+  }
+
+  /// The next atomic batch, which expects the stream's last sequence. Nil when everything was sent.
+  mutating func next(behind last: UInt64) -> [NATSMessage]? {
+    guard !messages.isEmpty else { return nil }
+    var batch = Array(messages.prefix(Self.most))
+    messages = messages.dropFirst(Self.most)
+    batch[0].headers.expectLastSequence(last)
+    return batch
+  }
+}

@@ -1,0 +1,90 @@
+import SluiceStore
+
+/// What of a shard's stream can be freed, and in which order: one purge at a time, below the last front.
+///
+/// Purges aren't fenced: each names a fixed sequence before which no owner needs anything of its subjects any more.
+struct EngineSpace {
+  struct Purge: Hashable {
+    enum What {
+      /// The batches that a topic has dropped.
+      case batches
+      /// Everything of a topic that is deleted.
+      case everything
+    }
+
+    var topic: TopicID
+    var what: What
+    /// Messages with lower sequences go.
+    var end: UInt64
+    /// Whether the topic has nothing else to free then.
+    fileprivate var isLast: Bool
+
+    func subjects(_ names: EngineNames) -> [String] {
+      switch what {
+      case .batches: [names.changes(of: topic)]
+      case .everything: [names.changes(of: topic), names.checkpoints(of: topic)]
+      }
+    }
+  }
+
+  /// Topics of which batches may be purged.
+  private var shortened: Set<TopicID> = []
+  /// Topics that are deleted, and of which messages may be there.
+  private var deleted: Set<TopicID>
+  private var isPurging = false
+
+  init(deleted: Set<TopicID>) {
+    self.deleted = deleted
+  }
+
+  /// Whether something may be freed behind the next front.
+  var isWaiting: Bool { !isPurging && !(shortened.isEmpty && deleted.isEmpty) }
+
+  /// A topic's first batches were dropped.
+  mutating func truncated(_ topic: TopicID) { shortened.insert(topic) }
+
+  mutating func deleted(_ topic: TopicID) { deleted.insert(topic) }
+
+  /// The next purge, which ends with ``finish(_:_:)`` or ``giveUp()``. Nil while one is under way.
+  ///
+  /// - Parameters:
+  ///   - front: the sequence of the last front message; 0 without one. Changes behind it are read when the shard is opened.
+  ///   - dirty: topics whose last changes are in no checkpoint.
+  mutating func next(below front: UInt64, _ dirty: Set<TopicID>, _ topics: [TopicID: EngineTopic]) -> Purge? {
+    guard !isPurging, front > 0 else { return nil }
+    if let topic = deleted.first(where: { !dirty.contains($0) }) {
+      isPurging = true
+      return Purge(topic: topic, what: .everything, end: front, isLast: true)
+    }
+    for id in shortened {
+      guard let topic = topics[id] else {
+        shortened.remove(id)
+        continue
+      }
+      guard let sequence = topic.firstNeeded else { continue }
+      guard sequence > topic.floor else {
+        shortened.remove(id)
+        continue
+      }
+      let end = min(sequence, front)
+      guard end > topic.floor else { continue }
+      isPurging = true
+      return Purge(topic: id, what: .batches, end: end, isLast: end == sequence)
+    }
+    return nil
+  }
+
+  /// The engine has purged it.
+  mutating func finish(_ purge: Purge, _ topics: inout [TopicID: EngineTopic]) {
+    isPurging = false
+    switch purge.what {
+    case .everything: deleted.remove(purge.topic)
+    case .batches:
+      topics[purge.topic]?.floor = purge.end
+      if purge.isLast { shortened.remove(purge.topic) }
+    }
+  }
+
+  /// The engine hasn't purged it: it is tried another time.
+  mutating func giveUp() { isPurging = false }
+}
