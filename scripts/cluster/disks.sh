@@ -20,7 +20,17 @@ mount_disk() { # NAME
     truncate --size "${disk}M" "$folder/$1.disk"
     mkfs.ext4 -q "$folder/$1.disk" || fail "the disk of $1 can't be made"
   fi
-  mount -o loop "$folder/$1.disk" "$folder/$1" || fail "the disk of $1 can't be mounted: has this machine loop devices?"
+  # A process that is about to end may hold the file system that has lost its power, in a namespace of its own: until it is gone, the kernel mounts that one again.
+  for _ in $(seq 50); do
+    mount -o loop "$folder/$1.disk" "$folder/$1" || fail "the disk of $1 can't be mounted: has this machine loop devices?"
+    if touch "$folder/$1/.mounted" 2>/dev/null; then
+      rm "$folder/$1/.mounted"
+      return 0
+    fi
+    unmount_disk "$1"
+    sleep 0.2
+  done
+  fail "nothing can be written to the disk of $1, which was mounted anew: look at the kernel's log"
 }
 
 unmount_disk() { # NAME

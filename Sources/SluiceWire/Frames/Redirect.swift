@@ -34,4 +34,6 @@ public enum Feature {
 public enum StreamFlag {
   /// On SUBSCRIBE, JOIN and PUBLISH_OPEN: the broker serves the stream itself, by way of the topic's node, rather than answering with ``Redirect``.
   public static let relay: UInt8 = 0x10
+  /// On PUBLISH: the producer doesn't wait for this batch, so its acknowledgement may come with that of a later one.
+  public static let unhurried: UInt8 = 0x20
 }
