@@ -238,7 +238,8 @@ let package = Package(
     .testTarget(
       name: "SluiceDoorsTests",
       dependencies: [
-        "SluiceDoors", "SluiceCluster", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker", "SluiceTopics",
+        "SluiceDoors", "SluiceCluster", "SluiceCommand", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker",
+        "SluiceTopics",
         "SluiceStore", "SluiceNATS", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceSimulation",
         "SluiceEngineModel", "SluiceWire", "TestSupport",
       ],

@@ -7,7 +7,8 @@
 #
 #   fan-out    100 subscribers of a topic in memory, 128 B: all with the owner, all with another node, spread over the three nodes
 #   latency    one publisher and one subscriber, 2,000 records/s: with the owner; the subscriber with another node; beside the round trip of a server that
-#              copies bytes from one connection to another
+#              copies bytes from one connection to another. All processes share a processor: otherwise each figure is one of two, by where the kernel puts
+#              them, and waking another processor takes longer than all the rest
 #   durable    publishing of 128 B records, acknowledged when they are stored: by one publisher and by eight, to the owners and through one node;
 #              JetStream with one message a record; and JetStream with messages of the size of the brokers' commits, as many under way
 #   rest       processor time and memory of the brokers and the engine with nothing to do
@@ -77,6 +78,13 @@ note() { # ROW VALUE
 value() { # KEY: of the report on standard input
   sed -nE "s/.*\"$1\":([-0-9.e+]+).*/\1/p"
 }
+# Has the nodes and the engine run on these processors.
+place() { # PROCESSORS
+  local kind name address pid
+  while read -r kind name address pid; do
+    taskset -a -c -p "$1" "$pid" >/dev/null || fail "$kind $name ($address) can't be moved to processor $1"
+  done <"$SLUICE_CLUSTER_DIR/lines"
+}
 wanted() { case $1 in *"$only"*) return 0 ;; *) return 1 ;; esac; }
 
 fanout() { # ROW OWNER SUBSCRIBERS' PORTS
@@ -85,11 +93,11 @@ fanout() { # ROW OWNER SUBSCRIBERS' PORTS
 }
 latency() { # ROW OWNER SUBSCRIBER'S PORT
   wanted "$1" || return 0
-  note "$1" "$("$bench" load --json --driver sluice --port "$2" --subscriber-ports "$3" --workload latency --rate 2000 --seconds "$seconds" --topic latency | value p50)"
+  note "$1" "$(taskset -c 0 "$bench" load --json --driver sluice --port "$2" --subscriber-ports "$3" --workload latency --rate 2000 --seconds "$seconds" --topic latency | value p50)"
 }
 round_trip() { # ROW
   wanted "$1" || return 0
-  note "$1" "$("$bench" load --json --driver copy --launch "{self} copy-server --port {port}" --workload latency --rate 2000 --seconds "$seconds" | value p50)"
+  note "$1" "$(taskset -c 0 "$bench" load --json --driver copy --launch "{self} copy-server --port {port}" --workload latency --rate 2000 --seconds "$seconds" | value p50)"
 }
 
 # Commits of all nodes so far, and bytes of records that they have received from clients.
@@ -165,9 +173,11 @@ for round in $(seq "$rounds"); do
   fanout "fan-out 1x100: with the owner, records/s" "$owner" "$owner"
   fanout "fan-out 1x100: with another node, records/s" "$owner" "$other"
   fanout "fan-out 1x100: spread over three nodes, records/s" "$owner" "$(IFS=,; echo "${ports[*]}")"
+  place 0
   latency "latency p50, µs: with the owner" "$late" "$late"
   latency "latency p50, µs: with another node" "$late" "$far"
   round_trip "latency p50, µs: copied by a server, a round trip"
+  place "0-$(($(nproc) - 1))"
   durable 1
   durable 8
 done

@@ -10,8 +10,10 @@ scripts/bench-peers.sh [options]
   --servers LIST     of sluice,copy,nats,redis-pubsub,redis-streams,rabbitmq-streams,mosquitto (default: all these), and
                      mosquitto-qos1,sluice-mqtt,sluice-mqtt-qos1,sluice-http
   --workloads LIST   of 1x1-128,1x8-128,1x100-128,1x100-16,1x1-1k,1x8-1k,1x8-16k,replay-128,replay-1k,replay-16k,
-                     latency,idle (default: all these), 1x1000-128, slow-reader, publish-100 (of servers that confirm: 16 publishers,
+                     latency,idle (default: all these), latency-apart, 1x1000-128, slow-reader, publish-100 (of servers that confirm: 16 publishers,
                      100 records at a time)
+                     In latency the server shares a processor with the load, in latency-apart it has one of its own: where the kernel
+                     puts them would otherwise decide more than the server does
   --rounds N         of all workloads on all servers; medians are over rounds (default 3)
   --seconds S        measured in each run, after half a second (default 2)
   --quick            one round, half a second, a tenth of the connections and of the replay
@@ -190,7 +192,7 @@ log_dest none
 user $(id -un)
 EOF
   # Without delay it sends a packet a message: right for latency only.
-  if [ "$1" = latency ]; then echo "set_tcp_nodelay true" >>"$DIR/mosquitto.conf"; fi
+  if [[ $1 == latency* ]]; then echo "set_tcp_nodelay true" >>"$DIR/mosquitto.conf"; fi
   mosquitto -c "$DIR/mosquitto.conf" >"$DIR/mosquitto.log" 2>&1 &
 }
 
@@ -236,7 +238,7 @@ load_options() { # workload
     replay-*) local size=${1#*-}
       size=$((${size/k/ * 1024}))
       echo "--workload replay --size $size --records $((REPLAY_BYTES / size))" ;;
-    latency) echo "--workload latency --rate 10000 --size 128" ;;
+    latency | latency-apart) echo "--workload latency --rate 10000 --size 128" ;;
     idle) echo "--workload idle-memory --subscribers $CONNECTIONS" ;;
     publish-*) echo "--workload publish --publishers 16 --batch ${1#*-} --size 128" ;;
     slow-reader) echo "--workload slow-reader --subscribers 8 --stalled 1 --size 1024" ;;
@@ -253,7 +255,7 @@ run() { # workload server
   esac
   options=$(load_options "$workload")
   # The other brokers acknowledge nothing in this load.
-  if [ "$workload-$server" = latency-sluice ]; then options="$options --no-acks"; fi
+  if [[ $workload == latency* && $server = sluice ]]; then options="$options --no-acks"; fi
   # It opens a file for each subscription besides.
   if [ "$workload-$server" = idle-rabbitmq-streams ] && [ "$FILES" != unlimited ] &&
     [ $((CONNECTIONS * 2 + 1000)) -gt "$FILES" ]; then
@@ -279,10 +281,17 @@ run() { # workload server
     PIDS+=("$pid")
     started "$pid" "$PORT" 15 "${server%-*}" || { FAILED=yes; stop "$pid"; return 0; }
   fi
+  local placed=()
+  if [[ $workload == latency* ]]; then
+    taskset -a -c -p 0 "$pid" >/dev/null
+    placed=(taskset -c 0)
+    if [ "$workload" = latency-apart ]; then placed=(taskset -c 1); fi
+  fi
   # shellcheck disable=SC2086 # options are words
-  timeout 180 "$BENCH" load --driver "$server" --port "$PORT" --server-pid "$pid" $options \
+  timeout 180 "${placed[@]}" "$BENCH" load --driver "$server" --port "$PORT" --server-pid "$pid" $options \
     --seconds "$SECONDS_EACH" --warmup "$WARMUP" --json-file "$DIR/runs.jsonl" >&2 ||
     { FAILED=yes; say "$server failed in $workload"; }
+  if [ ${#placed[@]} -gt 0 ]; then taskset -a -c -p "0-$(($(nproc) - 1))" "$pid" >/dev/null; fi
   if [ "$server" = rabbitmq-streams ]; then kill -STOP "$pid"; else stop "$pid"; fi
 }
 

@@ -21,7 +21,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
   Tests/SluiceWebSocketTests/WebSocketProbe.swift Tests/SluiceWebSocketTests/EchoServer.swift
   Tests/SluiceMQTTTests/MQTTProbe.swift Tests/SluiceMQTTTests/MQTTSessionProbe.swift Tests/SluiceMQTTTests/SessionRig.swift
   Tests/SluiceMQTTTests/OwnedPacket.swift Tests/SluiceMQTTTests/PacketCollector.swift
-  Tests/SluiceDoorsTests/HTTPProbe.swift"
+  Tests/SluiceDoorsTests/HTTPProbe.swift Tests/SluiceDoorsTests/MQTTValueProbe.swift"
 
 # One library per module that has changed.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"

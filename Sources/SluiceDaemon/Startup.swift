@@ -49,13 +49,14 @@ enum Startup {
     _ logger: Logger
   ) throws -> Broker {
     let handshakes = HandshakeLog(logger)
+    let doorLog = DoorLog(logger)
     func secure(_ network: any Network) -> any Network {
       let layer = tls.map { TLSNetwork(over: network, server: $0) { handshakes.note($0, $1) } } ?? network
       // Without doors nothing is in the way.
       guard settings.broker.listen.contains(where: { $0.door != nil }) else { return layer }
       var doors = settings.doors
       doors.keepsSessions = settings.data != nil && cluster == nil
-      return DoorNetwork(over: layer, doors, cluster: cluster?.doors)
+      return DoorNetwork(over: layer, doors, cluster: cluster?.doors) { doorLog.note($0) }
     }
     let policy = try policy(settings.access, logger)
     var configuration = settings.broker

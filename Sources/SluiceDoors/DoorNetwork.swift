@@ -21,21 +21,27 @@ public final class DoorNetwork: Network {
   private let sessions: MQTTHub
   private let members = HTTPGroupMembers()
   private let texts = HTTPTexts.Table()
-  private let rules = MQTTSessionRules.Shared(MQTTSessionRules())
+  private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
   private let cluster: DoorCluster?
   /// Whether the sessions' store was opened, for all listeners together.
   private let hasJournal = Once()
 
-  /// - Parameter cluster: where the broker is a node of one: sessions and retained messages of MQTT are all nodes' then.
+  /// - Parameters:
+  ///   - network: the network beneath.
+  ///   - options: what holds for all doors.
+  ///   - cluster: where the broker is a node of one: sessions and retained messages of MQTT are all nodes' then.
+  ///   - note: called with what the operator should know, on any thread.
   public init(
-    over network: any Network, _ options: DoorOptions = DoorOptions(), cluster: DoorCluster? = nil
+    over network: any Network, _ options: DoorOptions = DoorOptions(), cluster: DoorCluster? = nil,
+    note: @escaping @Sendable (DoorEvent) -> Void = { _ in }
   ) {
     beneath = network
     self.cluster = cluster
     self.options = options
-    sessions = MQTTHub(broker)
+    rules = MQTTSessionRules.Shared(options.mqtt.rules)
+    sessions = MQTTHub(broker, options.mqtt, note: note)
     upgrade = WebSocketUpgrade(
       WebSocketUpgrade.Rules(
         subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],

@@ -34,6 +34,50 @@ import Testing
     return client
   }
 
+  // MARK: PUBLISH without hurry
+
+  @Test func anAcknowledgementThatIsNotAwaitedComesWithALaterOne() throws {
+    let small = try SmallWorld()
+    let client = publishing(small)
+    client.publish([[1], [2]], from: 0, stream: 1, flags: StreamFlag.unhurried)
+    small.settle()
+    #expect(client.types == [])
+    client.publish([[3]], from: 2, stream: 1)
+    small.settle()
+    #expect(client.types == [.ack])
+    #expect(try client.frames.first?.decoded(Ack.self) == Ack(through: 3, lastOffset: 2))
+  }
+
+  @Test func anAcknowledgementThatIsNotAwaitedComesWithDemand() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    client.send(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+    small.settle()
+    let granted = try #require(try client.frames.last?.decoded(PublishOpened.self)).grantedThrough
+    client.forget()
+    var sent: UInt64 = 0
+    while client.types == [], sent < granted {
+      client.publish([[1]], from: sent, stream: 1, flags: StreamFlag.unhurried)
+      sent += 1
+      small.settle()
+    }
+    #expect(client.types == [.ack, .demand])
+    // Half of the window is left.
+    #expect(sent == granted / 2)
+    #expect(try client.frames.first?.decoded(Ack.self) == Ack(through: sent, lastOffset: sent - 1))
+    #expect(try client.frames.last?.decoded(Demand.self).grantedThrough == sent + granted)
+  }
+
+  @Test func anAcknowledgementThatIsNotAwaitedComesBeforeTheEnd() throws {
+    let small = try SmallWorld()
+    let client = publishing(small)
+    client.publish([[1], [2]], from: 0, stream: 1, flags: StreamFlag.unhurried)
+    client.send(Cancel(), stream: 1)
+    small.settle()
+    #expect(client.types == [.ack, .cancelled])
+    #expect(try client.frames.first?.decoded(Ack.self) == Ack(through: 2, lastOffset: 1))
+  }
+
   // MARK: ACK before ERROR
 
   @Test func whatIsKeptIsAcknowledgedBeforeTheErrorOfItsStream() throws {

@@ -47,7 +47,7 @@ import Testing
       PublicationSnapshot(
         info: TopicInfo.Publication(
           connection: 3, client: "pub", stream: 2, granted: 20, received: 20, waiting: 1_500),
-        identity: "bob")
+        identity: "bob", door: .mqtt)
     ]
     return topic
   }
@@ -80,6 +80,8 @@ import Testing
         "\"granted\":null,\"sent\":9,\"outstanding\":null,\"holdingSeconds\":0.000,\"blocked\":false"))
     #expect(
       text.contains("\"granted\":10,\"sent\":8,\"outstanding\":2,\"holdingSeconds\":1.500,\"blocked\":true"))
+    #expect(text.contains("\"identity\":\"alice\",\"door\":\"native\","))
+    #expect(text.contains("\"identity\":\"bob\",\"door\":\"mqtt\","))
     #expect(text.contains("\"granted\":20,\"received\":20,\"open\":0,\"waitingSeconds\":1.500"))
   }
 

@@ -133,6 +133,17 @@ import Testing
     #expect(lines.contains("sluice_loops 2"))
   }
 
+  @Test func connectionsAreCountedByTheirDoors() {
+    var snapshot = snapshot
+    snapshot.doors = [.native: 3, .http: 2]
+    let lines = page(snapshot).filter { $0.hasPrefix("sluice_connections") }
+    #expect(
+      lines == [
+        "sluice_connections{door=\"native\"} 3", "sluice_connections{door=\"http\"} 2",
+        "sluice_connections{door=\"websocket\"} 0", "sluice_connections{door=\"mqtt\"} 0",
+      ])
+  }
+
   @Test func openMetricsEndAndNameFamiliesWithoutTotal() {
     let lines = page(snapshot, .openMetrics)
     #expect(lines.last == "# EOF")

@@ -143,7 +143,7 @@ extension SessionProbe.Outcome {
     self =
       switch action {
       case .none: .nothing
-      case .append(let stream, let count, let batch):
+      case .append(let stream, let count, let batch, _):
         .append(stream: stream, count: count, batch: [UInt8](batch))
       case .demand(let stream, let granted): .demand(stream: stream, grantedThrough: granted)
       case .welcome(let agreement): .welcome(client: agreement.clientName)

@@ -2,11 +2,16 @@ import TestSupport
 import Testing
 
 /// What the fuzzer starts from and what it has found: see `scripts/fuzz.sh`.
-@Suite("Fuzzer's corpus for HTTP")
+@Suite("Fuzzer's corpus for doors")
 struct CorpusTests {
   @Test("every kept input is taken or refused, not worse", arguments: HTTPProbe.Target.allCases)
   func replay(_ target: HTTPProbe.Target) throws {
     #expect(try Corpus.replay(target, of: HTTPProbe.self) > 0)
+  }
+
+  @Test("every kept value is taken or refused, not worse", arguments: MQTTValueProbe.Target.allCases)
+  func replayValues(_ target: MQTTValueProbe.Target) throws {
+    #expect(try Corpus.replay(target, of: MQTTValueProbe.self) > 0)
   }
 
   @Test("requests with random damage do no harm, and are the same however they are cut")

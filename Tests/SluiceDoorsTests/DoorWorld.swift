@@ -6,6 +6,7 @@ import SluiceSimulation
 import SluiceStore
 import SluiceTopics
 import SluiceWire
+import Synchronization
 import Testing
 
 /// A broker with doors and clients of it, in a simulated world.
@@ -16,6 +17,7 @@ final class DoorWorld {
   /// The doors' addresses, in the order of the configuration.
   private(set) var addresses: [SocketAddress]
   private let make: (SimulatedWorld) throws -> Broker
+  private let events = DoorEvents()
 
   /// - Parameter store: of durable topics, which all topics are then unless `configure` says otherwise.
   init(
@@ -34,9 +36,10 @@ final class DoorWorld {
       configuration.topicDefaults.storage = .durable
     }
     configure(&configuration)
-    make = { [configuration, options] world in
+    make = { [configuration, options, events] world in
       try Broker(
-        configuration, network: DoorNetwork(over: world.network, options), group: world.group,
+        configuration, network: DoorNetwork(over: world.network, options) { event in events.add(event) },
+        group: world.group,
         storage: store.map { StoreConfiguration($0) }, access: access)
     }
     broker = try make(world)
@@ -65,8 +68,25 @@ final class DoorWorld {
     return client
   }
 
+  /// Takes what the doors have told the operator.
+  func takeEvents() -> [DoorEvent] { events.take() }
+
   /// Lets everything happen that is about to.
   func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
+}
+
+/// What doors tell the operator. From any thread.
+private final class DoorEvents: Sendable {
+  private let events = Mutex<[DoorEvent]>([])
+
+  func add(_ event: DoorEvent) { events.withLock { $0.append(event) } }
+
+  func take() -> [DoorEvent] {
+    events.withLock { events in
+      defer { events = [] }
+      return events
+    }
+  }
 }
 
 /// A client that sends bytes and keeps the bytes that it gets.

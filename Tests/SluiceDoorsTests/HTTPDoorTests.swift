@@ -176,6 +176,23 @@ import Testing
     #expect(answer.fields["access-control-allow-methods"] == "DELETE, GET, OPTIONS, PATCH, POST, PUT")
   }
 
+  @Test func pagesMaySendHeadersOfRecordsAndSeeTheAnswersFields() throws {
+    var options = DoorOptions()
+    options.origins = ["https://app.example"]
+    let stage = try HTTPStage(options: options)
+    let origin = "Origin: https://app.example"
+    let asked = stage.ask(
+      "OPTIONS /topics/t", "", origin,
+      "Access-Control-Request-Headers: content-type,sluice-header-unit, sluice-header-bad name, x-other")
+    let allowed = asked.field("Access-Control-Allow-Headers") ?? ""
+    #expect(allowed.hasSuffix("Sluice-Key, Sluice-Key-Base64, sluice-header-unit"), "\(allowed)")
+    // A member's name can be read by the page, and so can the time after which to try again.
+    _ = stage.publish("t", "x")
+    let next = stage.ask("POST /topics/t/groups/g/next?from=earliest&wait=1s", "", origin)
+    #expect(next.field("Sluice-Member") != nil)
+    #expect(next.field("Access-Control-Expose-Headers") == "Sluice-Member", "\(next)")
+  }
+
   @Test func whatIsNotReadIsNotAskedFor() throws {
     let native = try NativeClient(door)
     let text = String(repeating: "x", count: 20_000)

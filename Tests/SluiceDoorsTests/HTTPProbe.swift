@@ -72,7 +72,9 @@ enum HTTPProbe: Probe {
     }
     let parts: [String] = [
       request.head.method, "\(request.path)", "\(request.body.count)", told { try request.start() },
-      told { try request.count() }, told { request.filter() }, told { try request.credentials() },
+      told { try request.count() }, told { try request.filter() }, told { try request.acknowledgement() },
+      told { try request.key() },
+      told { try HTTPResumption(request) }, told { try request.credentials() },
       told { try request.duration("wait") }, told { try request.settings() }, "\(request.keepsAlive)",
       told { try HTTPGroupSettling.offsets(request.body) },
       told { try HTTPPublishing.batch(of: request).count },

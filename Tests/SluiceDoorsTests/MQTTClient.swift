@@ -25,11 +25,22 @@ final class MQTTClient {
   private var decoder = MQTTDecoder(maximumPacket: 1 << 28, from: .server)
   /// What has come: `publish a/b "text" 1 #7`, `puback 7`.
   private(set) var lines: [String] = []
+  /// The broker's answer to CONNECT.
+  private(set) var connack: MQTTConnack?
   /// Whether messages at QoS 1 and 2 are acknowledged.
   var acknowledges = true
   private(set) var payloads: [[UInt8]] = []
+  /// The messages that have come, with all that belongs to them.
+  private(set) var messages: [Message] = []
   /// The packet identifiers of messages at QoS 1 and 2, by their texts.
   var identifiers: [String: UInt16] = [:]
+
+  struct Message {
+    var topic: String
+    var payload: [UInt8]
+    var packetID: UInt16
+    var properties: MQTTProperties
+  }
 
   init(_ door: any MQTTStage, _ version: MQTTVersion = .v5, at index: Int = 1) {
     self.door = door
@@ -137,9 +148,14 @@ final class MQTTClient {
   private func note(_ packet: MQTTPacket) {
     switch packet {
     case .connack(let packet):
+      connack = packet
       lines.append("connack \(packet.reason.rawValue)\(packet.isSessionPresent ? " present" : "")")
     case .publish(let packet):
       payloads.append(Array(packet.payload))
+      messages.append(
+        Message(
+          topic: String(decoding: packet.topic, as: UTF8.self), payload: Array(packet.payload),
+          packetID: packet.packetID, properties: MQTTProperties(packet.properties)))
       let text =
         packet.payload.count > 64
         ? "\(packet.payload.count) bytes" : "\"\(String(decoding: packet.payload, as: UTF8.self))\""
@@ -169,6 +185,12 @@ final class MQTTClient {
     case .pingresp: lines.append("pingresp")
     default: lines.append("\(packet)")
     }
+  }
+
+  /// The messages that have come since the last look.
+  func takeMessages() -> [Message] {
+    defer { messages = [] }
+    return messages
   }
 
   /// What has come since the last look.

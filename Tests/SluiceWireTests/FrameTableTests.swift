@@ -115,6 +115,11 @@ struct BatchFrameTests {
       #expect(header == PublishHeader(firstSequence: .max, count: .max))
       #expect(batch.isEmpty)
     }
+    bytes.withUnsafeMutableBytes {
+      PublishHeader(firstSequence: 7, count: 1).write(
+        at: $0.baseAddress!, stream: 1, batchLength: 0, flags: StreamFlag.unhurried)
+    }
+    #expect(bytes.hex == [UInt8](hex: "0c000000 22 20 0000 01000000 0700000000000000 01000000").hex)
   }
 
   @Test("a front that is cut short is malformed")

@@ -76,7 +76,8 @@ enum TopicJSON {
     let info = subscription.info
     return [
       "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
-      "identity": .text(subscription.identity), "group": subscription.group.map { .text($0) },
+      "identity": .text(subscription.identity), "door": .text(subscription.door.rawValue),
+      "group": subscription.group.map { .text($0) },
       "state": .text(info.state == .replaying ? "replaying" : "live"), "nextOffset": .exact(info.nextOffset),
       "lag": .exact(subscription.lag), "granted": .limit(info.granted), "sent": .exact(info.sent),
       "outstanding": .limit(rest(of: info.granted, after: info.sent)),
@@ -101,7 +102,8 @@ enum TopicJSON {
     let info = publication.info
     return [
       "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
-      "identity": .text(publication.identity), "granted": .limit(info.granted),
+      "identity": .text(publication.identity), "door": publication.door.map { .text($0.rawValue) },
+      "granted": .limit(info.granted),
       "received": .exact(info.received), "open": .limit(rest(of: info.granted, after: info.received)),
       "waitingSeconds": .seconds(milliseconds: info.waiting),
       "waitReason": .text(StorageText.reason(info.reason)),

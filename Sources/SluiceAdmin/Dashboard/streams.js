@@ -47,6 +47,9 @@ function stack(header, rows) {
 
 const cell = (text, kind) => make("td", { class: kind || "n" }, text);
 
+const doorNames = { http: "HTTP", websocket: "WebSocket", mqtt: "MQTT" };
+const doorOf = (stream) => doorNames[stream.door] ? `, by ${doorNames[stream.door]}` : "";
+
 function subscribersTable(list, total) {
   const measured = list.map((each) => [recently(each, number(each.sent)), number(each.outstanding)]);
   const scale = scaleOf(measured);
@@ -60,7 +63,7 @@ function subscribersTable(list, total) {
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
     return make(
-      "tr", { class: holds ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}`)),
+      "tr", { class: holds ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -79,7 +82,7 @@ function producersTable(list, total) {
     const isWaiting = number(each.waitingSeconds) > 0;
     const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
     return make(
-      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}`)),
+      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),

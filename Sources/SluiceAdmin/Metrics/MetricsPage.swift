@@ -19,6 +19,11 @@ enum MetricsPage {
       "sluice_uptime_seconds", .gauge, unit: "seconds", "Since the broker has started.",
       Double(snapshot.uptime) / 1000)
     BrokerMetricsText.write(snapshot.metrics, to: &text)
+    text.family(
+      "sluice_connections", .gauge, "Connections at present, by the protocol that their clients speak.")
+    for door in DoorName.allCases {
+      text.sample(UInt64(snapshot.doors[door] ?? 0), ["door": door.rawValue])
+    }
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     if let cluster { ClusterMetrics.write(cluster, to: &text) }
     let topics = selection.select(snapshot.topics)

@@ -52,7 +52,7 @@ public enum BrokerEvent: Hashable, Sendable {
   case opened(Client)
   /// - Parameters:
   ///   - reason: the reason as text.
-  ///   - code: the error that the client was sent; nil when the broker didn't end the connection.
+  ///   - code: the error that the client was sent, or that the door found by which it came; nil when the broker didn't end the connection.
   ///   - milliseconds: the age of the connection.
   case closed(Client, reason: String, code: ErrorCode?, milliseconds: UInt64)
   /// A connection was closed because all connections together buffered too much, and this one the most.

@@ -1,3 +1,4 @@
+import Glibc
 import SluiceIO
 import SluiceSession
 import SluiceTopics
@@ -13,7 +14,7 @@ extension Connection {
       switch result {
       case .wouldBlock, .bytes: break
       case .end: close(because: "the client has closed it")
-      case .failed(let error): close(because: error.description)
+      case .failed(let error): failed(error)
       }
       return
     }
@@ -31,6 +32,21 @@ extension Connection {
     }
     updateReading()
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 || stream.heldBytes != 0 { countBuffered() }
+  }
+
+  /// Closes for what the stream reports. A stream that speaks another protocol with its client says by these numbers, with a reason, that the client has broken
+  /// that protocol's rules, or was silent for too long: that counts like the same by the broker's own protocol.
+  private func failed(_ error: IOError) {
+    if let reason = error.reason {
+      switch error.code {
+      case EBADMSG: lastWord = lastWord ?? WireError(.malformedFrame, reason)
+      case ETIME:
+        core.metrics.add(isInHandshake ? .handshakeTimeouts : .keepaliveTimeouts)
+        lastWord = lastWord ?? WireError(isInHandshake ? .handshakeTimeout : .keepaliveTimeout, reason)
+      default: break
+      }
+    }
+    close(because: error.description)
   }
 
   /// Handles the frames in `bytes`, until the limit of unread answers or the turn's work budget is reached. Reading pauses then.
@@ -80,7 +96,9 @@ extension Connection {
   func resumeReading() {
     if client.workBudget.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
-    let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
+    // What arrives meanwhile is appended to another copy than the one that is handled.
+    let earlier = unread
+    let taken = unsafe earlier.withUnsafeBytes { unsafe takeUp($0) }
     unread = unread.dropFirst(taken)
     if unread.isEmpty { unread = [] }
     updateReading()

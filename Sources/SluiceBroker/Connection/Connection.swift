@@ -23,14 +23,14 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   let streams: StreamMultiplexer
   /// Its index in the context's list, and whether it is in the queue of ready or of due connections.
   var index = 0
-  var isReady = false
-  var isDue = false
+  @safe @exclusivity(unchecked) var isReady = false
+  @safe @exclusivity(unchecked) var isDue = false
 
   let stream: any ByteStream
   var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   let handshakeDeadline: MonotonicTime
-  var phase = Phase.open
+  @safe @exclusivity(unchecked) var phase = Phase.open
   /// The error that the client was sent before its connection was closed.
   var lastWord: WireError?
   var isDraining = false
@@ -40,12 +40,12 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Since when the client has read nothing of the pending output; nil while none is pending.
   var stalledSince: MonotonicTime?
   /// When a stream was last open, or a request last made.
-  var lastUse: MonotonicTime
+  @safe @exclusivity(unchecked) var lastUse: MonotonicTime
   /// The buffered bytes when they were last counted.
   var buffered = 0
 
   /// Bytes that were read and not handled yet.
-  var unread: ArraySlice<UInt8> = []
+  @safe @exclusivity(unchecked) var unread: ArraySlice<UInt8> = []
   var pending = PendingOutput()
   /// Bytes of the session's tables, as they are counted.
   private var tableBytes = 0

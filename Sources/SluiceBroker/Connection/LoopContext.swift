@@ -27,6 +27,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
 
   @safe @exclusivity(unchecked) private(set) var connections: [Connection] = []
+  /// How many of them came by each door.
+  private(set) var doors: [DoorName: Int] = [:]
   @safe @exclusivity(unchecked) private var ready = ReadyQueue<Connection>()
   /// Connections that have only acknowledgements to write. They are served after those with records, for which subscribers wait.
   @safe @exclusivity(unchecked) private var due = ReadyQueue<Connection>()
@@ -106,10 +108,12 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   func add(_ connection: Connection) {
     connection.index = connections.count
     connections.append(connection)
+    doors[DoorName(connection.client.peer), default: 0] += 1
   }
 
   func remove(_ connection: Connection) {
     connections.removeUnordered(at: connection.index)?.index = connection.index
+    doors[DoorName(connection.client.peer), default: 1] -= 1
   }
 
   /// Has a connection with something to write served at the end of this turn.

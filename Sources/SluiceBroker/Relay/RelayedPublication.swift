@@ -44,7 +44,7 @@ final class RelayedPublication: DueStream, LinkedStream {
 
   // MARK: The producer
 
-  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {
+  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
     guard let number, let spent = streams.session.publication(stream)?.records.spent else { return }
     guard PublishHeader.size + batch.count <= link.maximumFrame else {
       return streams.refuse(

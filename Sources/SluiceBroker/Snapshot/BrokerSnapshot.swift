@@ -17,6 +17,8 @@ public struct BrokerSnapshot: Sendable {
   /// In order of number. At most as many as were requested; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
+  /// How many of all connections came by each door.
+  public var doors: [DoorName: Int] = [:]
   /// In the order of the broker's loops.
   public var loops: [LoopSnapshot] = []
   /// The broker's own counters and gauges.
@@ -79,11 +81,14 @@ public struct SubscriptionSnapshot: Sendable {
   public var age: UInt64
   /// The group that it is a member of; nil for a subscription of its own.
   public var group: String?
+  /// What its client comes by.
+  public var door: DoorName
 
   public init(
     info: TopicInfo.Subscription, identity: String, lag: UInt64, blocked: UInt64 = 0, starved: UInt64 = 0,
-    age: UInt64 = 0, group: String? = nil
+    age: UInt64 = 0, group: String? = nil, door: DoorName = .native
   ) {
+    self.door = door
     self.info = info
     self.identity = identity
     self.lag = lag
@@ -100,8 +105,11 @@ public struct SubscriptionSnapshot: Sendable {
 public struct PublicationSnapshot: Sendable {
   public var info: TopicInfo.Publication
   public var identity: String
+  /// What its client comes by; nil for one that waits for the store.
+  public var door: DoorName?
 
-  public init(info: TopicInfo.Publication, identity: String) {
+  public init(info: TopicInfo.Publication, identity: String, door: DoorName? = nil) {
+    self.door = door
     self.info = info
     self.identity = identity
   }
@@ -146,6 +154,8 @@ public struct ConnectionSnapshot: Sendable {
 /// One event loop.
 public struct LoopSnapshot: Sendable {
   public var connections: Int
+  /// How many of them came by each door.
+  public var doors: [DoorName: Int] = [:]
   /// How long the loop worked between two polls for events, in nanoseconds: the delay that an event may have had.
   public var turns: Histogram
 

@@ -66,6 +66,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     found.time = context.loop.wallClock
     found.uptime = (context.loop.now - gathering.startedAt).clampedMilliseconds
     found.loop = LoopSnapshot(connections: context.connections.count, turns: context.turns)
+    found.loop.doors = context.doors
     found.latency = context.latency
     connections = first(gathering.request.connections, of: context.connections)[...]
     return found
@@ -111,7 +112,8 @@ final class LoopSnapshotter: @unchecked Sendable {
             info: info, identity: consumer.identity, lag: standing.lag,
             blocked: consumer.blockedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
             starved: standing.starvedSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
-            group: (consumer as? GroupStream)?.group.name))
+            group: (consumer as? GroupStream)?.group.name,
+            door: (consumer as? any ClientStream)?.door ?? .native))
       }
     }
   }
@@ -125,7 +127,9 @@ final class LoopSnapshotter: @unchecked Sendable {
         guard waits == (publication.heldUpSince != nil) else { continue }
         left -= 1
         found.publications.append(
-          PublicationSnapshot(info: publication.info, identity: publication.identity))
+          PublicationSnapshot(
+            info: publication.info, identity: publication.identity,
+            door: (publication as? any ClientStream)?.door))
       }
     }
   }

@@ -23,6 +23,7 @@ final class SnapshotGathering: Sendable {
     var loops: [LoopSnapshot]
     var connections: [ConnectionSnapshot] = []
     var connectionCount = 0
+    var doors: [DoorName: Int] = [:]
     var latency = Histogram()
     var time: Int64 = 0
     var uptime: UInt64 = 0
@@ -142,6 +143,7 @@ final class SnapshotGathering: Sendable {
     let connections = found.connections.sorted { $0.id < $1.id }
     snapshot.connections = Array(connections.prefix(max(request.connections, 0)))
     snapshot.connectionCount = found.connectionCount
+    snapshot.doors = found.doors
     snapshot.loops = found.loops
     snapshot.latency = found.latency
     snapshot.commits = stores.commitHistogram ?? Histogram()
@@ -185,6 +187,7 @@ extension SnapshotGathering.State {
     loops[loop] = findings.loop
     connections += findings.connections
     connectionCount += findings.loop.connections
+    doors.merge(findings.loop.doors) { $0 + $1 }
     latency.add(findings.latency)
     time = max(time, findings.time)
     uptime = max(uptime, findings.uptime)

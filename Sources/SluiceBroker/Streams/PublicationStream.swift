@@ -19,7 +19,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   let loopState: TopicLoopState
   unowned let streams: StreamMultiplexer
   /// The topic's epoch that it publishes to. The next one, when the topic starts over without having ended.
-  private var epoch: TopicEpoch
+  @safe @exclusivity(unchecked) private var epoch: TopicEpoch
   /// The producer's number; 0 if it has none.
   private let producer: UInt64
   private let ticket: ProducerTable.Ticket?
@@ -33,17 +33,17 @@ final class PublicationStream: DueStream, TopicPublisher {
   private var toldConnected: Bool?
   @safe @exclusivity(unchecked) private var acknowledgements: PendingAcknowledgements
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
-  private var isOpening = false
+  @safe @exclusivity(unchecked) private var isOpening = false
   /// It has ended the topic.
   private var hasCompleted = false
   /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
   private var ends: Ending?
   /// True while it stands in its connection's list of publications with something to tell.
-  private var isDue = false
+  @safe @exclusivity(unchecked) private var isDue = false
   /// It is granted nothing before its identity may publish more.
   private(set) var waitsForRate = false
   /// Since when it has had no demand; nil while it has.
-  private(set) var heldUpSince: MonotonicTime?
+  @safe @exclusivity(unchecked) private(set) var heldUpSince: MonotonicTime?
   /// The lease was invalid when the publication ended: the producer is told when it is valid again, and whether the topic started over with it.
   private var heldEnd: Bool?
 
@@ -139,7 +139,9 @@ final class PublicationStream: DueStream, TopicPublisher {
   // MARK: Records
 
   /// Appends a batch that the session has checked.
-  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {
+  ///
+  /// - Parameter isAwaited: whether the producer waits for the acknowledgement; otherwise it comes with the next grant, or that of a batch that is.
+  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
     let streams = streams
     guard let used = streams.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
     else { return }
@@ -161,7 +163,9 @@ final class PublicationStream: DueStream, TopicPublisher {
       loopState.traffic.received(UInt64(count), bytes: batch.count)
       streams.topics.traffic.recordsReceived &+= Int(count)
       streams.topics.appended(to: topic, through: lastOffset)
-      makeDue(on: streams)
+      if isAwaited || streams.session.creditToGrant(stream).map({ topic.mayGrant(to: $0.held) }) ?? false {
+        makeDue(on: streams)
+      }
     case .unfit(let fault):
       settle()
       streams.refuse(stream, fault)
@@ -213,6 +217,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   private func grantMore(on streams: StreamMultiplexer) -> Demand? {
     guard let credit = streams.session.creditToGrant(stream) else { return nil }
     var left = credit.held
+    if heldUpSince == nil, !topic.mayGrant(to: left) { return nil }
     let more = grant(holding: left, on: streams)
     left.add(more)
     var demand: Demand?

@@ -7,8 +7,8 @@ extension StreamMultiplexer {
   func perform(_ action: ServerAction) {
     switch action {
     case .none, .welcome, .authenticate, .pong: break
-    case .append(let stream, let count, let batch):
-      unsafe session.object(stream)?.append(count, batch)
+    case .append(let stream, let count, let batch, let isAwaited):
+      unsafe session.object(stream)?.append(count, batch, isAwaited: isAwaited)
     case .demand(let stream, let granted): session.object(stream)?.demand(through: granted)
     case .commit(let stream, let offset):
       attempt(stream) { () throws(WireError) in try session.object(stream)?.commit(through: offset) }

@@ -23,13 +23,14 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Nil for a broker of one node, which serves all topics.
   let routing: (any TopicRouting)?
   /// The connection, which has the streams.
-  unowned var transport: (any StreamTransport)!
+  @safe @exclusivity(unchecked) unowned var transport: (any StreamTransport)!
   private var madeReference: StreamReference?
 
   /// Has the table of streams.
   @safe @exclusivity(unchecked) var session = ServerSession()
   @safe @exclusivity(unchecked) var counts: StreamCounts
   /// The longest batch that fits a frame of the client.
+  @safe @exclusivity(unchecked)
   var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Encoded frames that haven't been written yet.
   @safe @exclusivity(unchecked) var answers: [UInt8] = []
@@ -42,7 +43,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   @safe @exclusivity(unchecked) private var unfinishedWork = ReadyQueue<() -> Void>()
   private var isRateTimerSet = false
   /// Ready subscriptions wait until the identity's rate allows more.
-  private(set) var isHeldByRate = false
+  @safe @exclusivity(unchecked) private(set) var isHeldByRate = false
 
   init(_ client: ConnectedClient, on topics: TopicLoop, routing: (any TopicRouting)?) {
     self.client = client

@@ -12,7 +12,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
   unowned var owner: (any SubscriptionOwner)?
   @safe @exclusivity(unchecked) var credit: Credit
-  private(set) var place = SubscriberPlace.none
+  @safe @exclusivity(unchecked) private(set) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
@@ -24,14 +24,14 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   private let lagPolicy: Subscribe.LagPolicy?
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
-  private(set) var isLive = false
+  @safe @exclusivity(unchecked) private(set) var isLive = false
   @safe @exclusivity(unchecked) var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
   /// Of the records that a filter looks through.
   @safe @exclusivity(unchecked) private var time = MarkedTime()
   /// The offset behind the last record that was sent, or where it began.
-  private var filteredThrough: UInt64
+  @safe @exclusivity(unchecked) private var filteredThrough: UInt64
   /// Nil without a durable cursor.
   var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
@@ -47,9 +47,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Its position when its loop state reported last, and how long that has limited producers.
   private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
-  private var starvedSince: MonotonicTime?
+  @safe @exclusivity(unchecked) private var starvedSince: MonotonicTime?
   /// When it last got demand for records that it had been waiting to send.
-  private var demandArrivedAt: MonotonicTime?
+  @safe @exclusivity(unchecked) private var demandArrivedAt: MonotonicTime?
 
   init(
     stream: UInt32, loopState: TopicLoopState, epoch: TopicEpoch, streams: StreamMultiplexer,

@@ -148,7 +148,7 @@ extension DaemonSettings {
       .duration(
         "drain", \.broker.drainTime,
         "How long an orderly stop waits for subscribers to take what they were granted."),
-    ] + adminLimits()
+    ] + mqttLimits() + adminLimits()
   }
 
   private static var attemptTimes: ClosedRange<Duration> { .zero ... .seconds(86_400) }

@@ -163,11 +163,15 @@ struct DaemonSettings {
         "Web pages of that origin, such as https://example.org, may connect over WebSocket and HTTP, or pages of any. Programs other than browsers always may.",
       isRepeatable: true)
     return [
+      Setting.duration(
+        "http-keepalive", \.doors.keepalive,
+        "After how long without a record an answer of server-sent events gets a comment, by which connections of clients that have vanished end; 0 for never."
+      ),
       Setting(origins, write: { Self.write($0.doors) }) { arguments, settings throws(UsageError) in
         let origins = try arguments.values("origins", Self.origin)
         settings.doors.allowsAnyOrigin = origins.contains("any")
         settings.doors.origins = Set(origins.filter { $0 != "any" })
-      }
+      },
     ]
   }
 

@@ -55,6 +55,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private var unread: [UInt8] = []
   private(set) var output = HTTPOutput()
   private var transportIsOpen = true
+  /// Why the connection ends with a request that couldn't be read.
+  @OutOfLine private var fault: DoorFault? = nil
   private var timer: TimerToken?
 
   init(
@@ -132,6 +134,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     switch result {
     case .success(let found): return found
     case .failure(.malformed(let why)): throw HTTPProblem(400, why)
+    case .failure(.notText):
+      throw HTTPProblem(
+        400, "the request's head isn't UTF-8; send a key of other bytes in base64, as Sluice-Key-Base64")
     case .failure(.tooLarge(let why)): throw HTTPProblem(431, why)
     }
   }
@@ -141,7 +146,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
     let request = try HTTPRequest(head)
     self.request = request
-    try checkOrigin(head)
+    try crossOrigin.check(head)
     let length = try request.bodyLength()
     guard length ?? 0 <= Self.maximumBody else {
       throw HTTPProblem(
@@ -157,17 +162,6 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     }
   }
 
-  private func checkOrigin(_ head: HTTPRequestHead) throws(HTTPProblem) {
-    guard let origin = head.values("origin").last, !isAllowed(origin),
-      !WebSocketUpgrade.isAddress(origin, of: head.values("host").first ?? "")
-    else { return }
-    throw HTTPProblem(403, "pages of the origin \(origin) may not connect here")
-  }
-
-  private func isAllowed(_ origin: String) -> Bool {
-    options.allowsAnyOrigin || options.origins.contains(origin.lowercased())
-  }
-
   // MARK: Serving
 
   /// The request has come.
@@ -179,7 +173,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     body = nil
     do throws(HTTPProblem) {
       guard let request else { return }
-      if request.head.method == "OPTIONS" { return answer(204, "", fields: Self.preflight) }
+      if request.head.method == "OPTIONS" { return answer(204, "", fields: crossOrigin.preflight(request)) }
       let credentials = try request.credentials()
       guard let known = self.credentials else {
         self.credentials = credentials
@@ -200,18 +194,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     }
   }
 
-  private static let preflight = [
-    ("Access-Control-Allow-Methods", "DELETE, GET, OPTIONS, PATCH, POST, PUT"),
-    (
-      "Access-Control-Allow-Headers",
-      "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Sluice-Key"
-    ), ("Access-Control-Max-Age", "600"),
-  ]
-
   private func start(_ request: HTTPRequest) throws(HTTPProblem) {
     guard native.phase == .open else {
       throw HTTPProblem(503, "the broker is about to stop; try again later")
     }
+    if try HTTPRoute.isDone(request) { return answer(204, "") }
     exchange = try HTTPRoute.exchange(request, by: self)
   }
 
@@ -233,7 +220,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// As the other form, with a body of any bytes.
   func answer(_ status: Int, _ body: [UInt8], type: String, fields: [(String, String)]) {
     let stays = !isLast && request?.keepsAlive ?? false
-    var all = fields + crossOrigin
+    var all = fields + crossOrigin.fields(for: request, with: fields)
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204 { all.append(("Content-Length", "\(body.count)")) }
@@ -247,7 +234,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   func beginAnswer(type: String) {
     append(
       head: 200,
-      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")] + crossOrigin)
+      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")]
+        + crossOrigin.fields(for: request))
   }
 
   /// Appends a chunk to such an answer.
@@ -283,10 +271,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     finish(stays: isWhole && !isLast && request?.keepsAlive ?? false)
   }
 
-  private var crossOrigin: [(String, String)] {
-    guard let origin = request?.field("origin"), isAllowed(origin) else { return [] }
-    return [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")]
-  }
+  private var crossOrigin: HTTPCrossOrigin { HTTPCrossOrigin(options: options) }
 
   private func append(head status: Int, _ fields: [(String, String)]) {
     let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
@@ -295,7 +280,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Answers with a problem. The connection closes unless the request has been read.
   func refuse(_ problem: HTTPProblem) {
-    if phase != .serving { isLast = true }
+    if phase != .serving {
+      isLast = true
+      fault = DoorFault(problem.status == 408 ? .silence : .violation, problem.message)
+    }
     let code = problem.code.map { ",\"code\":\($0.rawValue),\"error\":\(JSONText.quoted("\($0)"))" } ?? ""
     var fields: [(String, String)] = []
     if problem.status == 401 {
@@ -434,7 +422,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if let timer { loop.cancel(timer) }
     timer = nil
     exchange = nil
-    link.end()
+    link.end(fault)
   }
 
   private func rearm() {
@@ -443,36 +431,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
       guard let self else { return }
       timer = nil
       switch phase {
-      case .head where request == nil: phase = .closing
+      case .head where reader.heldBytes == 0: phase = .closing
       case .head, .body: refuse(HTTPProblem(408, "the request wasn't complete within \(Self.patience)"))
       case .serving, .closing, .closed: return
       }
       endTurn()
     }
   }
-}
-
-/// A request that is being served. Kept by its connection.
-protocol HTTPExchange: AnyObject {
-  /// What the broker has said, valid during the call only.
-  func received(_ action: ClientAction)
-
-  /// The connection ends.
-  func failed(_ problem: HTTPProblem)
-
-  /// Goes on as far as grants and room allow.
-  func turnEnds()
-
-  /// Whether records wait for the client to read.
-  var isHeld: Bool { get }
-
-  /// Bytes of records that it holds.
-  var heldBytes: Int { get }
-}
-
-/// For a request that neither sends nor gets records by its stream.
-extension HTTPExchange {
-  func turnEnds() {}
-  var isHeld: Bool { false }
-  var heldBytes: Int { 0 }
 }

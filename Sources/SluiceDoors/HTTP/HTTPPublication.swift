@@ -8,14 +8,17 @@ struct HTTPPublication {
   /// Records, and bytes, that were sent.
   private var sent: UInt64 = 0
   private var sentBytes = 0
-  private var isOpen = false
+  /// Whether the broker has opened it.
+  private(set) var isOpen = false
+  /// Whether everything was in the log before.
+  private(set) var isDuplicate = false
 
   /// Opens the publication.
   ///
   /// - Throws: ``HTTPProblem`` when the connection has no stream left.
   init(
-    _ batch: BatchBuilder, to topic: String, role: PublishOpen.Role = .producer, producer: UInt64 = 0,
-    by connection: HTTPConnection
+    _ batch: BatchBuilder, to topic: String, acknowledgement: PublishOpen.Acknowledgement = .received,
+    role: PublishOpen.Role = .producer, producer: UInt64 = 0, by connection: HTTPConnection
   ) throws(HTTPProblem) {
     guard let stream = connection.native.openPublication() else {
       throw HTTPProblem(429, "the connection has too many streams")
@@ -23,7 +26,8 @@ struct HTTPPublication {
     self.stream = stream
     self.batch = batch
     connection.link.send(
-      PublishOpen(topic: topic, acknowledgement: .received, role: role, producer: producer), stream: stream)
+      PublishOpen(topic: topic, acknowledgement: acknowledgement, role: role, producer: producer),
+      stream: stream)
   }
 
   /// How many records there are.
@@ -38,6 +42,7 @@ struct HTTPPublication {
   /// The broker has opened the publication, and has the first `count` records already.
   mutating func opened(skipping count: Int) {
     isOpen = true
+    isDuplicate = count > 0 && UInt64(count) == self.count
     sentBytes = unsafe batch.bytes.withUnsafeBytes { unsafe RecordLayout.fitting(count, of: $0).bytes }
     sent = UInt64(count)
   }

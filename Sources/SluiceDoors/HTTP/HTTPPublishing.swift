@@ -1,17 +1,19 @@
 import SluiceCommand
 import SluiceSession
+import SluiceTLS
 import SluiceWebSocket
 import SluiceWire
 
 /// `POST /topics/NAME`: publishes the body, and answers when it is in the log.
 ///
 /// The body is one record; with `?lines`, or as `application/x-ndjson`, each of its lines is one. `Sluice-Key` is the key of all of them,
-/// `Sluice-Header-NAME` a header, and the type of the content a header `content-type` unless it is the one that programs send by themselves. A request
+/// or `Sluice-Key-Base64` where it isn't text, `Sluice-Header-NAME` a header, and the type of the content a header `content-type` unless it is the one that programs send by themselves. A request
 /// with an `Idempotency-Key` that comes again publishes nothing that is in the log already: the key makes a producer of it, as long as the topic remembers.
 final class HTTPPublishing: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let topic: String
   private let isReply: Bool
+  private let acknowledgement: PublishOpen.Acknowledgement
   private var publication: HTTPPublication
 
   private static let ordinaryTypes = ["application/x-www-form-urlencoded", "application/octet-stream"]
@@ -20,9 +22,12 @@ final class HTTPPublishing: HTTPExchange {
     self.connection = connection
     isReply = false
     topic = try request.topic()
-    let batch = try HTTPProblem.wrapping { () throws(WireError) in try Self.batch(of: request) }
-    let producer = request.field("idempotency-key").map { Self.producer($0) } ?? 0
-    publication = try HTTPPublication(batch, to: topic, producer: producer, by: connection)
+    acknowledgement = try request.acknowledgement()
+    let batch = try Self.batch(of: request)
+    let identity = connection.welcome?.identity ?? ""
+    let producer = request.field("idempotency-key").map { Self.producer($0, of: identity) } ?? 0
+    publication = try HTTPPublication(
+      batch, to: topic, acknowledgement: acknowledgement, producer: producer, by: connection)
   }
 
   /// `POST /replies/TOPIC/ID`: publishes the body as the reply to a request, at the address that the request's object names as `reply`. With
@@ -35,17 +40,17 @@ final class HTTPPublishing: HTTPExchange {
       throw HTTPProblem(400, "\(request.head.target) isn't an address for replies; use the request's reply")
     }
     let headers = [(name: Array(RequestHeader.correlation.utf8), value: correlation)]
-    let batch = try HTTPProblem.wrapping { () throws(WireError) in
-      try Self.batch(of: request, asOne: true, with: headers)
-    }
+    acknowledgement = .received
+    let batch = try Self.batch(of: request, asOne: true, with: headers)
     publication = try HTTPPublication(batch, to: topic, role: .requester, by: connection)
   }
 
-  /// A producer's number for a key: 63 bits of its hash (FNV-1a), never 0.
-  private static func producer(_ key: String) -> UInt64 {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in key.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    return hash | 1 << 63
+  /// A producer's number for a key of an identity: 63 bits of the SHA-256 of both, never 0. A client can't make a request whose number is that of another
+  /// identity's, which would count as published already.
+  static func producer(_ key: String, of identity: String) -> UInt64 {
+    // The length keeps the two apart: ("ab", "c") isn't ("a", "bc").
+    let hash = sha256(Array("\(identity.utf8.count) \(identity)\(key)".utf8))
+    return hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } | 1 << 63
   }
 
   /// The request's body as records.
@@ -55,7 +60,8 @@ final class HTTPPublishing: HTTPExchange {
   ///   - headers: headers of each record, in front of those that the request names.
   static func batch(
     of request: HTTPRequest, asOne isOne: Bool = false, with headers: [RequestHeader.Value] = []
-  ) throws(WireError) -> BatchBuilder {
+  ) throws(HTTPProblem) -> BatchBuilder {
+    let key = try request.key()
     var headers = headers
     var type = request.field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
     let isLines = !isOne && (type == "application/x-ndjson" || request.parameter("lines") != nil)
@@ -67,9 +73,8 @@ final class HTTPPublishing: HTTPExchange {
       guard field.name.lowercased().hasPrefix("sluice-header-") else { continue }
       headers.append((Array(field.name.dropFirst(14).lowercased().utf8), Array(field.value.utf8)))
     }
-    let key = request.field("sluice-key").map { Array($0.utf8) }
     var batch = BatchBuilder()
-    func add(_ payload: ArraySlice<UInt8>) throws(WireError) {
+    func add(_ payload: ArraySlice<UInt8>) throws(HTTPProblem) {
       let result = unsafe payload.withUnsafeBytes { payload in
         unsafe (key ?? []).withUnsafeBytes { bytes in
           Result { () throws(WireError) in
@@ -77,7 +82,7 @@ final class HTTPPublishing: HTTPExchange {
           }
         }
       }
-      try result.get()
+      try HTTPProblem.wrapping { () throws(WireError) in try result.get() }
     }
     guard isLines else {
       try add(request.body[...])
@@ -108,14 +113,20 @@ final class HTTPPublishing: HTTPExchange {
     }
   }
 
-  func turnEnds() { publication.send(by: connection) }
+  func turnEnds() {
+    publication.send(by: connection)
+    // The client wants to hear of no acknowledgement. The broker reads what was sent in its order, so the end of the publication comes behind all of it.
+    if acknowledgement == .none, publication.isOpen, publication.isSent { done(lastOffset: nil) }
+  }
 
   private func done(lastOffset: UInt64?) {
     publication.cancel(by: connection)
     if isReply { return connection.answer(204, "") }
-    let offset = lastOffset.map { ",\"lastOffset\":\($0)" } ?? ",\"isDuplicate\":true"
+    let isTaken = acknowledgement == .none && !publication.isDuplicate
+    let offset = lastOffset.map { ",\"lastOffset\":\($0)" } ?? (isTaken ? "" : ",\"isDuplicate\":true")
     connection.answer(
-      200, "{\"topic\":\(JSONText.quoted(topic)),\"records\":\(publication.count)\(offset)}\n")
+      isTaken ? 202 : 200, "{\"topic\":\(JSONText.quoted(topic)),\"records\":\(publication.count)\(offset)}\n"
+    )
   }
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }

@@ -4,8 +4,11 @@ import SluiceWire
 
 /// `GET /topics/NAME`: streams records, until the client closes the connection, `count` records have come, the topic ends, or, with `until=live`, replay is over.
 ///
-/// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`, whose ids are offsets; or
-/// the payloads alone where it takes `application/octet-stream`. Demand follows the connection: what the client doesn't read isn't asked for.
+/// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`; or the payloads alone where
+/// it takes `application/octet-stream`, which ends without its last chunk when the topic has failed.
+///
+/// The ids of a topic's events are offsets, and the id of the event of its end is `end`. A pattern's events have no ids: one offset can't say where many topics
+/// go on. Demand follows the connection: what the client doesn't read isn't asked for.
 final class HTTPReading: HTTPExchange {
   private struct Held {
     var topic: Topic
@@ -38,6 +41,8 @@ final class HTTPReading: HTTPExchange {
   private let cursor: String
   /// The records that may be asked for and not written to the client yet; nil for no limit.
   private let window: UInt64?
+  /// How long nothing may be written; nil for ever.
+  private let interval: Duration?
   private var granted: UInt64
   private var delivered: UInt64 = 0
   /// Behind the last record that was put into the answer, and where the cursor stands.
@@ -46,9 +51,12 @@ final class HTTPReading: HTTPExchange {
   private var hasBegun = false
   /// Set when nothing more comes: what is held is sent, then the answer ends.
   private var isEnding = false
+  /// A topic has failed in an answer that can't say so.
+  private var isBroken = false
   private var topics: [UInt32: Topic] = [:]
   private var current: Topic?
   private var held: [Held] = []
+  private var keepalive: HTTPStreamKeepalive?
 
   /// - Parameter areRequests: whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
   ///   created where it isn't there, and each object has the address for its reply.
@@ -56,24 +64,30 @@ final class HTTPReading: HTTPExchange {
     _ request: HTTPRequest, areRequests: Bool = false, by connection: HTTPConnection
   ) throws(HTTPProblem) {
     self.connection = connection
+    let name = request.path[1]
+    isPattern = TopicPattern.isOne(name)
     writer = HTTPRecordWriter(
       request.accepts("text/event-stream")
-        ? .events : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines,
+        ? (isPattern ? .eventsOfMany : .events)
+        : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines,
       namesReply: areRequests)
-    let name = request.path[1]
-    isPattern = name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
     switch request.parameter("until") {
     case nil: endsWhenLive = false
     case "live": endsWhenLive = true
     default: throw HTTPProblem(400, "until can be live")
     }
-    let start = try request.start(otherwise: areRequests ? .new : .replay)
+    let resumption = try HTTPResumption(request)
+    let start =
+      if case .behind(let offset) = resumption { Subscribe.Start.offset(offset + 1) } else {
+        try request.start(otherwise: areRequests ? .new : .replay)
+      }
     wanted = try request.count()
-    let filter = request.filter()
+    let filter = try request.filter()
     cursor = request.parameter("cursor") ?? ""
     guard cursor.isEmpty || !isPattern else { throw HTTPProblem(400, "a cursor belongs to one topic") }
     window = try request.number("demand")
     guard window ?? 1 > 0 else { throw HTTPProblem(400, "demand must be a number from 1 on") }
+    interval = try HTTPStreamKeepalive.interval(request, writer.format, connection.options)
     do throws(WireError) {
       if isPattern { _ = try TopicPattern(name) } else { try TopicName.validate(name) }
     } catch {
@@ -114,8 +128,10 @@ final class HTTPReading: HTTPExchange {
       (nextOffset, committed) = (place.nextOffset, place.nextOffset)
       current?.epoch = place.epoch
       connection.beginAnswer(type: writer.format.contentType)
+      beginKeepalive()
     case .deliver(_, let header, let batch):
       guard let current else { return }
+      keepalive?.note()
       if held.isEmpty {
         unsafe deliver(batch, of: current, from: header.firstOffset, count: Int(header.count))
       } else {
@@ -138,11 +154,22 @@ final class HTTPReading: HTTPExchange {
     }
   }
 
+  /// A client of server-sent events passes over comments, so they can come without being asked for.
+  private func beginKeepalive() {
+    guard let interval, interval > .zero, let filler = writer.format.filler else { return }
+    keepalive = HTTPStreamKeepalive(every: interval, on: connection.loop) { [weak self] in
+      guard let self, !isEnding, connection.output.isEmpty else { return }
+      connection.append(chunk: filler)
+      connection.endTurn()
+    }
+  }
+
   private func ended(_ ending: Complete.Ending) {
     guard let name = current?.name else { return }
     switch ending {
     case .finished: event("finished", "{\"topic\":\(JSONText.quoted(name))}")
     case .failure(let code, let message):
+      if writer.format == .raw { isBroken = true }
       event(
         "failure",
         "{\"topic\":\(JSONText.quoted(name)),\"code\":\(code.rawValue),\"message\":\(JSONText.quoted(message))}"
@@ -223,7 +250,7 @@ final class HTTPReading: HTTPExchange {
     guard isEnding, held.isEmpty else { return }
     // The cursor goes on behind what the connection has taken, so that comes first.
     guard cursor.isEmpty || connection.output.isEmpty else { return }
-    finish(isWhole: true)
+    finish(isWhole: !isBroken)
   }
 
   /// Everything so far has been written to the connection: the cursor goes on, and more is asked for.

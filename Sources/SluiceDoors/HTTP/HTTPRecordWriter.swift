@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceMQTT
 import SluiceWebSocket
 import SluiceWire
 
@@ -6,25 +7,41 @@ import SluiceWire
 enum HTTPRecordFormat {
   /// An object of JSON on each line.
   case lines
-  /// Server-sent events, whose data are the same objects.
+  /// Server-sent events, whose data are the same objects and whose ids are offsets.
   case events
+  /// The same without ids, for records of several topics.
+  case eventsOfMany
   /// Payloads, one behind the other.
   case raw
 
   var contentType: String {
     switch self {
     case .lines: "application/x-ndjson"
-    case .events: "text/event-stream"
+    case .events, .eventsOfMany: "text/event-stream"
     case .raw: "application/octet-stream"
     }
   }
+
+  /// What can stand between records and means nothing; nil where everything is payload.
+  var filler: [UInt8]? {
+    switch self {
+    case .lines: [0x0A]
+    case .events, .eventsOfMany: Array(":\n\n".utf8)
+    case .raw: nil
+    }
+  }
+
+  /// The id of the event of a topic's end. A client that says it when it connects again has had everything.
+  static let endID = "end"
 
   /// Appends something that isn't a record: a line, an event, or nothing among raw payloads.
   func append(event: String, _ object: String, to output: inout [UInt8]) {
     switch self {
     case .raw: break
     case .lines: output += Array("{\"\(event)\":\(object)}\n".utf8)
-    case .events: output += Array("event: \(event)\ndata: \(object)\n\n".utf8)
+    case .events where event == "finished" || event == "failure":
+      output += Array("id: \(Self.endID)\nevent: \(event)\ndata: \(object)\n\n".utf8)
+    case .events, .eventsOfMany: output += Array("event: \(event)\ndata: \(object)\n\n".utf8)
     }
   }
 }
@@ -65,10 +82,13 @@ struct HTTPRecordWriter {
     case .lines:
       unsafe appendObject(record.time, attributes, payload, topic, offset, delivery, to: &output)
       output.append(0x0A)
-    case .events:
-      output.append("id: ")
-      output.append(decimal: offset)
-      output.append("\ndata: ")
+    case .events, .eventsOfMany:
+      if format == .events {
+        output.append("id: ")
+        output.append(decimal: offset)
+        output.append("\n")
+      }
+      output.append("data: ")
       unsafe appendObject(record.time, attributes, payload, topic, offset, delivery, to: &output)
       output.append("\n\n")
     }
@@ -104,6 +124,7 @@ struct HTTPRecordWriter {
     if let key = unsafe attributes.key { unsafe Self.append(",\"key", key, to: &output) }
     var isFirst = true
     unsafe attributes.forEachHeader { name, value in
+      guard unsafe !MQTTRecordHeaders.isInternal(name) else { return }
       output.append(isFirst ? ",\"headers\":[{\"name\":" : ",{\"name\":")
       isFirst = false
       unsafe Self.appendQuoted(name, to: &output)

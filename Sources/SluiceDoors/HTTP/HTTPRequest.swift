@@ -97,12 +97,28 @@ struct HTTPRequest {
       401, "Authorization must be Basic with a user's name and password, or Bearer with a token")
   }
 
+  /// The key of the records: `Sluice-Key`, or `Sluice-Key-Base64` for bytes that a field can't have; nil for none.
+  func key() throws(HTTPProblem) -> [UInt8]? {
+    guard let encoded = field("sluice-key-base64") else { return field("sluice-key").map { Array($0.utf8) } }
+    guard field("sluice-key") == nil else {
+      throw HTTPProblem(400, "a request has one of Sluice-Key and Sluice-Key-Base64")
+    }
+    guard let key = Base64.decode(encoded) else { throw HTTPProblem(400, "Sluice-Key-Base64 isn't base64") }
+    return key
+  }
+
+  /// When a publication is answered: `ack=received`, the default, `ack=durable` or `ack=none`.
+  func acknowledgement() throws(HTTPProblem) -> PublishOpen.Acknowledgement {
+    switch parameter("ack") {
+    case nil, "received": return .received
+    case "durable": return .durable
+    case "none": return .none
+    default: throw HTTPProblem(400, "ack can be received, durable or none")
+    }
+  }
+
   /// Where records begin; as `standard` says unless the request says it.
   func start(otherwise standard: Subscribe.Start = .replay) throws(HTTPProblem) -> Subscribe.Start {
-    // A client of server-sent events goes on behind the last event that it has had.
-    if let last = field("last-event-id"), let offset = UInt64(last), offset < .max {
-      return .offset(offset + 1)
-    }
     guard let text = parameter("from") else { return standard }
     switch text {
     case "replay": return .replay
@@ -112,12 +128,15 @@ struct HTTPRequest {
     throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
   }
 
-  /// The records that are wanted: `key=K`, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
-  func filter() -> RecordFilter {
+  /// The records that are wanted: `key=K`, `key-base64=K` for a key that isn't text, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
+  func filter() throws(HTTPProblem) -> RecordFilter {
     var conditions: [RecordFilter.Condition] = []
     for (name, value) in query {
       switch name {
       case "key": conditions.append(.init(.key, .equals(Array(value.utf8))))
+      case "key-base64":
+        guard let key = Base64.decode(value) else { throw HTTPProblem(400, "key-base64 isn't base64") }
+        conditions.append(.init(.key, .equals(key)))
       case "key-prefix": conditions.append(.init(.key, .hasPrefix(Array(value.utf8))))
       case "header":
         let parts = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

@@ -63,6 +63,14 @@ enum HTTPRoute {
     }
   }
 
+  /// Whether the request asks for what comes behind the end of a topic's events. A browser's EventSource connects again until it is answered with 204.
+  static func isDone(_ request: HTTPRequest) throws(HTTPProblem) -> Bool {
+    guard request.head.method == "GET", request.path.first == "topics", request.path.count == 2 else {
+      return false
+    }
+    return try HTTPResumption(request) == .ended
+  }
+
   private static func nothing(_ request: HTTPRequest) -> HTTPProblem {
     HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
   }

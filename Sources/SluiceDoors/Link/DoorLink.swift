@@ -83,6 +83,9 @@ final class DoorLink: ByteStream {
   /// What protects the client's stream, once its first bytes have come.
   @OutOfLine private(set) var security: StreamSecurity?
 
+  /// Why the door has ended the connection.
+  @OutOfLine private var fault: DoorFault? = nil
+
   // MARK: The door's end
 
   /// Whether the broker reads more slowly than the door sends.
@@ -94,14 +97,17 @@ final class DoorLink: ByteStream {
     frame.encode(stream: stream, into: &inbox)
   }
 
-  /// Sends a PUBLISH.
-  func publish(_ stream: UInt32, from sequence: UInt64, count: Int, _ batch: UnsafeRawBufferPointer) {
+  /// Sends a PUBLISH, whose acknowledgement is awaited or may come with a later one's.
+  func publish(
+    _ stream: UInt32, from sequence: UInt64, count: Int, _ batch: UnsafeRawBufferPointer,
+    isAwaited: Bool = true
+  ) {
     guard !isClosed, !hasEnded else { return }
     let front = FrameHeader.size + PublishHeader.size
     unsafe withUnsafeTemporaryAllocation(byteCount: front, alignment: 8) { bytes in
       guard let base = bytes.baseAddress else { return }
       unsafe PublishHeader(firstSequence: sequence, count: UInt32(count)).write(
-        at: base, stream: stream, batchLength: batch.count)
+        at: base, stream: stream, batchLength: batch.count, flags: isAwaited ? 0 : StreamFlag.unhurried)
       unsafe inbox.append(contentsOf: bytes)
     }
     unsafe inbox.append(contentsOf: batch)
@@ -141,9 +147,12 @@ final class DoorLink: ByteStream {
   }
 
   /// The client is gone: the broker reads what was sent, and then the end.
-  func end() {
+  ///
+  /// - Parameter fault: why the door has ended the connection; nil where the client has.
+  func end(_ fault: DoorFault? = nil) {
     guard !hasEnded, !isClosed else { return }
     hasEnded = true
+    self.fault = fault
     client = nil
     wake()
   }
@@ -168,7 +177,10 @@ final class DoorLink: ByteStream {
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     guard !isClosed else { return .failed(IOError(action: "read from \(peer)", code: EBADF)) }
-    guard !inbox.isEmpty else { return hasEnded ? .end : .wouldBlock }
+    guard !inbox.isEmpty else {
+      guard hasEnded else { return .wouldBlock }
+      return fault.map { .failed($0.error(at: peer)) } ?? .end
+    }
     let count = min(inbox.count, buffer.count)
     unsafe buffer.copyBytes(from: inbox[..<count])
     if count == inbox.count {

@@ -6,9 +6,15 @@ public struct DoorOptions: Hashable, Sendable {
   /// Whether pages of every origin may connect.
   public var allowsAnyOrigin = false
 
+  /// After how long without a record an answer of server-sent events gets a comment, so that a connection whose client has vanished ends; 0 for never.
+  public var keepalive = Duration.seconds(15)
+
   /// Whether the broker has a store of its own, so that sessions of MQTT outlive its process: in the durable topic `mqtt.sessions`, to which nothing else
   /// writes.
   public var keepsSessions = false
+
+  /// Limits on what clients of MQTT may ask for.
+  public var mqtt = MQTTLimits()
 
   public init() {}
 }

@@ -62,6 +62,7 @@ extension MQTTConnection {
     if delay == 0 || isSurrendered && isForgotten { return publishWill() }
     // The session goes on with another connection.
     guard !isSurrendered else { return self.will = nil }
+    guard let key, hub.holdWill(will, of: key) else { return publishWill() }
     willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
       self?.settleWill(publishing: true)
     }
@@ -71,6 +72,7 @@ extension MQTTConnection {
   func settleWill(publishing: Bool) {
     guard let timer = willTimer.take() else { return }
     loop.cancel(timer)
+    if let will { hub.releaseWill(will) }
     if let key { hub.mourned(key, self) }
     if publishing, phase == .leaving || isCutOff { publishWill() } else { will = nil }
     guard phase != .closed else { return }
@@ -93,7 +95,7 @@ extension MQTTConnection {
     if part != nil { endWill() }
     phase = .closed
     cancelTimers()
-    link.end()
+    link.end(fault)
     clear()
   }
 
@@ -151,6 +153,27 @@ extension MQTTConnection {
     held = []
     unread = []
   }
+}
+
+extension DoorFault {
+  /// Nil for a client that has left by itself, and for what the broker has refused, whose reason it knows.
+  init?(_ reason: MQTTReason, _ message: String) {
+    switch reason {
+    case _ where reason.rawValue < 0x80: return nil
+    case .badCredentials, .notAuthorized, .quotaExceeded, .serverBusy, .serverShuttingDown,
+      .administrativeAction:
+      return nil
+    case .sessionTakenOver, .unspecified, .implementationSpecific, .serverUnavailable:
+      self.init(.other, message)
+    case .keepAliveTimeout: self.init(.silence, message)
+    default: self.init(.violation, message)
+    }
+  }
+}
+
+extension MQTTConnect.Will {
+  /// What it takes of memory while it waits, in bytes.
+  var heldBytes: Int { topic.utf8.count + payload.count + properties.bytes.count }
 }
 
 extension MQTTReason {

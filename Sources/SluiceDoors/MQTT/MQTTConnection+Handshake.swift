@@ -58,6 +58,10 @@ extension MQTTConnection {
       if let key { hub.detach(key, self) }
       return
     }
+    if isLasting, kept == nil, let key, !hub.hasRoom(for: key, at: loop.wallClock) {
+      refuse(Self.noRoom.reason, Self.noRoom.message)
+      return endTurn()
+    }
     producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
     if let kept {
       producer = kept.producer

@@ -16,7 +16,7 @@ extension MQTTConnection {
   }
 
   /// The header of a record that tells a client its own messages from others.
-  static let publisherHeader = "sluice-publisher"
+  static let publisherHeader = MQTTRecordHeaders.publisher
 
   // Called by actions of the session.
 

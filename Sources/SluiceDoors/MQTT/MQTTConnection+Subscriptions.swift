@@ -19,6 +19,11 @@ extension MQTTConnection {
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
   func subscribe(_ request: MQTTSubscriptionRequest) {
+    if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
+      !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
+    {
+      return answer(request.number, Self.noRoom)
+    }
     var resumed: [TopicPosition] = []
     var goesOn = false
     if let former = subscriptions[request.number] {

@@ -37,7 +37,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     /// The retained copies of messages are kept, or can't be.
     case copied([UInt16])
     case publicationEnded(UInt16)
-    case end(MQTTDeparture?)
+    case end(MQTTDeparture?, MQTTReason, String)
   }
 
   /// Bytes of output that may wait for the client to read before no more records are taken.
@@ -102,6 +102,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   /// CONNECT, until the broker has answered HELLO.
   @OutOfLine var requested: MQTTConnect? = nil
+  /// Why the session has ended, where the client hasn't left by itself.
+  @OutOfLine var fault: DoorFault? = nil
   /// Another connection has taken the session, and whether it has ended it.
   var isSurrendered = false
   var isForgotten = false
@@ -175,7 +177,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     // Without a store, what is kept is in memory: it is taken when the connection ends.
     case .store: keeping?.want()
     case .forget: hub.put(nil, of: self)
-    case .end(let departure, _, _): later.append(.end(departure))
+    case .end(let departure, let reason, let message): later.append(.end(departure, reason, message))
     }
   }
 
@@ -196,7 +198,9 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       case .done(let tokens): answer(tokens, nil)
       case .copied(let packetIDs): copied(packetIDs)
       case .publicationEnded(let number): session.publicationEnded(number)
-      case .end(let departure): depart(departure)
+      case .end(let departure, let reason, let message):
+        fault = isCutOff ? nil : DoorFault(reason, message)
+        depart(departure)
       }
     }
     later.removeAllKeepingUseful()

@@ -106,7 +106,8 @@ final class MQTTPublication {
       unsafe pending.withUnsafeBytes {
         unsafe link.publish(
           stream, from: sequence, count: count,
-          UnsafeRawBufferPointer(rebasing: $0[begin..<begin + length]))
+          UnsafeRawBufferPointer(rebasing: $0[begin..<begin + length]),
+          isAwaited: isAwaited(tokens[done..<done + count]))
       }
       if let resending {
         unsafe pending.withUnsafeBytes {
@@ -135,6 +136,12 @@ final class MQTTPublication {
       tokens.removeFirst(done)
     }
     return sent
+  }
+
+  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where what isn't acknowledged is sent again.
+  private func isAwaited(_ messages: ArraySlice<MQTTToken>) -> Bool {
+    guard case .topic = role, resending == nil else { return true }
+    return messages.contains { $0.packetID != 0 }
   }
 
   /// Gives the messages at QoS 2 that have none their places in the topic.

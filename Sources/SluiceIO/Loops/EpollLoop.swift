@@ -34,7 +34,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   @safe @exclusivity(unchecked) private var wallClockRead: Int64?
   @safe @exclusivity(unchecked) private var timers = TimerHeap()
   private var sources = RegistrationTable()
-  private var participants: [any TurnParticipant] = []
+  @safe @exclusivity(unchecked) private var participants: [any TurnParticipant] = []
   @safe @exclusivity(unchecked) private var localSignals: [EpollSignal] = []
   @safe @exclusivity(unchecked) private var runningSignals: [EpollSignal] = []
   @safe @exclusivity(unchecked) private var runningJobs: [JobQueue.Job] = []

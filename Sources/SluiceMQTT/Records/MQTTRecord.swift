@@ -68,6 +68,7 @@ package struct MQTTRecord {
       case .flags:
         if value.count == 1 { parts.flags = unsafe MQTTRecordFlags(byte: value[0]) }
       case .retainedAt: break
+      case .other where unsafe MQTTRecordHeaders.isEqual(name, MQTTRecordHeaders.publisher): break
       case .expiry: parts.expiry = unsafe UInt32(String(decoding: value, as: UTF8.self))
       default:
         guard version == .v5, value.count <= MQTTText.maximumLength else { return }

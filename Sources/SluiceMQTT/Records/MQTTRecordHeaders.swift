@@ -3,7 +3,7 @@
 /// | message | record |
 /// |---|---|
 /// | payload | payload |
-/// | QoS, retain, payload format | header `mqtt`: one byte, see ``MQTTRecordFlags`` |
+/// | QoS, retain, payload format | header `mqtt`: one character, see ``MQTTRecordFlags`` |
 /// | content type | header `content-type` |
 /// | response topic | header `reply-to`, with the broker's separators; `mqtt-reply-to` where the broker can't have such a topic |
 /// | correlation data | header `correlation-id` |
@@ -52,17 +52,30 @@ package enum MQTTRecordHeaders {
     return .other
   }
 
+  /// Of a message of a client that has a subscription without its own messages: by it the door knows them.
+  package static let publisher = "sluice-publisher"
+
+  /// Whether a header is for the door of MQTT alone: other doors that write headers as text leave it out.
+  package static func isInternal(_ name: UnsafeRawBufferPointer) -> Bool {
+    switch unsafe known(name) {
+    case .flags, .retainedAt: true
+    case .other: unsafe isEqual(name, publisher)
+    default: false
+    }
+  }
+
   static func isEqual(_ name: UnsafeRawBufferPointer, _ text: String) -> Bool {
     unsafe name.count == text.utf8.count && name.elementsEqual(text.utf8)
   }
 }
 
-/// The byte of the header `mqtt`: two bits for the QoS, then whether the message was published as a retained one, and whether its payload is text.
+/// The character of the header `mqtt`, from `0` to `?`: two bits for the QoS, then whether the message was published as a retained one, and whether its
+/// payload is text. It can be printed, since programs that show headers show it, too.
 package struct MQTTRecordFlags: Hashable, Sendable {
   package var byte: UInt8
 
   package init(qos: MQTTQoS, isRetained: Bool, isText: Bool) {
-    byte = qos.rawValue | (isRetained ? 4 : 0) | (isText ? 8 : 0)
+    byte = UInt8(ascii: "0") | qos.rawValue | (isRetained ? 4 : 0) | (isText ? 8 : 0)
   }
 
   package init(byte: UInt8) { self.byte = byte }

@@ -7,8 +7,8 @@ package enum ServerAction {
   case none
 
   // Records: these are the ones that come often.
-  /// Append a checked batch to the topic of a publication.
-  case append(stream: UInt32, count: UInt32, batch: UnsafeRawBufferPointer)
+  /// Append a checked batch to the topic of a publication, whose producer waits for its acknowledgement or doesn't.
+  case append(stream: UInt32, count: UInt32, batch: UnsafeRawBufferPointer, isAwaited: Bool = true)
   /// A subscription may be sent more.
   case demand(stream: UInt32, grantedThrough: UInt64)
 

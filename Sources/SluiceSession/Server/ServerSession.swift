@@ -44,7 +44,7 @@ package struct ServerSession: ~Copyable {
       throw WireError(.unexpectedFrame, "\(header.type) came before WELCOME was sent; a client waits for it")
     }
     switch header.type {
-    case .publish: return try unsafe streams.publish(header.stream, body, rules)
+    case .publish: return try unsafe streams.publish(header, body, rules)
     case .demand: return try unsafe streams.demand(header.stream, Demand(body: body))
     case .subscribePattern:
       let action = try unsafe open(header, body, rules)

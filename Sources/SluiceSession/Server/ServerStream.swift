@@ -17,7 +17,9 @@ package protocol ServerStream: AnyObject {
   func settle(_ frame: Settle) throws(WireError)
 
   /// Takes a batch that the session has checked. It is valid during the call only. For publications.
-  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer)
+  ///
+  /// - Parameter isAwaited: whether the producer waits for the acknowledgement, which may otherwise come with a later one.
+  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool)
 
   /// The producer ends its topic. For publications.
   func complete(_ ending: Complete.Ending)
@@ -44,7 +46,7 @@ package protocol ServerStream: AnyObject {
 extension ServerStream {
   package func demand(through granted: UInt64) {}
   package func commit(through offset: UInt64) throws(WireError) {}
-  package func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {}
+  package func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {}
   package func complete(_ ending: Complete.Ending) {}
   package func cancel() -> Bool { true }
 

@@ -12,8 +12,9 @@ struct ServerStreams {
   // MARK: Frames on open streams
 
   mutating func publish(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
+    _ frame: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
+    let stream = frame.stream
     let (header, batch) = unsafe try PublishHeader.decode(body)
     guard case .publication(var credit) = table[stream] else { return try misplaced(stream, .publish) }
     if isDraining { return .none }
@@ -44,7 +45,9 @@ struct ServerStreams {
         """)
     }
     table[stream] = .publication(credit)
-    return unsafe .append(stream: stream, count: header.count, batch: batch)
+    return unsafe .append(
+      stream: stream, count: header.count, batch: batch,
+      isAwaited: frame.flags & StreamFlag.unhurried == 0)
   }
 
   mutating func demand(_ stream: UInt32, _ demand: Demand) throws(WireError) -> ServerAction {

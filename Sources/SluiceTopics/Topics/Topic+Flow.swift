@@ -11,6 +11,12 @@ extension Topic {
     PublishingBudget.Allowance(records: window, bytes: memory?.window ?? .max)
   }
 
+  /// Whether a producer may get more than it has left, `held`: whatever limits the topic, no grant follows before half of the window is used up. From any
+  /// loop.
+  package func mayGrant(to held: PublishingBudget.Allowance) -> Bool {
+    PublishingBudget.share(to: held, window: grantWindow) != PublishingBudget.Allowance()
+  }
+
   /// Grants a producer more, and returns the increment. From any loop.
   ///
   /// - Parameters:

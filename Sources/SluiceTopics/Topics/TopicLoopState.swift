@@ -20,7 +20,7 @@ package final class TopicLoopState: @unchecked Sendable {
   @safe @exclusivity(unchecked) package private(set) var subscriptions: [any TopicSubscriber] = []
   /// The subscriptions that have had all records and wait for more or for the end.
   @safe @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
-  package private(set) var publications: [any TopicPublisher] = []
+  @safe @exclusivity(unchecked) package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the last wake-up. From any thread.
@@ -31,12 +31,12 @@ package final class TopicLoopState: @unchecked Sendable {
   /// The positions of the subscriptions at the end of the last turn in which they moved: never ahead of the present ones.
   private let reported = Mutex(ReaderPositions())
   /// True from `readersMoved()` until the end of the turn.
-  private var isReportDue = false
+  @safe @exclusivity(unchecked) private var isReportDue = false
   private let hasPublications = Atomic(false)
   /// Whether producers were woken since the loop last asked for their grants.
   private let producersDue = Atomic(false)
   /// The topic's state version that this loop has handled.
-  private var seenVersion: UInt64 = 0
+  @safe @exclusivity(unchecked) private var seenVersion: UInt64 = 0
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
   /// Whether the topic's producers were paced at the last change of its state.

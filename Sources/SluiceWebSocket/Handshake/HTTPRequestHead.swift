@@ -16,6 +16,8 @@ package struct HTTPRequestHead: Hashable, Sendable {
   /// Why a head can't be read.
   package enum Fault: Error, Hashable, Sendable {
     case malformed(String)
+    /// It has bytes that aren't UTF-8. They would have no text of their own, so that different values would look the same.
+    case notText
     /// It has more bytes, or more fields, than the limit.
     case tooLarge(String)
   }
@@ -36,8 +38,9 @@ package struct HTTPRequestHead: Hashable, Sendable {
   /// - Parameter bytes: everything up to the empty line, which is not among them.
   init(_ bytes: ArraySlice<UInt8>) throws(Fault) {
     var lines: [Substring] = []
-    var text = String(decoding: bytes, as: Unicode.ASCII.self)[...]
-    // Where bytes aren't ASCII, the text has replacement characters, which no rule below admits but in values.
+    // RFC 9110 leaves bytes beyond ASCII to the server, in values only. All rules below look at bytes.
+    guard let whole = String(validating: bytes, as: UTF8.self) else { throw .notText }
+    var text = whole[...]
     while let end = text.utf8.firstIndex(of: UInt8(ascii: "\n")) {
       var line = text[..<end]
       guard line.utf8.last == UInt8(ascii: "\r") else { throw .malformed("a line doesn't end with CR LF") }

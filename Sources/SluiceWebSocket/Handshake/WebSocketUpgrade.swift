@@ -47,6 +47,7 @@ package struct WebSocketUpgrade: Sendable {
     package init(_ fault: HTTPRequestHead.Fault) {
       switch fault {
       case .malformed(let why): self.init(400, "Bad Request", why)
+      case .notText: self.init(400, "Bad Request", "the request's head isn't UTF-8")
       case .tooLarge(let why): self.init(431, "Request Header Fields Too Large", why)
       }
     }

@@ -19,10 +19,15 @@ public struct PublishHeader: Hashable, Sendable {
   }
 
   /// Writes the frame's header and the front, 24 bytes, for a batch of `batchLength` bytes.
+  ///
+  /// A producer that doesn't wait for the batch's acknowledgement sets ``StreamFlag/unhurried`` in `flags`.
   @inlinable
-  public func write(at bytes: UnsafeMutableRawPointer, stream: UInt32, batchLength: Int) {
-    unsafe FrameHeader(length: UInt32(Self.size + batchLength), type: .publish, stream: stream).write(
-      at: bytes)
+  public func write(
+    at bytes: UnsafeMutableRawPointer, stream: UInt32, batchLength: Int, flags: UInt8 = 0
+  ) {
+    unsafe FrameHeader(
+      length: UInt32(Self.size + batchLength), type: .publish, flags: flags, stream: stream
+    ).write(at: bytes)
     unsafe bytes.storeBytes(of: firstSequence.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
     unsafe bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
   }

@@ -93,17 +93,17 @@ final class ScriptedClient: ByteStreamHandler {
 
   func send(_ frame: some Frame, stream: UInt32) { send(frame.encoded(stream: stream)) }
 
-  func publish(_ payloads: [[UInt8]], from sequence: UInt64, stream: UInt32) {
+  func publish(_ payloads: [[UInt8]], from sequence: UInt64, stream: UInt32, flags: UInt8 = 0) {
     var builder = BatchBuilder()
     for payload in payloads { payload.withUnsafeBytes { builder.append($0) } }
-    publish(builder, from: sequence, stream: stream)
+    publish(builder, from: sequence, stream: stream, flags: flags)
   }
 
-  func publish(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32) {
+  func publish(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32, flags: UInt8 = 0) {
     var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     front.withUnsafeMutableBytes {
       PublishHeader(firstSequence: sequence, count: builder.count)
-        .write(at: $0.baseAddress!, stream: stream, batchLength: builder.bytes.count)
+        .write(at: $0.baseAddress!, stream: stream, batchLength: builder.bytes.count, flags: flags)
     }
     send(front + builder.bytes)
   }

@@ -116,7 +116,7 @@ struct SessionModel: ~Copyable {
     switch action {
     case .welcome, .pong: break
     case .none: try nothing(header, body)
-    case .append(let stream, let count, let batch): try append(stream, count, batch)
+    case .append(let stream, let count, let batch, _): try append(stream, count, batch)
     case .demand(let stream, let through):
       guard case .subscription(let granted) = table[stream], through > granted else {
         throw ProbeViolation("demand through \(through) on \(stream), which is \(shown(stream))")

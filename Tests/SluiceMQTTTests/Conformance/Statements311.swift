@@ -17,12 +17,12 @@ let statements311Opening = """
   3.1.2-1 | another protocol name may end the connection | RefusalTests.otherVersions
   3.1.2-2 | another level is answered with 0x01, and ends the connection | RefusalTests.otherVersions
   3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, RefusalTests.malformed
-  3.1.2-4 | without clean session a session goes on, and is stored | ConnectTests.sessions, EndTests.expiryOf311
+  3.1.2-4 | without clean session a session goes on, and is stored | ConnectTests.sessions, EndTests.expiryOf311, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed
   3.1.2-5 | messages at QoS 1 and 2 are stored for a session that is away | OutboundTests.commits, EndTests.expiryOf311 | the log has them, and the session's cursors
   3.1.2-6 | a clean session discards the one before, and ends with the connection | ConnectTests.sessions, EndTests.expiryOf311
-  3.1.2-8 | the will is published when the connection ends without DISCONNECT | EndTests.malformed, ConnectTests.keepAlive | the broker publishes
+  3.1.2-8 | the will is published when the connection ends without DISCONNECT | EndTests.malformed, ConnectTests.keepAlive, MQTTDoorTests.aWillIsPublishedUnlessTheClientSaysGoodbye
   3.1.2-9 | a will's fields are there | CodecTests.refuse, CodecTests.read
-  3.1.2-10 | the will is removed when it is published or the client disconnects | EndTests.normal | the broker removes what it has published
+  3.1.2-10 | the will is removed when it is published or the client disconnects | EndTests.normal, MQTTDoorTests.aWillIsPublishedUnlessTheClientSaysGoodbye, HostileClientTests.willsOfDeadClientsByTheThousandArePublishedAndLeaveNothing
   3.1.2-11 | without a will its flags are 0 and its fields missing | CodecTests.refuse
   3.1.2-12 | without a will none is published | EndTests.takenOver
   3.1.2-13 | without a will its QoS is 0 | CodecTests.refuse
@@ -38,11 +38,11 @@ let statements311Opening = """
   3.1.2-23 | a client that has nothing to send sends PINGREQ | | client
   3.1.2-24 | one and a half of the keep alive time without a packet ends the connection | ConnectTests.keepAlive
   3.1.3-1 | the payload's fields have their order | CodecTests.read
-  3.1.3-2 | the client identifier names the session | EndTests.takenOver | the broker keeps sessions by it
+  3.1.3-2 | the client identifier names the session | EndTests.takenOver, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed, MQTTDoorTests.aSessionIsTakenOver, MQTTSessionKeyTests.clientIdentifiersAreComparedByBytes
   3.1.3-3 | the client identifier is there, first | CodecTests.read, CodecTests.refuse
   3.1.3-4 | the client identifier is a string | CodecTests.refuse
   3.1.3-5 | identifiers of 1 to 23 letters and digits are allowed | ConnectTests.identifiers
-  3.1.3-6 | an empty identifier is replaced by a unique one | ConnectTests.emptyIdentifier | the broker makes it unique
+  3.1.3-6 | an empty identifier is replaced by a unique one | ConnectTests.emptyIdentifier, MQTTSessionKeyTests.emptyIdentifiersBecomeUniqueOnes
   3.1.3-7 | a client with an empty identifier asks for a clean session | ConnectTests.emptyIdentifier | client; another is refused
   3.1.3-8 | an empty identifier without a clean session is answered with 0x02 | ConnectTests.emptyIdentifier
   3.1.3-9 | an identifier that is refused is answered with 0x02 | RefusalTests.refused, ConnectTests.emptyIdentifier
@@ -64,13 +64,13 @@ let statements311Opening = """
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
   3.3.1-3 | DUP of an incoming message isn't passed on | OutboundTests.qos, InboundTests.duplicates
   3.3.1-4 | QoS 3 ends the connection | CodecTests.refuse
-  3.3.1-5 | a retained message is stored with its QoS | InboundTests.retained | the broker keeps them, with a store over its end
+  3.3.1-5 | a retained message is stored with its QoS | InboundTests.retained, MQTTDoorTests.retainedMessagesComeToLateSubscribers, MQTTRetainedTests.manyMessagesComeBack
   3.3.1-6 | a new subscription gets the retained messages | SubscribeTests.retainHandling
-  3.3.1-7 | a retained message at QoS 0 replaces the topic's | InboundTests.retained | the broker keeps them, with a store over its end
+  3.3.1-7 | a retained message at QoS 0 replaces the topic's | InboundTests.retained, MQTTDoorTests.retainedMessagesComeToLateSubscribers
   3.3.1-8 | RETAIN is set for retained messages of a new subscription | MessageTests.retain
   3.3.1-9 | RETAIN isn't set for others | MessageTests.retain
-  3.3.1-10 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them, with a store over its end
-  3.3.1-11 | an empty message isn't retained | InboundTests.retained | the broker keeps them
+  3.3.1-10 | an empty retained message removes the topic's, and is published | InboundTests.retained, MQTTRetainedTests.aMessageWithoutAPayloadRemovesIt
+  3.3.1-11 | an empty message isn't retained | InboundTests.retained, MQTTRetainedTests.aMessageWithoutAPayloadRemovesIt
   3.3.1-12 | a message that isn't retained changes no retained message | InboundTests.qos0
   3.3.2-1 | the topic name is first, and a string | CodecTests.read, CodecTests.refuse
   3.3.2-2 | a topic name has no wildcards | CodecTests.refuse
@@ -132,7 +132,7 @@ let statements311Rest = """
   4.7.3-1 | names and filters aren't empty | TopicTests.refusedNames, TopicTests.refusedFilters, CodecTests.refuse
   4.7.3-2 | names and filters have no U+0000 | CodecTests.refuse
   4.7.3-3 | names and filters have at most 65,535 bytes | TopicTests.refusedNames | the broker's names have 255
-  4.7.3-4 | nothing is normalised | TopicTests.matching, SubscribeTests.bytes | not met by the broker's own topics: canonically equivalent names are one topic there
+  4.7.3-4 | nothing is normalised | TopicTests.matching, SubscribeTests.bytes, MQTTSessionKeyTests.clientIdentifiersAreComparedByBytes | not met by the broker's topics: canonically equivalent names are one topic at every door, under the name of its first creator
   4.8.0-1 | a violation ends the connection | EndTests.malformed, ConnectTests.serverPackets
   4.8.0-2 | a transient error ends the connection | InboundTests.notAppended
   6.0.0-1 | WebSocket messages are binary | WebSocketSessionTests.noText

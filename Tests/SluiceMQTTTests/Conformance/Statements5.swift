@@ -17,13 +17,13 @@ let statements5Opening = """
   3.1.2-1 | another protocol name ends the connection | RefusalTests.otherVersions
   3.1.2-2 | another version ends the connection | RefusalTests.otherVersions
   3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, RefusalTests.malformed
-  3.1.2-4 | Clean Start discards a session | ConnectTests.sessions
-  3.1.2-5 | without Clean Start a session goes on | ConnectTests.sessions, OutboundTests.resume
+  3.1.2-4 | Clean Start discards a session | ConnectTests.sessions, MQTTRestartTests.aSessionThatWasEndedIsGone
+  3.1.2-5 | without Clean Start a session goes on | ConnectTests.sessions, OutboundTests.resume, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed
   3.1.2-6 | without a session there is a new one | ConnectTests.sessions
   3.1.2-7 | the will is stored with the session | EndTests.lost
-  3.1.2-8 | the will is published when the connection has ended and its delay is over | EndTests.lost, EndTests.withWill | the broker waits and publishes
+  3.1.2-8 | the will is published when the connection has ended and its delay is over | EndTests.lost, EndTests.withWill, MQTTDoorTests.aWillIsPublishedUnlessTheClientSaysGoodbye, MQTTDoorTests.aWillWithADelayWaitsForTheClient
   3.1.2-9 | a will's fields are there | CodecTests.refuse, CodecTests.read
-  3.1.2-10 | the will is removed when it is published or the client disconnects | EndTests.normal | the broker removes what it has published
+  3.1.2-10 | the will is removed when it is published or the client disconnects | EndTests.normal, MQTTDoorTests.aWillIsPublishedUnlessTheClientSaysGoodbye, HostileClientTests.willsOfDeadClientsByTheThousandArePublishedAndLeaveNothing
   3.1.2-11 | without a will its QoS is 0 | CodecTests.refuse
   3.1.2-12 | a will's QoS is 0, 1 or 2 | CodecTests.refuse, CodecTests.read
   3.1.2-13 | without a will its retain flag is 0 | CodecTests.refuse
@@ -35,8 +35,8 @@ let statements5Opening = """
   3.1.2-19 | with its flag there is a password | CodecTests.refuse, CodecTests.read
   3.1.2-20 | a client that has nothing to send sends PINGREQ | | client
   3.1.2-21 | a client uses the server's keep alive time | | client
-  3.1.2-22 | one and a half of the keep alive time without a packet ends the connection | ConnectTests.keepAlive
-  3.1.2-23 | a session with an expiry interval is stored | EndTests.lost, StateTests.roundTrip
+  3.1.2-22 | one and a half of the keep alive time without a packet ends the connection | ConnectTests.keepAlive, MQTTDoorTests.pingsAreAnsweredAndSilenceIsNot, MQTTLimitTests.aHalfOpenClientIsDroppedAndItsWillPublished
+  3.1.2-23 | a session with an expiry interval is stored | EndTests.lost, StateTests.roundTrip, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed, MQTTRestartTests.aSessionGoesOnWithTheNextBroker
   3.1.2-24 | no packet is longer than the client takes | EndTests.tooLong, OutboundTests.tooLarge
   3.1.2-25 | a message that is too long is left out as if it had been sent | OutboundTests.tooLarge
   3.1.2-26 | no topic alias is beyond the client's maximum | MessageTests.aliases
@@ -45,20 +45,20 @@ let statements5Opening = """
   3.1.2-29 | no reason strings and user properties where none are requested | InboundTests.noProblems
   3.1.2-30 | a client that authenticates sends nothing else before CONNACK | | client; enhanced authentication is refused
   3.1.3-1 | the payload's fields have their order | CodecTests.read
-  3.1.3-2 | the client identifier names the session | EndTests.takenOver | the broker keeps sessions by it
+  3.1.3-2 | the client identifier names the session | EndTests.takenOver, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed, MQTTDoorTests.aSessionIsTakenOver, MQTTSessionKeyTests.clientIdentifiersAreComparedByBytes
   3.1.3-3 | the client identifier is there, first | CodecTests.read, CodecTests.refuse
   3.1.3-4 | the client identifier is a string | CodecTests.refuse
   3.1.3-5 | identifiers of 1 to 23 letters and digits are allowed | ConnectTests.identifiers
-  3.1.3-6 | an empty identifier is replaced by a unique one | ConnectTests.emptyIdentifier | the broker makes it unique
+  3.1.3-6 | an empty identifier is replaced by a unique one | ConnectTests.emptyIdentifier, MQTTSessionKeyTests.emptyIdentifiersBecomeUniqueOnes
   3.1.3-7 | the client is told its identifier | ConnectTests.connackProperties
   3.1.3-8 | an identifier that is refused ends the connection | ConnectTests.identifiers
-  3.1.3-9 | a client that is back before the delay is over stops its will | EndTests.withWill | the broker waits for the delay that the session leaves
+  3.1.3-9 | a client that is back before the delay is over stops its will | EndTests.withWill, MQTTDoorTests.aWillWithADelayWaitsForTheClient
   3.1.3-10 | the will's user properties keep their order | EndTests.willMessage
   3.1.3-11 | the will's topic is a string | CodecTests.refuse
   3.1.3-12 | the user name is a string | CodecTests.refuse
   3.1.4-1 | a CONNECT that isn't in order ends the connection | RefusalTests.malformed
   3.1.4-2 | a CONNECT that fails a check ends the connection | RefusalTests.refused
-  3.1.4-3 | the connection that a client has had is ended with 0x8E | EndTests.takenOver
+  3.1.4-3 | the connection that a client has had is ended with 0x8E | EndTests.takenOver, MQTTDoorTests.aSessionIsTakenOver
   3.1.4-4 | Clean Start is processed | ConnectTests.sessions
   3.1.4-5 | CONNACK accepts the client | ConnectTests.accept
   3.1.4-6 | nothing is processed behind a CONNECT that is refused | RefusalTests.earlyRefused
@@ -79,13 +79,13 @@ let statements5Opening = """
   3.2.2-13 | a retained will refuses the client where retained messages aren't served | RefusalTests.willLimits
   3.2.2-14 | a client sends no retained messages where they aren't served | InboundTests.notServed | client; one that does is disconnected
   3.2.2-15 | a client doesn't exceed the maximum packet size | EndTests.packetTooLarge | client; one that does is disconnected
-  3.2.2-16 | an assigned identifier is told, and is new | ConnectTests.connackProperties | the broker makes it unique
+  3.2.2-16 | an assigned identifier is told, and is new | ConnectTests.connackProperties, MQTTSessionKeyTests.emptyIdentifiersBecomeUniqueOnes
   3.2.2-17 | a client's topic aliases don't exceed the maximum | InboundTests.badAliases | client; one that does is disconnected
   3.2.2-18 | a client sets no topic aliases without a maximum | InboundTests.badAliases | client; one that does is disconnected
   3.2.2-19 | no reason string makes CONNACK too long | RefusalTests.shortRefusal
   3.2.2-20 | no user properties make CONNACK too long | RefusalTests.shortRefusal | there are none
   3.2.2-21 | a client uses the server's keep alive time | | client
-  3.2.2-22 | without one the server uses the client's | ConnectTests.keepAlive
+  3.2.2-22 | without one the server uses the client's | ConnectTests.keepAlive, MQTTLimitTests.aClientWithAShorterKeepAliveTimeKeepsItsOwn
   """
 
 /// MQTT 5, messages and their acknowledgements.
@@ -94,9 +94,9 @@ let statements5Messages = """
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
   3.3.1-3 | DUP of an incoming message isn't passed on | OutboundTests.qos, InboundTests.duplicates
   3.3.1-4 | there is no QoS 3 | CodecTests.refuse
-  3.3.1-5 | a retained message replaces the topic's | InboundTests.retained | the broker keeps them, with a store over its end
-  3.3.1-6 | an empty retained message removes the topic's, and is published | InboundTests.retained | the broker keeps them, with a store over its end
-  3.3.1-7 | an empty message isn't retained | InboundTests.retained | the broker keeps them
+  3.3.1-5 | a retained message replaces the topic's | InboundTests.retained, MQTTDoorTests.retainedMessagesComeToLateSubscribers, MQTTRetainedTests.manyMessagesComeBack
+  3.3.1-6 | an empty retained message removes the topic's, and is published | InboundTests.retained, MQTTRetainedTests.aMessageWithoutAPayloadRemovesIt
+  3.3.1-7 | an empty message isn't retained | InboundTests.retained, MQTTRetainedTests.aMessageWithoutAPayloadRemovesIt
   3.3.1-8 | a message that isn't retained changes no retained message | InboundTests.qos0
   3.3.1-9 | retain handling 0 sends retained messages | SubscribeTests.retainHandling
   3.3.1-10 | retain handling 1 sends them for a new subscription | SubscribeTests.retainHandling
@@ -131,7 +131,7 @@ let statements5Messages = """
   3.3.4-6 | a client's message has no subscription identifier | CodecTests.refuse
   3.3.4-7 | a client doesn't exceed the receive maximum | InboundTests.receiveMaximum | client; one that does is disconnected
   3.3.4-8 | a client doesn't delay other packets at its receive maximum | | client
-  3.3.4-9 | the server doesn't exceed the client's receive maximum | OutboundTests.demand
+  3.3.4-9 | the server doesn't exceed the client's receive maximum | OutboundTests.demand, MQTTDoorTests.noMoreIsUnderWayThanTheClientTakes
   3.3.4-10 | the server doesn't delay other packets at the receive maximum | OutboundTests.othersGoOn
   3.4.2-1 | PUBACK has one of its reasons | CodecTests.reasons, InboundTests.notAppended
   3.4.2-2 | no reason string makes PUBACK too long | InboundTests.shortAnswers

@@ -3,7 +3,7 @@ let statements5Subscriptions = """
   3.8.1-1 | SUBSCRIBE's reserved flags have their values | CodecTests.refuse
   3.8.3-1 | topic filters are strings | CodecTests.refuse
   3.8.3-2 | SUBSCRIBE has a topic filter | CodecTests.refuse
-  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal
+  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal, MQTTDoorTests.aClientDoesNotGetItsOwnMessagesWhereItSaysSo
   3.8.3-4 | No Local on a shared subscription is a protocol error | SharedSubscriptionTests.shared
   3.8.3-5 | reserved bits of the options are malformed | CodecTests.refuse
   3.8.4-1 | SUBSCRIBE is answered | SubscribeTests.answers
@@ -50,7 +50,7 @@ let statements5Subscriptions = """
 /// MQTT 5, how it works.
 let statements5Operation = """
   4.1.0-1 | a session isn't discarded while its connection is open | InboundTests.qos2Survives, StateTests.roundTrip
-  4.1.0-2 | a session is discarded when its expiry interval has passed | EndTests.lost | the broker waits for the time that the session leaves
+  4.1.0-2 | a session is discarded when its expiry interval has passed | EndTests.lost, MQTTDoorTests.aSessionExpires, MQTTLimitTests.aSessionEndsAtTheLongestExpiry
   4.2.0-1 | the transport is an ordered, lossless stream | CodecTests.cuts | the broker's listeners are TCP, TLS and WebSockets
   4.3.1-1 | QoS 0 is sent without DUP | OutboundTests.qos
   4.3.2-1 | QoS 1: a new message has an unused identifier | OutboundTests.identifiersComeAround
@@ -67,31 +67,31 @@ let statements5Operation = """
   4.3.3-7 | QoS 2: a message that was sent doesn't expire | MessageTests.expiredUnderWay
   4.3.3-8 | QoS 2: PUBREC has the identifier | InboundTests.qos2
   4.3.3-9 | QoS 2: the identifier is a new message's after a refusal | InboundTests.notAppended
-  4.3.3-10 | QoS 2: the same message is acknowledged again, and published once | InboundTests.qos2
+  4.3.3-10 | QoS 2: the same message is acknowledged again, and published once | InboundTests.qos2, MQTTDoorTests.aMessageThatComesAgainIsInTheLogOnce
   4.3.3-11 | QoS 2: PUBREL is answered by PUBCOMP | InboundTests.qos2
   4.3.3-12 | QoS 2: the identifier is a new message's after PUBCOMP | InboundTests.qos2
   4.3.3-13 | QoS 2: acknowledgements go on for a message that has expired | InboundTests.qos2
-  4.4.0-1 | what is unacknowledged is sent again on the next connection, and only then | OutboundTests.resume, OutboundTests.fetches
+  4.4.0-1 | what is unacknowledged is sent again on the next connection, and only then | OutboundTests.resume, OutboundTests.fetches, MQTTDoorTests.whatWasUnderWayComesAgain
   4.4.0-2 | a refusal is an acknowledgement | OutboundTests.refusedByClient, SharedSubscriptionTests.refusedByMember
-  4.5.0-1 | a message is added to the sessions with matching subscriptions | OutboundTests.commits | the log has it, and each session's cursor
+  4.5.0-1 | a message is added to the sessions with matching subscriptions | OutboundTests.commits, MQTTDoorTests.messagesGoFromOneClientToAnother, DoorStoryTests.eachReaderHasEachRecordOnceInItsOrder | the log has it, and each session's cursor
   4.5.0-2 | a client acknowledges what it receives | | client
   4.6.0-1 | a client sends messages again in their order | | client
   4.6.0-2 | a client sends PUBACKs in the order of the messages | OutboundTests.commits | client; others do no harm
   4.6.0-3 | a client sends PUBRECs in the order of the messages | | client
   4.6.0-4 | a client sends PUBRELs in the order of the PUBRECs | | client
-  4.6.0-5 | messages come in the order in which a client has sent them | InboundTests.qos0, OutboundTests.resume
+  4.6.0-5 | messages come in the order in which a client has sent them | InboundTests.qos0, OutboundTests.resume, MQTTDoorTests.nothingIsLostThroughARoughNetwork
   4.6.0-6 | every topic is ordered | OutboundTests.resume | the log has one order
   4.7.0-1 | topic names have no wildcards | CodecTests.refuse
-  4.7.1-1 | # is alone in the last level | TopicTests.refusedFilters, SubscribeTests.refused
+  4.7.1-1 | # is alone in the last level | TopicTests.refusedFilters, SubscribeTests.refused, MQTTDoorTests.filtersMatchAsTheStandardSays
   4.7.1-2 | + is alone in its level | TopicTests.refusedFilters
   4.7.2-1 | wildcards in the first level don't match topics with $ | TopicTests.matching
   4.7.3-1 | names and filters aren't empty | TopicTests.refusedNames, TopicTests.refusedFilters, CodecTests.refuse
   4.7.3-2 | names and filters have no U+0000 | CodecTests.refuse
   4.7.3-3 | names and filters have at most 65,535 bytes | TopicTests.refusedNames | the broker's names have 255
-  4.7.3-4 | nothing is normalised | TopicTests.matching, SubscribeTests.bytes | not met by the broker's own topics: canonically equivalent names are one topic there
+  4.7.3-4 | nothing is normalised | TopicTests.matching, SubscribeTests.bytes, MQTTSessionKeyTests.clientIdentifiersAreComparedByBytes | not met by the broker's topics: canonically equivalent names are one topic at every door, under the name of its first creator
   4.8.2-1 | a shared subscription's filter begins with $share/ and a name | TopicTests.refusedFilters, SharedSubscriptionTests.shared
   4.8.2-2 | its name has no /, + and #, and a filter follows | TopicTests.refusedFilters
-  4.8.2-3 | the granted QoS is respected | SharedSubscriptionTests.settles
+  4.8.2-3 | the granted QoS is respected | SharedSubscriptionTests.settles, MQTTDoorTests.sharedSubscriptionsShareTheRecords
   4.8.2-4 | QoS 2 is completed when the client is back | SharedSubscriptionTests.sharedResume
   4.8.2-5 | QoS 2 isn't given to another client when the session ends | SharedSubscriptionTests.settles
   4.8.2-6 | what a client refuses isn't given to another | SharedSubscriptionTests.refusedByMember

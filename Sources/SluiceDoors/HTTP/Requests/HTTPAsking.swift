@@ -1,11 +1,12 @@
 import SluiceIO
+import SluiceMQTT
 import SluiceSession
 import SluiceWebSocket
 import SluiceWire
 
 /// `POST /topics/NAME/request?timeout=5s`: publishes the body as a request, and answers with the first reply to it.
 ///
-/// The answer has the reply's payload, its header `content-type` as its type, its key as `Sluice-Key` and its other headers as `Sluice-Header-NAME`, where fields
+/// The answer has the reply's payload, its header `content-type` as its type, its key as `Sluice-Key`, or `Sluice-Key-Base64` where it isn't text, and its other headers as `Sluice-Header-NAME`, where fields
 /// can have them. 503 says that no subscriber is attached that could reply, 504 that no reply came in time, 502 that the responder had none.
 final class HTTPAsking: HTTPExchange {
   private unowned let connection: HTTPConnection
@@ -41,9 +42,7 @@ final class HTTPAsking: HTTPExchange {
       (Array(RequestHeader.replyTo.utf8), Array(inbox.topic.utf8)),
       (Array(RequestHeader.correlation.utf8), Array(correlation.utf8)),
     ]
-    let batch = try HTTPProblem.wrapping { () throws(WireError) in
-      try HTTPPublishing.batch(of: request, asOne: true, with: headers)
-    }
+    let batch = try HTTPPublishing.batch(of: request, asOne: true, with: headers)
     publication = try HTTPPublication(batch, to: topic, role: .requester, by: connection)
     timer = connection.loop.schedule(after: timeout) { [weak self] in self?.timeOut(timeout) }
     inbox.asking = self
@@ -71,10 +70,15 @@ final class HTTPAsking: HTTPExchange {
   func replied(_ reply: RecordAttributes) {
     var (isOwn, failure, type) = (false, String?.none, String?.none)
     var fields: [(String, String)] = []
-    if let key = unsafe reply.key.flatMap({ unsafe Self.fieldValue($0) }) {
-      fields.append(("Sluice-Key", key))
+    if let key = unsafe reply.key {
+      if let text = unsafe Self.fieldValue(key) {
+        fields.append(("Sluice-Key", text))
+      } else if key.count <= Self.maximumField {
+        fields.append(("Sluice-Key-Base64", Base64.encode(unsafe Array(key))))
+      }
     }
     unsafe reply.forEachHeader { name, value in
+      guard unsafe !MQTTRecordHeaders.isInternal(name) else { return }
       let name = unsafe String(decoding: name, as: UTF8.self)
       switch name {
       case RequestHeader.correlation: isOwn = unsafe isOwn || value.elementsEqual(correlation.utf8)

@@ -11,7 +11,7 @@ import Synchronization
 /// ```
 ///
 /// A connection's output that depends on a record goes out when the record has come back and counts: a process that the others take for gone sends nothing more.
-// @unchecked: what is mutable belongs to `loop`, but for `lastNumber`.
+// @unchecked: what is mutable belongs to `loop`, but for `lastNumber` and `isFull`, which are atomic.
 final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   static let topic = "mqtt.sessions"
 
@@ -23,8 +23,6 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private static let sweepInterval = Duration.seconds(10)
   private static let snapshotPatience = Duration.seconds(60)
   private static let partBytes = 128 << 10
-  /// Sessions that are kept at most. Beyond it a session ends with its connection.
-  private static let maximumCount = 1_000_000
 
   /// The session is the connection's now, with what an earlier one has left.
   typealias Grant = @Sendable (MQTTClaim, MQTTKeptSession?) -> Void
@@ -47,6 +45,10 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   /// What waits for records of this process to come back, in their order.
   private var completions: [(serial: UInt64, body: @Sendable () -> Void)] = []
   private let lastNumber = Atomic<UInt64>(0)
+  /// Whether the limit on all sessions is reached, as the last look at them has it.
+  private let isFull = Atomic(false)
+  /// The bytes of all sessions at the last sweep.
+  private var keptBytes = 0
   private var effects: [MQTTRoster.Effect] = []
 
   /// This process, as the log knows it: another one when the others have taken it for gone.
@@ -86,6 +88,9 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   var isFirst: Bool { log.isCurrent && replica.isLoaded && living.first == process }
 
   // MARK: Connections. From any thread
+
+  /// Whether there is room for more sessions, or more in them.
+  var hasRoom: Bool { !isFull.load(ordering: .relaxed) }
 
   /// A number for a connection's claim.
   func newNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
@@ -130,7 +135,10 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       guard attachments.removeValue(forKey: number) != nil else { return }
       seized[number] = nil
       var state = left
-      if replica.roster.entries.count > Self.maximumCount { state.bytes = [] }
+      if !state.bytes.isEmpty, isBeyondLimits {
+        state.bytes = []
+        hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
+      }
       write(.release(number: number, state, time: time, mourns: state.will != nil), key)
     }
   }
@@ -251,6 +259,9 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     guard log.isCurrent, replica.isLoaded else { return missing = [:] }
     lookForMissing()
     seize()
+    isFull.store(
+      replica.roster.entries.count >= hub.limits.sessions || keptBytes >= hub.limits.sessionBytes,
+      ordering: .relaxed)
     if loop.now >= nextSweep {
       nextSweep = loop.now + Self.sweepInterval
       sweep()
@@ -289,12 +300,19 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   /// Ends sessions whose time is over.
   private func sweep() {
     let (time, living) = (loop.wallClock, living)
+    keptBytes = 0
     for (key, entry) in replica.roster.entries {
+      keptBytes += MQTTLimits.sessionOverhead + entry.state.bytes.count
       guard let leftAt = entry.leftAt, let expires = entry.expires, time >= expires,
         !entry.state.bytes.isEmpty, MQTTRoster.responsible(for: key, among: living) == process
       else { continue }
       write(.expired(leftAt: leftAt), key)
     }
+  }
+
+  /// Whether there are more sessions than there may be; their bytes are those of the last sweep.
+  private var isBeyondLimits: Bool {
+    replica.roster.entries.count > hub.limits.sessions || keptBytes > hub.limits.sessionBytes
   }
 
   /// Keeps the log short.

@@ -35,14 +35,14 @@ extension MQTTHub {
 
   /// Keeps a connection's session, or nothing more of it. On its loop.
   ///
-  /// - Parameter completion: called once it is kept, on whatever loop; not called where the session isn't the connection's any more.
+  /// - Parameter completion: called with whether it is kept, on whatever loop; not called where the session isn't the connection's any more.
   func put(
     _ session: MQTTKeptSession?, of connection: MQTTConnection,
-    _ completion: @escaping @Sendable () -> Void = {}
+    _ completion: @escaping @Sendable (Bool) -> Void = { _ in }
   ) {
     guard let key = connection.key else { return }
     if let cluster, let part = connection.part {
-      cluster.put(session, of: key, part.number, completion)
+      cluster.put(session, of: key, part.number) { completion(true) }
     } else {
       store.put(session, of: key, at: connection.loop.wallClock, completion)
     }

@@ -104,17 +104,32 @@ extension MQTTConnection {
     var kept = keptSession(session.isLasting ? session.encodedState : [], expiry: session.sessionExpiry)
     kept.will = will
     let loop = loop
-    hub.put(kept, of: self) { [weak self] in
-      loop.execute { [weak self] in self?.kept(change) }
+    hub.put(kept, of: self) { [weak self] isKept in
+      loop.execute { [weak self] in self?.kept(change, isKept) }
     }
   }
 
-  private func kept(_ change: UInt64) {
+  private func kept(_ change: UInt64, _ isKept: Bool) {
     guard phase == .open, keeping != nil else { return }
+    guard isKept || !isLasting else { return endUnkept() }
     for settled in keeping?.finish(change) ?? [] { settle(settled.number, settled.place) }
     sendOutput()
     endTurn()
   }
+
+  /// The session has become larger than there is room for: it ends, and the client is told why.
+  private func endUnkept() {
+    isForgotten = true
+    play { session, output, perform in
+      session.close(Self.noRoom.reason, Self.noRoom.message, output: &output, perform)
+    }
+    endTurn()
+  }
+
+  static let noRoom = MQTTError(
+    .quotaExceeded,
+    "the broker's room for sessions that outlive their connections is used up; connect without a session expiry interval, or with fewer subscriptions"
+  )
 
   /// Gives messages at QoS 2 their places, which are kept before the messages are sent: whether a message that comes again is in the log is known by its
   /// place.

@@ -10,6 +10,16 @@ final class MQTTHub: Sendable {
   struct Key: Hashable, Sendable {
     var identity: String
     var clientID: String
+
+    /// Client identifiers are compared by bytes: MQTT normalises nothing.
+    static func == (left: Key, right: Key) -> Bool {
+      left.identity == right.identity && left.clientID.utf8.elementsEqual(right.clientID.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(identity)
+      for byte in clientID.utf8 { hasher.combine(byte) }
+    }
   }
 
   struct Entry {
@@ -21,13 +31,48 @@ final class MQTTHub: Sendable {
   }
 
   let entries = Mutex<[Key: Entry]>([:])
-  let store = MQTTSessionStore()
+  let store: MQTTSessionStore
+  let limits: MQTTLimits
+  let note: @Sendable (DoorEvent) -> Void
   let broker: DoorBroker
+  /// Of wills whose delay isn't over.
+  private let waitingWillBytes = Atomic(0)
   private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
   private let nodes = Mutex(Nodes())
 
-  init(_ broker: DoorBroker) {
+  /// - Parameters:
+  ///   - broker: what sessions have of the broker.
+  ///   - limits: on sessions.
+  ///   - note: called with what the operator should know, on any thread.
+  init(
+    _ broker: DoorBroker, _ limits: MQTTLimits = MQTTLimits(),
+    note: @escaping @Sendable (DoorEvent) -> Void = { _ in }
+  ) {
     self.broker = broker
+    self.limits = limits
+    self.note = note
+    store = MQTTSessionStore(limits, note: note)
+  }
+
+  /// Counts a will that waits, unless there is no room for it.
+  func holdWill(_ will: MQTTConnect.Will, of key: Key) -> Bool {
+    let bytes = waitingWillBytes.add(will.heldBytes, ordering: .relaxed).newValue
+    if bytes <= limits.willBytes { return true }
+    releaseWill(will)
+    note(.mqttWillPublishedEarly(client: key.clientID, identity: key.identity))
+    return false
+  }
+
+  /// A will doesn't wait any more.
+  func releaseWill(_ will: MQTTConnect.Will) {
+    waitingWillBytes.subtract(will.heldBytes, ordering: .relaxed)
+  }
+
+  /// Whether there is room for a session beside the others, or for more in one; what is refused is told to the operator.
+  func hasRoom(for key: Key, growing: Bool = false, at time: Int64) -> Bool {
+    let hasRoom = cluster?.hasRoom ?? store.hasRoom(for: key, growing: growing, at: time)
+    if !hasRoom { note(.mqttSessionRefused(client: key.clientID, identity: key.identity)) }
+    return hasRoom
   }
 
   /// Keeps retained messages over the end of the process; nil where nothing does.

@@ -16,22 +16,43 @@ final class MQTTSessionStore: Sendable {
     var expires: Int64?
     /// Where its last record that has come back is in the log; nil before.
     var offset: UInt64?
+
+    /// What it counts, in bytes.
+    func cost(of key: MQTTHub.Key) -> Int {
+      bytes.count + key.identity.utf8.count + key.clientID.utf8.count + MQTTLimits.sessionOverhead
+    }
   }
 
   private struct State {
-    var entries: [MQTTHub.Key: Entry] = [:]
+    private(set) var entries: [MQTTHub.Key: Entry] = [:]
+    /// What all entries count, in bytes.
+    private(set) var bytes = 0
     var journal: MQTTJournal?
     /// Whether the log's sessions have been read; at once without a log.
     var isLoaded = true
     var waiting: [@Sendable () -> Void] = []
     /// When sessions that have expired are looked for, in milliseconds since 1970.
     var nextSweep: Int64 = 0
+
+    mutating func set(_ entry: Entry?, of key: MQTTHub.Key) {
+      let former = entries[key]
+      entries[key] = entry
+      bytes += (entry?.cost(of: key) ?? 0) - (former?.cost(of: key) ?? 0)
+    }
+
+    mutating func noteOffset(_ offset: UInt64, of key: MQTTHub.Key) { entries[key]?.offset = offset }
   }
 
-  /// Sessions that are kept at most. Beyond it a session ends with its connection.
-  private static let maximumCount = 1_000_000
   private static let sweepInterval: Int64 = 10_000
   private let state = Mutex(State())
+  private let limits: MQTTLimits
+  private let note: @Sendable (DoorEvent) -> Void
+
+  /// - Parameter note: called with what the operator should know, on any thread.
+  init(_ limits: MQTTLimits = MQTTLimits(), note: @escaping @Sendable (DoorEvent) -> Void = { _ in }) {
+    self.limits = limits
+    self.note = note
+  }
 
   /// Keeps sessions in the broker's log from now on. What is there is read first.
   ///
@@ -71,28 +92,48 @@ final class MQTTSessionStore: Sendable {
     return try? MQTTKeptSession(decoding: entry.bytes)
   }
 
-  /// Keeps a session, or nothing more of it.
+  /// Whether there is room for a session beside the others, or for more in one.
+  func hasRoom(for key: MQTTHub.Key, growing: Bool, at time: Int64) -> Bool {
+    func hasRoom() -> Bool {
+      state.withLock { state in
+        if !growing, state.entries[key] != nil { return true }
+        return state.bytes < limits.sessionBytes && (growing || state.entries.count < limits.sessions)
+      }
+    }
+    if hasRoom() { return true }
+    sweep(at: time)
+    return hasRoom()
+  }
+
+  /// Keeps a session, or nothing more of it. One for which there is no room is gone, in the log as well.
   ///
-  /// - Parameter completion: called once it is as durable as it gets, on whatever loop; not called where the broker ends before.
+  /// - Parameter completion: called once it is as durable as it gets, on whatever loop, with whether it is kept; not called where the broker ends before.
   func put(
     _ session: MQTTKeptSession?, of key: MQTTHub.Key, at time: Int64,
-    _ completion: @escaping @Sendable () -> Void = {}
+    _ completion: @escaping @Sendable (Bool) -> Void = { _ in }
   ) {
-    let bytes = session?.encoded ?? []
-    let journal = state.withLock { state -> MQTTJournal? in
+    var bytes = session?.encoded ?? []
+    let (journal, isKept) = state.withLock { state -> (MQTTJournal?, Bool) in
       let former = state.entries[key]
+      var isKept = true
       if let session {
-        guard former != nil || state.entries.count < Self.maximumCount else { return nil }
-        state.entries[key] = Entry(bytes: bytes, expires: session.expires, offset: former?.offset)
+        let entry = Entry(bytes: bytes, expires: session.expires, offset: former?.offset)
+        isKept = limits.haveRoom(
+          for: entry.cost(of: key), former?.cost(of: key), in: state.bytes, of: state.entries.count)
+        state.set(isKept ? entry : nil, of: key)
       } else {
-        state.entries[key] = nil
-        // Nothing is known of it, so nothing is in the log.
-        if former == nil, state.isLoaded { return nil }
+        state.set(nil, of: key)
       }
-      return state.journal
+      // Nothing is known of it, so nothing is in the log.
+      if former == nil, session == nil || !isKept, state.isLoaded { return (nil, isKept) }
+      return (state.journal, isKept)
     }
-    guard let journal else { return completion() }
-    journal.loop.execute { journal.append(key.encoded, bytes, completion) }
+    if !isKept {
+      bytes = []
+      note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
+    }
+    guard let journal else { return completion(isKept) }
+    journal.loop.execute { [bytes] in journal.append(key.encoded, bytes) { completion(isKept) } }
   }
 
   /// Ends sessions whose time is over.
@@ -101,18 +142,16 @@ final class MQTTSessionStore: Sendable {
       guard time >= state.nextSweep else { return ([], nil) }
       state.nextSweep = time + Self.sweepInterval
       let gone = state.entries.filter { $0.value.expires.map { time >= $0 } ?? false }.map(\.key)
-      for key in gone { state.entries[key] = nil }
+      for key in gone { state.set(nil, of: key) }
       return (gone, state.journal)
     }
     guard let journal, !gone.isEmpty else { return }
     journal.loop.execute { for key in gone { journal.append(key.encoded, []) {} } }
   }
 
-  /// How many sessions are kept, and their bytes.
+  /// How many sessions are kept, and what they count in bytes.
   var size: (count: Int, bytes: Int) {
-    state.withLock { state in
-      (state.entries.count, state.entries.values.reduce(0) { $0 + $1.bytes.count })
-    }
+    state.withLock { ($0.entries.count, $0.bytes) }
   }
 }
 
@@ -124,11 +163,11 @@ extension MQTTSessionStore: MQTTJournalKeeper {
     state.withLock { state in
       // This process has what it has written anyway.
       if isOwn {
-        state.entries[key]?.offset = offset
+        state.noteOffset(offset, of: key)
       } else if let session = try? MQTTKeptSession(decoding: bytes) {
-        state.entries[key] = Entry(bytes: bytes, expires: session.expires, offset: offset)
+        state.set(Entry(bytes: bytes, expires: session.expires, offset: offset), of: key)
       } else {
-        state.entries[key] = nil
+        state.set(nil, of: key)
       }
     }
   }
@@ -159,8 +198,8 @@ extension MQTTSessionStore: MQTTJournalKeeper {
         session.leftAt = time
         let will = session.will.take()
         bereaved.append((key, session, will))
-        state.entries[key]?.bytes = session.encoded
-        state.entries[key]?.expires = session.expires
+        state.set(
+          Entry(bytes: session.encoded, expires: session.expires, offset: entry.offset), of: key)
       }
       defer { state.waiting = [] }
       return (state.waiting, bereaved)

@@ -1,0 +1,54 @@
+import SluiceCommand
+import SluiceDoors
+import Synchronization
+
+/// Writes events of the doors to the log, up to a number a second of each kind, since clients can cause any number of them.
+final class DoorLog: Sendable {
+  private enum Kind: Hashable {
+    case refused, ended, will
+  }
+
+  private static let linesPerSecond = 5
+
+  private let logger: Logger
+  private let budget = Mutex(LineBudget<Kind>())
+
+  init(_ logger: Logger) {
+    self.logger = logger
+  }
+
+  /// From any thread.
+  func note(_ event: DoorEvent) {
+    switch event {
+    case .mqttSessionRefused(let client, let identity):
+      write(
+        .refused,
+        "a client of MQTT was refused a session, or a subscription in one: mqtt-sessions or mqtt-sessions-bytes is reached",
+        client, identity)
+    case .mqttSessionEnded(let client, let identity):
+      write(
+        .ended,
+        "a session of MQTT has ended with its connection: mqtt-sessions or mqtt-sessions-bytes is reached",
+        client,
+        identity)
+    case .mqttWillPublishedEarly(let client, let identity):
+      write(
+        .will,
+        "the will of a client of MQTT was published before its delay was over: mqtt-wills-bytes is reached",
+        client, identity)
+    }
+  }
+
+  private func write(_ kind: Kind, _ message: String, _ client: String, _ identity: String) {
+    let (verdict, leftOut) = budget.withLock { budget in
+      let verdict = budget.spend(on: kind, atMost: Self.linesPerSecond, now: WallTime.now)
+      return (verdict, verdict.isWritten ? budget.takeLeftOut() : [])
+    }
+    let count = leftOut.reduce(0) { $0 + $1.count }
+    if count > 0 {
+      logger.log(.warning, "lines about sessions and wills of MQTT were left out", ["lines": .number(count)])
+    }
+    guard verdict.isWritten else { return }
+    logger.log(.warning, message, ["client": .text(client), "identity": .text(identity)])
+  }
+}

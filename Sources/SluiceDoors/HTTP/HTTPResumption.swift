@@ -1,0 +1,39 @@
+import SluiceWebSocket
+import SluiceWire
+
+/// Where a client of server-sent events goes on, which says the id of the last one that it has had: `Last-Event-ID`.
+enum HTTPResumption: Hashable {
+  case none
+  case behind(UInt64)
+  /// It has had the topic's end.
+  case ended
+
+  /// - Throws: ``HTTPProblem`` for an id that says nothing of where to go on. To begin elsewhere would lose records, or repeat them.
+  init(_ request: HTTPRequest) throws(HTTPProblem) {
+    guard let id = request.field("last-event-id"), !id.isEmpty else {
+      self = .none
+      return
+    }
+    guard !TopicPattern.isOne(request.path.count > 1 ? request.path[1] : "") else {
+      throw HTTPProblem(
+        400,
+        "Last-Event-ID can't say where each topic of a pattern goes on; read the topics one by one, or leave it out"
+      )
+    }
+    if id == HTTPRecordFormat.endID {
+      self = .ended
+      return
+    }
+    guard let offset = UInt64(id), offset < .max else {
+      throw HTTPProblem(400, "Last-Event-ID must be the id of an event of this topic: an offset, or end")
+    }
+    self = .behind(offset)
+  }
+}
+
+extension TopicPattern {
+  /// Whether the name of a request's path selects several topics.
+  static func isOne(_ name: String) -> Bool {
+    name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
+  }
+}

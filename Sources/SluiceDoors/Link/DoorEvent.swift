@@ -1,0 +1,9 @@
+/// What an operator should know of the doors, beside what the broker reports of their connections.
+public enum DoorEvent: Hashable, Sendable {
+  /// A client of MQTT was refused a session that outlives its connection, or more subscriptions in it: the limit on all sessions is reached.
+  case mqttSessionRefused(client: String, identity: String)
+  /// A session of MQTT wasn't kept: with it, the limit on all sessions would be exceeded.
+  case mqttSessionEnded(client: String, identity: String)
+  /// The will of a client of MQTT was published before its delay was over: the limit on all wills that wait is reached.
+  case mqttWillPublishedEarly(client: String, identity: String)
+}

@@ -1,0 +1,72 @@
+import SluiceMQTT
+
+/// Limits on what clients of MQTT may ask for. Clients of MQTT 5 are told of them in CONNACK, as far as the protocol has a property for them.
+public struct MQTTLimits: Hashable, Sendable {
+  /// The values of ``keepAlive``.
+  public static let keepAlives: ClosedRange<Duration> = .zero ... .seconds(Int64(UInt16.max))
+  /// The values of ``sessionExpiry``.
+  public static let sessionExpiries: ClosedRange<Duration> = .zero ... .seconds(Int64(UInt32.max - 1))
+  /// The values of ``receiveMaximum`` and ``subscriptions``.
+  public static let counts: ClosedRange<UInt64> = 1...UInt64(UInt16.max)
+  /// The values of ``topicAliases``.
+  public static let aliases: ClosedRange<UInt64> = 0...UInt64(UInt16.max)
+  /// The values of ``packet``.
+  public static let packets: ClosedRange<Int> = 1024...268_435_460
+  /// The values of ``sessions``.
+  public static let sessionCounts: ClosedRange<UInt64> = 0...100_000_000
+  /// The values of ``sessionBytes``.
+  public static let sessionSizes: ClosedRange<Int> = 64 << 10...1 << 40
+
+  /// The longest keep alive time; 0 for any, none among them. A client of MQTT 5 with a longer one or none gets this one as Server Keep Alive, in whole
+  /// seconds. One of MQTT 3.1.1 can't be told, and keeps its own.
+  public var keepAlive = Duration.seconds(3600)
+  /// The longest session expiry interval, in whole seconds; 0 for any, without an end among them.
+  public var sessionExpiry = Duration.zero
+  /// Messages at QoS 1 and 2 that a client may have under way to the broker.
+  public var receiveMaximum = 1024
+  /// The longest packet of a client, in bytes.
+  public var packet = 1 << 20
+  /// Topic aliases that a client may set.
+  public var topicAliases = 32
+  /// Subscriptions of a client at a time.
+  public var subscriptions = 1024
+  /// Sessions that are kept beyond their connections, at a time.
+  public var sessions = 1_000_000
+  /// The memory that they take, in bytes: of their encoded values, their names, and ``sessionOverhead`` each. A client that wants one more, or one with more
+  /// subscriptions, is refused beyond it.
+  public var sessionBytes = 1 << 30
+  /// The memory of wills whose delay isn't over, in bytes. Beyond it a will is published as soon as its client is gone.
+  public var willBytes = 256 << 20
+
+  /// What a session takes beside its bytes: its place in the broker's table.
+  static let sessionOverhead = 200
+
+  public init() {}
+
+  /// Whether a session fits beside the others.
+  ///
+  /// - Parameters:
+  ///   - cost: what it counts.
+  ///   - former: what it has counted; nil for a session that wasn't kept.
+  ///   - bytes: what all count.
+  ///   - count: how many there are.
+  func haveRoom(for cost: Int, _ former: Int?, in bytes: Int, of count: Int) -> Bool {
+    // One that doesn't grow stays, whatever a restart with lower limits says.
+    if let former, cost <= former { return true }
+    return bytes - (former ?? 0) + cost <= sessionBytes && (former != nil || count < sessions)
+  }
+
+  /// What every session has in common.
+  var rules: MQTTSessionRules {
+    var rules = MQTTSessionRules()
+    rules.maximumKeepAlive = UInt16(clamping: keepAlive.components.seconds)
+    let expiry = sessionExpiry.components.seconds
+    rules.maximumSessionExpiry = expiry == 0 ? .max : UInt32(clamping: expiry)
+    rules.receiveMaximum = UInt16(clamping: receiveMaximum)
+    rules.maximumPacket = UInt32(clamping: packet)
+    rules.maximumConnect = min(rules.maximumConnect, rules.maximumPacket)
+    rules.topicAliasMaximum = UInt16(clamping: topicAliases)
+    rules.maximumSubscriptions = subscriptions
+    return rules
+  }
+}

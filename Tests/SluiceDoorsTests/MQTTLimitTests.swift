@@ -1,0 +1,90 @@
+import SluiceBroker
+import SluiceDoors
+import SluiceIO
+import SluiceMQTT
+import SluiceStore
+import SluiceTopics
+import TestSupport
+import Testing
+
+/// The limits on what clients of MQTT may ask for.
+@Suite struct MQTTLimitTests {
+  private static func world(_ change: (inout MQTTLimits) -> Void, store: MemoryStore? = nil) throws
+    -> DoorWorld
+  {
+    var options = DoorOptions()
+    change(&options.mqtt)
+    return try DoorWorld([.mqtt], options: options, store: store)
+  }
+
+  @Test func aClientIsToldOfTheLimits() throws {
+    let door = try Self.world {
+      $0.keepAlive = .seconds(60)
+      $0.sessionExpiry = .seconds(100)
+      $0.receiveMaximum = 7
+      $0.packet = 5000
+      $0.topicAliases = 3
+    }
+    let client = MQTTClient.connected(door, "c", clean: false, expiry: 200)
+    let properties = try #require(client.connack).properties
+    #expect(properties.number(.serverKeepAlive) == 60)
+    #expect(properties.number(.sessionExpiry) == 100)
+    #expect(properties.number(.receiveMaximum) == 7)
+    #expect(properties.number(.maximumPacketSize) == 5000)
+    #expect(properties.number(.topicAliasMaximum) == 3)
+    client.publish("t", String(repeating: "x", count: 6000), .atLeastOnce, 1)
+    client.settle()
+    #expect(client.take().last == "disconnect \(MQTTReason.packetTooLarge.rawValue)")
+  }
+
+  @Test func aClientWithAShorterKeepAliveTimeKeepsItsOwn() throws {
+    let door = try Self.world { $0.keepAlive = .seconds(60) }
+    for keepAlive in [10, 60] as [UInt16] {
+      let client = MQTTClient.connected(door, "c\(keepAlive)", keepAlive: keepAlive)
+      #expect(try #require(client.connack).properties.number(.serverKeepAlive) == nil)
+    }
+    let any = try Self.world { $0.keepAlive = .zero }
+    #expect(try #require(MQTTClient.connected(any, "c").connack).properties.number(.serverKeepAlive) == nil)
+  }
+
+  /// A client that asks for no keep alive time, and whose machine is gone: nothing comes from it, nor does anything tell that.
+  @Test(arguments: [0, 50_000] as [UInt16]) func aHalfOpenClientIsDroppedAndItsWillPublished(
+    keepAlive: UInt16
+  ) throws {
+    let door = try Self.world { $0.keepAlive = .seconds(20) }
+    let watcher = MQTTClient.connected(door, "w", keepAlive: 20)
+    watcher.subscribe("gone/+")
+    let will = MQTTConnect.Will(topic: "gone/c", payload: Array("dead".utf8))
+    let client = MQTTClient.connected(door, "c", keepAlive: keepAlive, will: will)
+    #expect(try #require(client.connack).properties.number(.serverKeepAlive) == 20)
+    func wait(_ seconds: Int64) {
+      watcher.send(.pingreq)
+      watcher.settle(.seconds(seconds))
+    }
+    for _ in 0..<2 { wait(14) }
+    #expect(!watcher.take().contains { $0.hasPrefix("publish") })
+    wait(3)
+    #expect(watcher.take().contains("publish gone/c \"dead\" 0"))
+    #expect(door.broker.metrics[.connections] == 1)
+    client.settle()
+    #expect(client.take().last == "disconnect \(MQTTReason.keepAliveTimeout.rawValue)")
+  }
+
+  @Test(arguments: [false, true]) func aSessionEndsAtTheLongestExpiry(isStored: Bool) throws {
+    let door = try Self.world({ $0.sessionExpiry = .seconds(30) }, store: isStored ? MemoryStore() : nil)
+    for (away, isPresent) in [(20, true), (31, false)] as [(Int64, Bool)] {
+      MQTTClient.connected(door, "c", clean: false, expiry: 3600).disconnect()
+      door.settle(.seconds(away))
+      let again = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
+      #expect(again.take() == ["connack 0\(isPresent ? " present" : "")"])
+      again.disconnect()
+    }
+  }
+
+  @Test func subscriptionsBeyondTheSettingAreRefused() throws {
+    let door = try Self.world { $0.subscriptions = 2 }
+    let client = MQTTClient.connected(door, "c")
+    for number in 1...3 { client.subscribe("t/\(number)", .atMostOnce, UInt16(number)) }
+    #expect(client.take() == ["connack 0", "suback 1 [0]", "suback 2 [0]", "suback 3 [151]"])
+  }
+}
