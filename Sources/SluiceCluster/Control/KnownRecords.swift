@@ -2,7 +2,7 @@ import SluiceIO
 
 /// What is known of a node.
 struct NodeEntry: Hashable, Sendable {
-  /// The sequence of the last message on its subject.
+  /// The sequence of the last message on its subject that this node has seen; the engine may have removed it and later ones.
   var sequence: UInt64
   var record: NodeRecord
   /// When that message came first, by this node's clock.

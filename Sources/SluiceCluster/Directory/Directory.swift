@@ -9,7 +9,7 @@ struct Directory: Hashable, Sendable {
   private(set) var pins: [Int: String] = [:]
   /// The last message of each subject is known, as of this sequence. Of some subjects later ones are known.
   var completeUpTo: UInt64 = 0
-  /// A node of which nothing is known doesn't live.
+  /// Each node that lives has been heard by now. One of which nothing is known has been silent for a lease at least.
   var knowsAllLive = false
   private var sequences: [String: UInt64] = [:]
 
@@ -44,7 +44,6 @@ struct Directory: Hashable, Sendable {
       } else if let known = nodes[name], known.isLive {
         // The engine removes what its own clock takes for old: the node lives until this node's clock says otherwise. What was removed may have been
         // a renewal that this node hasn't seen, so that the silence begins here at the earliest.
-        nodes[name]?.sequence = sequence
         nodes[name]?.heard = now
       } else {
         nodes[name] = nil
@@ -59,21 +58,35 @@ struct Directory: Hashable, Sendable {
 
   // MARK: Looking up
 
-  /// Whether a session goes on, as far as this node knows: unless it is known to be over.
+  /// Whether a session goes on, as far as this node knows: unless a message on the node's subject says that it is over.
+  ///
+  /// That there is no message doesn't say so. The engine's clock may have removed the last one of a node that was paused and is about to send the
+  /// next one: only a message that ends the session makes the engine refuse that.
   func isLive(_ session: UInt64, of node: String) -> Bool {
-    if let entry = nodes[node], entry.sequence >= session {
-      return entry.isLive && entry.record.session == session
-    }
-    // It is newer than what is known of its node.
-    if session > completeUpTo { return true }
-    // The engine may have removed the last message of a node that is about to send the next one.
-    return nodes[node] == nil && !knowsAllLive
+    guard let entry = nodes[node] else { return true }
+    if entry.record.session == session { return entry.isLive }
+    return entry.sequence < session
   }
 
   /// The owner of a shard, also while it closes it; nil when it may be taken.
   func owner(of shard: Int) -> ShardRecord? {
     guard let record = shards[shard]?.record, record.state != .free, isLive(record.session, of: record.owner)
     else { return nil }
+    return record
+  }
+
+  /// The last session of a node of which this node knows: from its messages, or from those about its shards if they are later.
+  func lastSession(of node: String) -> UInt64 {
+    var last = nodes[node]?.record.session ?? 0
+    for case let record? in shards.values.lazy.map(\.record) where record.owner == node {
+      last = max(last, record.session)
+    }
+    return last
+  }
+
+  /// The node that still has a shard by what is stored, although it is silent and no message of it is left; nil for any other shard.
+  func forgottenOwner(of shard: Int) -> ShardRecord? {
+    guard knowsAllLive, let record = owner(of: shard), nodes[record.owner] == nil else { return nil }
     return record
   }
 

@@ -310,10 +310,21 @@ struct ClusterControl {
       var record = entry.record
       record.writer = writer
       record.count = requests.nextNumber
+      record.session = directory.lastSession(of: node)
       record.state = .ended
       record.endedBy = name
       write(.node(node, record), at: now)
     }
+  }
+
+  /// The engine has removed what it knew of a shard's owner, which may be paused: from here on it refuses a renewal of that session, and the shard is free.
+  private mutating func endForgottenSession(_ shard: Int, at now: MonotonicTime) {
+    guard let owner = directory.forgottenOwner(of: shard), owner.owner != name else { return }
+    var record = NodeRecord(
+      writer: writer, count: requests.nextNumber, session: owner.session, state: .ended, address: "",
+      version: "")
+    record.endedBy = name
+    write(.node(owner.owner, record), at: now)
   }
 
   private mutating func decideShards(at now: MonotonicTime) {
@@ -343,10 +354,13 @@ struct ClusterControl {
       if !lease.isHeld || !belonging.contains(shard) { areShardsDue = true }
       switch lease.phase {
       case .none:
-        guard !session.isLeaving, belonging.contains(shard), directory.owner(of: shard) == nil,
-          refused[shard].map({ $0 <= now }) ?? true,
+        guard !session.isLeaving, belonging.contains(shard), refused[shard].map({ $0 <= now }) ?? true,
           waitingUntil == nil || directory.isWaiting(shard)
         else { continue }
+        guard directory.owner(of: shard) == nil else {
+          endForgottenSession(shard, at: now)
+          continue
+        }
         refused[shard] = nil
         write(.shard(shard, record(.held, own, term: 0)), at: now)
       case .held(let term):
