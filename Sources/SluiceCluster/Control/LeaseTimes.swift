@@ -16,8 +16,8 @@ public struct LeaseTimes: Hashable, Sendable {
   public var answer = Duration.seconds(1)
   /// How long to wait before something that has failed is tried again. Default: 100 ms.
   public var retry = Duration.milliseconds(100)
-  /// How long a server of the engine may serve neither the lease nor the directory, before the node tries another one: longer than the engine's own
-  /// elections, during which no server does. Default: 12 s.
+  /// How long a server of the engine may leave all that the node asks without an answer while its lease isn't valid, before the node tries another one:
+  /// longer than the engine's own elections, during which no server does. Default: 12 s.
   public var patience = Duration.seconds(12)
   /// How long a node waits, after it has joined, before it takes shards that have no owner and didn't lose one by its death: those of a new cluster, and those
   /// that a whole cluster gave up when it was stopped. Nodes that start together find each other meanwhile, so that each takes its own share. Shards of a

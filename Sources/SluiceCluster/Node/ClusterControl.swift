@@ -27,6 +27,8 @@ struct ClusterControl {
   /// The turn of this node among those that may call another one silent, by that node's name.
   private var ranks: [String: Int64] = [:]
   private(set) var commitLatency: Duration?
+  /// When the engine has last answered a write or a read; nil before it has.
+  private(set) var lastAnswer: MonotonicTime?
   private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
   private var watchedSince: MonotonicTime?
@@ -77,6 +79,9 @@ struct ClusterControl {
   /// Whether the directory is known up to now.
   var isWatching: Bool { watchedSince != nil }
 
+  /// Whether a message or a question is under way or waits for its next try.
+  var isAsking: Bool { !requests.areIdle }
+
   mutating func watchCurrent(at now: MonotonicTime) {
     watchedSince = now
     directory.completeUpTo = max(directory.completeUpTo, watchedUpTo)
@@ -102,6 +107,7 @@ struct ClusterControl {
 
   mutating func finished(_ number: UInt64, _ outcome: WriteOutcome, at now: MonotonicTime) {
     guard let (write, sent) = requests.finished(number, outcome, at: now) else { return }
+    if outcome != .notStored, outcome != .unknown { lastAnswer = now }
     guard case .stored(let sequence) = outcome else { return }
     commitLatency = now - sent
     // The record as it is read back, with its own sequence where that counts.
@@ -112,6 +118,7 @@ struct ClusterControl {
   }
 
   mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) {
+    if outcome != .failed { lastAnswer = now }
     guard let record = requests.read(number, outcome, knowing: directory, at: now) else { return }
     switch outcome {
     case .failed: break

@@ -25,7 +25,7 @@ public final class ClusterNode: @unchecked Sendable {
   /// Called when the lease was renewed or lost, before the events that come of it: with the time at which it ends; nil without one.
   var leaseChanged: ((MonotonicTime?) -> Void)?
   private var toldLease: MonotonicTime?
-  /// Since when the server of the engine, which is connected, has served neither the lease nor the directory; nil while it does.
+  /// Since when the server of the engine, which is connected, hasn't served the lease; nil while it does.
   private var uselessSince: MonotonicTime?
   private var isRefused = false
 
@@ -238,21 +238,25 @@ public final class ClusterNode: @unchecked Sendable {
     setTimer()
   }
 
-  /// A server that has lost the other servers takes connections and answers nothing: another one may still have a majority.
+  /// A server that has lost the other servers takes connections and answers nothing: another one may still have a majority. The watch may even go
+  /// on, with nothing but signs of life, if that server is the one that has made it.
   private func leaveUselessServer() {
     let now = loop.now
-    guard client.isConnected, !isRefused, !control.isWatching, !control.session.isValid(at: now) else {
+    guard client.isConnected, !isRefused, !control.session.isValid(at: now),
+      !control.isWatching || control.isAsking
+    else {
       uselessSince = nil
       return
     }
-    let since = uselessSince ?? now
+    var since = uselessSince ?? now
+    if let answer = control.lastAnswer { since = max(since, answer) }
     uselessSince = since
     guard now >= since + options.times.patience else { return }
     uselessSince = nil
     client.changeServer(
       NATSError(
         .unavailable,
-        "the server has served neither the lease nor the directory for \(options.times.patience); another one is tried",
+        "the server hasn't served the lease for \(options.times.patience); another one is tried",
         server: client.server))
   }
 

@@ -91,8 +91,8 @@ final class BatchScan {
   private func page() {
     guard let known = store.topics[topic], next <= known.last || parts.isOpen else { return finish(nil) }
     do throws(NATSError) {
-      try store.api.messages(
-        of: store.names.stream, matching: store.names.changes(of: topic), from: next,
+      try store.reads.messages(
+        store.api, of: store.names.stream, matching: store.names.changes(of: topic), from: next,
         count: bytes < 1 << 16 ? 4 : 256, maximumBytes: min(max(bytes, 1 << 16), 4 << 20),
         each: { [self] in take($0) }
       ) { [self] in ended($0) }

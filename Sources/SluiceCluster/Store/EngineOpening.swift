@@ -31,6 +31,7 @@ final class EngineOpening: @unchecked Sendable {
   let loop: any EventLoop
   let names: EngineNames
   let meter: CommitMeter
+  let reads: StreamReads
   let options: JetStreamEngineOptions
   let lease: ShardLease
   let opener: UInt64
@@ -46,7 +47,8 @@ final class EngineOpening: @unchecked Sendable {
   /// - Parameter opener: a number that no other opening of the shard has.
   init(
     _ api: JetStream, _ lease: ShardLease, opener: UInt64, _ options: JetStreamEngineOptions,
-    _ meter: CommitMeter, _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
+    _ meter: CommitMeter, _ reads: StreamReads,
+    _ done: @escaping (Swift.Result<OpenedShard, StoreError>) -> Void
   ) {
     var api = api
     api.timeout = options.timeout
@@ -57,6 +59,7 @@ final class EngineOpening: @unchecked Sendable {
     self.opener = opener
     self.options = options
     self.meter = meter
+    self.reads = reads
     self.done = done
     deadline = loop.now + options.openTimeout
   }
@@ -151,8 +154,8 @@ final class EngineOpening: @unchecked Sendable {
   /// Reads everything that matches up to the own fence, and calls `then`.
   private func read(_ pattern: String, _ then: @escaping () -> Void) {
     attempt { [self] () throws(NATSError) in
-      try api.messages(
-        of: names.stream, matching: pattern, from: next, count: 512, maximumBytes: 4 << 20,
+      try reads.messages(
+        api, of: names.stream, matching: pattern, from: next, count: 512, maximumBytes: 4 << 20,
         each: { [self] message in
           guard fault == nil, message.sequence <= result.fence else { return }
           next = message.sequence + 1

@@ -42,6 +42,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   let names: EngineNames
   let options: JetStreamEngineOptions
   private let meter: CommitMeter
+  let reads: StreamReads
   let lease: ShardLease
   /// This life of the owner.
   let opener: UInt64
@@ -89,6 +90,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     names = opening.names
     options = opening.options
     meter = opening.meter
+    reads = opening.reads
     lease = opening.lease
     opener = opening.opener
     fences = opened.fences
@@ -445,9 +447,9 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       }
     }
     do throws(NATSError) {
-      try api.messages(
-        of: names.stream, matching: names.all, from: sequence, count: 256, maximumBytes: 4 << 20, each: each,
-        done)
+      try reads.messages(
+        api, of: names.stream, matching: names.all, from: sequence, count: 256, maximumBytes: 4 << 20,
+        each: each, done)
     } catch {
       let unsent = error
       loop.soon { done(.failure(unsent)) }

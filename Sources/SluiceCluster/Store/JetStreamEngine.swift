@@ -10,6 +10,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   private let options: JetStreamEngineOptions
   /// How long commits of its shards take.
   let meter = CommitMeter()
+  private let reads: StreamReads
   private var openers: SeededRandom
 
   /// - Parameters:
@@ -22,6 +23,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   ) {
     self.client = client
     self.options = options
+    reads = StreamReads(options)
     openers = SeededRandom(seed: seed)
   }
 
@@ -43,7 +45,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
     _ lease: ShardLease, _ done: @escaping @Sendable (Result<OpenedShard, StoreError>) -> Void
   ) {
     client.loop.execute { [self] in
-      EngineOpening(JetStream(client), lease, opener: openers.next(), options, meter, done).run()
+      EngineOpening(JetStream(client), lease, opener: openers.next(), options, meter, reads, done).run()
     }
   }
 }

@@ -1,7 +1,8 @@
 import FoundationEssentials
 
 extension JetStream {
-  private struct Get: Encodable {
+  /// What is asked for in a read.
+  struct Get: Encodable {
     var seq: UInt64?
     var last_by_subj: String?
     var next_by_subj: String?
@@ -183,42 +184,6 @@ extension JetStream {
         completion(.failure(error))
         return .done
       }
-    }
-  }
-
-  private struct LeaderAnswer: Decodable {
-    struct Message: Decodable {
-      var subject: String
-      var seq: UInt64
-      var hdrs: Data?
-      var data: Data?
-    }
-
-    var message: Message
-  }
-
-  /// Reads one message from the stream's leader, which has everything that was acknowledged. Slower than ``message(_:of:_:)``.
-  public func leaderMessage(
-    _ selector: MessageSelector, of stream: String, _ completion: @escaping Completion<StoredMessage>
-  ) throws(NATSError) {
-    try Self.check(name: stream)
-    let server = client.server
-    try call("STREAM.MSG.GET.\(stream)", try Get(selector), of: stream) {
-      (result: Result<LeaderAnswer, NATSError>) in
-      completion(
-        result.flatMap { answer in
-          let message = answer.message
-          let block = [UInt8](message.hdrs ?? Data())
-          guard let headers = NATSHeaders(block: block) else {
-            return .failure(
-              NATSError(.malformedAnswer, "a stored message's headers are malformed", server: server).of(
-                stream: stream))
-          }
-          return .success(
-            StoredMessage(
-              subject: message.subject, sequence: message.seq, headers: headers,
-              payload: [UInt8](message.data ?? Data())))
-        })
     }
   }
 }

@@ -10,6 +10,14 @@ public struct StoredMessageView {
   /// How many more messages match a read of several; 0 otherwise.
   public let pending: UInt64
 
+  init(subject: NATSBytes, sequence: UInt64, headers: NATSHeadersView, payload: NATSBytes) {
+    self.subject = subject
+    self.sequence = sequence
+    self.headers = headers
+    self.payload = payload
+    pending = 0
+  }
+
   /// - Returns: nil when the headers of a stored message are missing.
   init?(direct message: NATSMessageView) {
     guard let headers = message.headers, let subject = headers["Nats-Subject"],

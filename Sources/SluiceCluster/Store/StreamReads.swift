@@ -1,0 +1,57 @@
+import SluiceIO
+import SluiceNATS
+
+/// Reads of the shards' streams, from any replica; for a while after a replica hasn't answered, from the leaders alone.
+///
+/// A server of the engine that has lost the others counts as a replica until they notice that it is gone, which may take minutes. A read that goes
+/// there stays unanswered, and so may each that follows.
+// @unchecked: used on the client's loop only.
+final class StreamReads: @unchecked Sendable {
+  private let options: JetStreamEngineOptions
+  /// Until when only leaders are asked.
+  private var leadersUntil: MonotonicTime?
+
+  init(_ options: JetStreamEngineOptions) {
+    self.options = options
+  }
+
+  /// Reads messages in the order of their sequences; see ``JetStream/messages(of:matching:from:count:maximumBytes:each:_:)``.
+  func messages(
+    _ api: JetStream, of stream: String, matching pattern: String, from sequence: UInt64, count: Int,
+    maximumBytes: Int, each: @escaping (StoredMessageView) -> Void,
+    _ completion: @escaping JetStream.Completion<ReadPage>
+  ) throws(NATSError) {
+    let loop = api.client.loop
+    if let end = leadersUntil, loop.now < end {
+      return try api.leaderMessages(
+        of: stream, matching: pattern, from: sequence, count: min(count, Self.leaderPage),
+        maximumBytes: maximumBytes, each: each, completion)
+    }
+    var direct = api
+    direct.timeout = min(options.timeout, options.replicaTimeout)
+    var last: UInt64 = 0
+    try direct.messages(
+      of: stream, matching: pattern, from: sequence, count: count, maximumBytes: maximumBytes,
+      each: { message in
+        last = message.sequence
+        each(message)
+      }
+    ) { [self] result in
+      guard case .failure(let error) = result, error.code == .timeout else { return completion(result) }
+      leadersUntil = loop.now + options.leaderReads
+      do throws(NATSError) {
+        try api.leaderMessages(
+          of: stream, matching: pattern, from: max(sequence, last + 1), count: min(count, Self.leaderPage),
+          maximumBytes: maximumBytes, each: each
+        ) { rest in
+          completion(rest.map { ReadPage(lastSequence: max(last, $0.lastSequence), pending: $0.pending) })
+        }
+      } catch {
+        completion(.failure(error))
+      }
+    }
+  }
+
+  /// Of so many messages there is a request each in a page.
+  private static let leaderPage = 64
+}
