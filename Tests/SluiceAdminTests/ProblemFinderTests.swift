@@ -230,6 +230,29 @@ import Testing
     #expect(problems.count == 20)
   }
 
+  @Test func thoseThatAreNotListedAreCountedByKind() {
+    var finder = ProblemFinder()
+    _ = finder.problems(
+      in: snapshot { snapshot in
+        snapshot.metrics = [(.memoryUsed, 1000), (.memoryCeiling, 1000)]
+        snapshot.topics = (0..<50).map { number in
+          TopicSnapshot("t\(number)") { $0.heldUp = 99_000 + UInt64(number) }
+        }
+      })
+    #expect(finder.kinds.map(\.kind) == [.memoryFull, .heldUp])
+    #expect(finder.kinds.map(\.count) == [1, 50])
+    #expect(finder.kinds.map(\.severity) == [.critical, .warning])
+    // That of the first of them.
+    #expect(finder.kinds[1].since == Self.start - 99_049)
+    #expect(
+      finder.kinds.map(\.sentence) == [
+        "The memory is at its ceiling, and producers wait: 1000 B of 1000 B.",
+        "Producers are held up in 50 places.",
+      ])
+    _ = finder.problems(in: snapshot(at: 1))
+    #expect(finder.kinds.isEmpty)
+  }
+
   @Test func linksEscapeNames() {
     let problem = Problem(.heldUp, .warning, at: .topic("a/b é"), "It waits.", since: 5)
     #expect(

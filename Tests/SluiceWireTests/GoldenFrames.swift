@@ -237,11 +237,18 @@ let goldenFrames: [GoldenFrame] = [
       time: 1, uptime: 2, storage: StorageStatus(state: .full, since: 3, used: 4, limit: 5), stopped: 6,
       stoppedTopics: [BrokerInfo.StoppedTopic(topic: "t", reason: .storageFull, milliseconds: 7)],
       numbers: [BrokerInfo.Number(name: "topics", value: 8)],
-      problems: [BrokerInfo.Problem(severity: .warning, since: 9, sentence: "s")]),
+      problems: [
+        BrokerInfo.Problem(
+          severity: .warning, since: 9, sentence: "s", kind: "k", topic: "t", consumer: "c", connection: 10)
+      ],
+      problemKinds: [
+        BrokerInfo.ProblemKind(kind: "k", severity: .warning, since: 11, count: 12, sentence: "s")
+      ]),
     """
     0100000000000000 0200000000000000 19000000 02 0300000000000000 0400000000000000 0500000000000000 06000000
     01000000 0c000000 0100 74 02 0700000000000000 01000000 10000000 0600 746f70696373 0800000000000000
-    01000000 0c000000 01 0900000000000000 0100 73
+    01000000 1d000000 01 0900000000000000 0100 73 0100 6b 0100 74 0100 63 0a00000000000000
+    01000000 13000000 0100 6b 01 0b00000000000000 0c000000 0100 73
     """),
   GoldenFrame(
     "STATE_LIST of producers", 0x45, StateList(topic: "t", kind: .producer), "0100 74 01 000000 00000000"),

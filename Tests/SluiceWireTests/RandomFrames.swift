@@ -78,7 +78,13 @@ struct RandomFrames {
           }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) },
           problems: frames.list {
             BrokerInfo.Problem(
-              severity: .init(rawValue: $0.integer()), since: $0.integer(), sentence: $0.text(900))
+              severity: .init(rawValue: $0.integer()), since: $0.integer(), sentence: $0.text(900),
+              kind: $0.text(64), topic: $0.text(255), consumer: $0.text(255), connection: $0.integer())
+          },
+          problemKinds: frames.list {
+            BrokerInfo.ProblemKind(
+              kind: $0.text(64), severity: .init(rawValue: $0.integer()), since: $0.integer(),
+              count: $0.integer(), sentence: $0.text(900))
           })
       },
       {

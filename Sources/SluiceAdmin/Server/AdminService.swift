@@ -34,7 +34,9 @@ final class AdminService: @unchecked Sendable {
     self.options = options
     let sampler = BrokerSampler(source, on: loop, options)
     self.sampler = sampler
-    feed = EventFeed(source, on: loop, options) { sampler.isOn ? sampler.problems : nil }
+    feed = EventFeed(source, on: loop, options) {
+      sampler.isOn ? (sampler.problems, sampler.problemKinds) : nil
+    }
     selection = TopicSelection(limit: options.topics)
     consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
@@ -192,6 +194,7 @@ final class AdminService: @unchecked Sendable {
         .response(
           .json([
             "time": .number(sampler.time), "problems": .array(sampler.problems.map(ProblemJSON.object)),
+            "kinds": .array(sampler.problemKinds.map(ProblemJSON.object)),
           ])))
     case .history(let topic, let seconds, let step):
       completion(try history(of: topic, seconds: seconds, step: step))

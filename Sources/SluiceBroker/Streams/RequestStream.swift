@@ -158,9 +158,9 @@ final class RequestStream: ServerStream {
     } completion: { [core = streams.core, now = streams.loop.now] in
       let requests = core.connectionRequests.withLock { $0 }
       requests?(
-        .problems(now: now) { problems in
+        .problems(now: now) { found in
           continuation.resume { (request: RequestStream) in
-            request.answer(gathering.info(problems, wallClock: request.streams.loop.wallClock))
+            request.answer(gathering.info(found, wallClock: request.streams.loop.wallClock))
           }
         })
     }

@@ -384,7 +384,8 @@ public struct AnyVectorLayout: Sendable {
         } set: {
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .integer("stopped", \.stopped), .list("stopped topics", \.stoppedTopics, stoppedLayout),
-        .list("numbers", \.numbers, numberLayout), .list("problems", \.problems, problemLayout))),
+        .list("numbers", \.numbers, numberLayout), .list("problems", \.problems, problemLayout),
+        .list("problem kinds", \.problemKinds, problemKindLayout))),
     AnyVectorLayout(
       VectorLayout(
         ClusterShow(nodes: 0, shards: 0), .text("after", \.after), .integer("nodes", \.nodes),
@@ -448,7 +449,13 @@ public struct AnyVectorLayout: Sendable {
 
   private static let problemLayout = VectorLayout(
     BrokerInfo.Problem(severity: .warning, since: 0, sentence: ""), .named("severity", \.severity),
-    .integer("since", \.since), .text("sentence", \.sentence))
+    .integer("since", \.since), .text("sentence", \.sentence), .text("kind", \.kind),
+    .text("topic", \.topic), .text("consumer", \.consumer), .integer("connection", \.connection))
+
+  private static let problemKindLayout = VectorLayout(
+    BrokerInfo.ProblemKind(kind: "", severity: .warning, since: 0, count: 0, sentence: ""),
+    .text("kind", \.kind), .named("severity", \.severity), .integer("since", \.since),
+    .integer("count", \.count), .text("sentence", \.sentence))
 
   private static let numberLayout = VectorLayout(
     BrokerInfo.Number(name: "", value: 0), .text("name", \.name), .integer("value", \.value))
