@@ -136,7 +136,7 @@ import Testing
         "settings", "connection", "holding", "last minute", "last five minutes", "holds", "waiting", "bytes",
         "granted",
       ],
-      "TOPICS": ["bytes"], "CURSORS": ["idle"], "PING": ["token"],
+      "TOPICS": ["bytes"], "CURSORS": ["idle", "bytes", "age"], "PING": ["token"],
     ]
 
     private func veiled(_ value: VectorValue, in frame: String) -> VectorValue {

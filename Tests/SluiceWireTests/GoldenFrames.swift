@@ -195,14 +195,19 @@ let goldenFrames: [GoldenFrame] = [
     Cursors(
       cursors: [
         CursorInfo(
-          name: "c", kind: .cursor, epoch: 1, nextOffset: 2, end: 3, members: 0, outstanding: 0, idle: 4),
+          name: "c", kind: .cursor, epoch: 1, nextOffset: 2, end: 3, members: 0, outstanding: 0, idle: 4,
+          bytes: 10, age: 11),
         CursorInfo(
-          name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0),
+          name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0,
+          redeliveries: 12, deadLetters: 13, abandoned: 14, missed: 15),
       ], more: true),
     """
-    01 02000000 30000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
-    0400000000000000 30000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
-    0900000000000000 0000000000000000
+    01 02000000 60000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
+    0400000000000000 0a00000000000000 0b00000000000000 0000000000000000 0000000000000000 0000000000000000
+    0000000000000000
+    60000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
+    0900000000000000 0000000000000000 ffffffffffffffff ffffffffffffffff 0c00000000000000 0d00000000000000
+    0e00000000000000 0f00000000000000
     """),
   GoldenFrame(
     "CURSOR_MOVE", 0x3B, CursorMove(topic: "t", name: "c", to: .offset(5)),

@@ -11,7 +11,8 @@ struct GrowthTests {
     topic: "t", epoch: 1, firstOffset: 2, nextOffset: 3, bytes: 4, ending: .finished, subscriptions: 1,
     publications: 1)
   private static let cursor = CursorInfo(
-    name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6)
+    name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6,
+    bytes: 7, age: 8, redeliveries: 9, deadLetters: 10, abandoned: 11, missed: 12)
   private static let subscription = TopicInfo.Subscription(
     connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
     lastMinute: 1, lastFiveMinutes: 2, consumer: "g")
@@ -44,7 +45,8 @@ struct GrowthTests {
       + word(1)
       + number(1) + [0]
     let cursor =
-      string("c") + [1] + number(1) + number(2) + number(3) + word(4) + number(5) + number(6)
+      string("c") + [1] + number(1) + number(2) + number(3) + word(4)
+      + (5...12).flatMap { number($0) }
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
       + [2, 1, 0, 2, 0] + string("g")

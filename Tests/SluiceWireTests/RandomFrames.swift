@@ -254,7 +254,9 @@ struct RandomFrames {
   private mutating func cursor() -> CursorInfo {
     CursorInfo(
       name: text(255), kind: CursorInfo.Kind.allCases.randomElement(using: &random)!, epoch: integer(),
-      nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer())
+      nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer(),
+      bytes: integer(), age: integer(), redeliveries: integer(), deadLetters: integer(), abandoned: integer(),
+      missed: integer())
   }
 
   private mutating func ending() -> Complete.Ending {

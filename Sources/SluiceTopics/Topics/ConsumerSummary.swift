@@ -81,6 +81,39 @@ extension TopicEpoch {
 }
 
 extension Topic {
+  /// The offset of a cursor's next record in the present epoch.
+  private static func next(_ cursor: CursorInfo, in epoch: TopicEpoch) -> UInt64 {
+    cursor.epoch == epoch.number
+      ? cursor.nextOffset : epoch.continuing(cursor.epoch, at: cursor.nextOffset) ?? 0
+  }
+
+  /// The next records of those cursors and groups whose backlog isn't in memory: their places have to be looked up in the store. From any thread.
+  package func unmeasured(_ cursors: [CursorInfo]) -> [UInt64] {
+    let epoch = epoch
+    guard epoch.storage != nil else { return [] }
+    return cursors.map { Self.next($0, in: epoch) }.filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
+  }
+
+  /// The cursors and groups with the bytes and ages of their backlogs, as far as they are known without waiting for the store. From any thread.
+  ///
+  /// - Parameters:
+  ///   - cursors: a page of ``cursors(after:limit:now:)``.
+  ///   - wallClock: the present time in milliseconds since 1970.
+  package func measured(_ cursors: [CursorInfo], wallClock: Int64) -> [CursorInfo] {
+    let epoch = epoch
+    return cursors.map { cursor in
+      var cursor = cursor
+      let next = Self.next(cursor, in: epoch)
+      guard next < epoch.log.head else {
+        (cursor.bytes, cursor.age) = (0, 0)
+        return cursor
+      }
+      guard let (time, bytes) = epoch.backlog(from: next).found else { return cursor }
+      (cursor.bytes, cursor.age) = (bytes, UInt64(max(wallClock - time, 0)))
+      return cursor
+    }
+  }
+
   /// Cursors that are visited while the topic's lock is held once.
   private static let visited = 1_000
 

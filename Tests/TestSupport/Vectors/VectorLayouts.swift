@@ -19,7 +19,9 @@ private let cursorLayout = VectorLayout(
     name: "", kind: .cursor, epoch: 0, nextOffset: 0, end: 0, members: 0, outstanding: 0, idle: 0),
   .text("name", \.name), .named("kind", \.kind), .integer("epoch", \.epoch),
   .integer("next offset", \.nextOffset), .integer("end", \.end), .integer("members", \.members),
-  .integer("outstanding", \.outstanding), .integer("idle", \.idle))
+  .integer("outstanding", \.outstanding), .integer("idle", \.idle), .integer("bytes", \.bytes),
+  .integer("age", \.age), .integer("redeliveries", \.redeliveries), .integer("dead letters", \.deadLetters),
+  .integer("abandoned", \.abandoned), .integer("missed", \.missed))
 
 private let summaryLayout = VectorLayout(
   TopicSummary(
