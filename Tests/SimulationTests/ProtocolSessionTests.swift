@@ -134,7 +134,7 @@ import Testing
       "DELIVER": ["time"],
       "TOPIC_INFO": [
         "settings", "connection", "holding", "last minute", "last five minutes", "holds", "waiting", "bytes",
-        "granted",
+        "granted", "slow", "age",
       ],
       "TOPICS": ["bytes"], "CURSORS": ["idle", "bytes", "age"], "PING": ["token"],
     ]

@@ -207,6 +207,17 @@ import Testing
         == ["Group g of t is 1 h 1 min behind, 1 record: its member has 1 record unacknowledged."])
   }
 
+  @Test func aLaggardsNetworkIsToldFromItsClient() {
+    func reason(_ slowness: TopicInfo.Slowness) -> String? {
+      var slow = subscription("a", lag: 5, age: 65_000, blocked: 30_000)
+      (slow.info.slowness, slow.info.slow) = (slowness, 30_000)
+      return found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [slow] }] }.first?.sentence
+    }
+    #expect(reason(.client)?.hasSuffix(": the client hasn't read what it was sent for 30 s.") == true)
+    #expect(reason(.network)?.hasSuffix(": its network hasn't acknowledged what was sent for 30 s.") == true)
+    #expect(reason(.unread)?.hasSuffix("the client is slow, or its network.") == true)
+  }
+
   @Test func missedRecordsAreCriticalAndStandFirst() {
     var finder = ProblemFinder()
     func problems(_ missed: UInt64, at seconds: Int64) -> [Problem] {

@@ -15,7 +15,7 @@ struct GrowthTests {
     bytes: 7, age: 8, redeliveries: 9, deadLetters: 10, abandoned: 11, missed: 12)
   private static let subscription = TopicInfo.Subscription(
     connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
-    lastMinute: 1, lastFiveMinutes: 2, consumer: "g")
+    lastMinute: 1, lastFiveMinutes: 2, consumer: "g", slowness: .client, slow: 6, age: 7)
   private static let hold = TopicInfo.Hold(
     reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
   private static let consumer = TopicInfo.Consumer(
@@ -49,7 +49,7 @@ struct GrowthTests {
       + (5...12).flatMap { number($0) }
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
-      + [2, 1, 0, 2, 0] + string("g")
+      + [2, 1, 0, 2, 0] + string("g") + [2] + number(6) + number(7)
     let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
     let dropped = (0..<8).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)

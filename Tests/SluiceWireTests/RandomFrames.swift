@@ -309,7 +309,8 @@ struct RandomFrames {
         TopicInfo.Subscription(
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(),
           state: .init(rawValue: $0.integer()), nextOffset: $0.integer(), granted: $0.integer(),
-          sent: $0.integer(), consumer: $0.text(64))
+          sent: $0.integer(), consumer: $0.text(64), slowness: .init(rawValue: $0.integer()),
+          slow: $0.integer(), age: $0.integer())
       },
       publications: list {
         TopicInfo.Publication(

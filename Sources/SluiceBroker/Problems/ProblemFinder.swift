@@ -277,7 +277,12 @@ public struct ProblemFinder: Sendable {
     for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
       guard subscription.info.holding == 0, !subscription.isMember else { continue }
       let reason: String
-      if subscription.blocked > 0 {
+      let info = subscription.info
+      if info.slowness == .client {
+        reason = "the client hasn't read what it was sent for \(ProblemText.time(info.slow))"
+      } else if info.slowness == .network {
+        reason = "its network hasn't acknowledged what was sent for \(ProblemText.time(info.slow))"
+      } else if subscription.blocked > 0 {
         reason =
           "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)); the client is slow, or its network"
       } else if subscription.starved > 0 {

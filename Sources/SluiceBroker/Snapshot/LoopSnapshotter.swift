@@ -103,7 +103,9 @@ final class LoopSnapshotter: @unchecked Sendable {
         guard found.subscriptions.count < limit else { return }
         guard let standing = consumer.standing else { continue }
         let isHolding = loopState.topic.isPaced && consumer.isHolding(open: hold)
-        guard rank == (isHolding ? 0 : standing.lag > 0 ? 1 : 2), let info = consumer.shown(open: hold) else {
+        guard rank == (isHolding ? 0 : standing.lag > 0 ? 1 : 2),
+          let info = consumer.described(open: hold, at: now)
+        else {
           continue
         }
         left -= 1

@@ -163,6 +163,7 @@ extension TopicSnapshot {
   /// Fills in the ages of the records that listed subscriptions have yet to get.
   fileprivate mutating func measureSubscriptions(in epoch: TopicEpoch, wallClock: Int64) {
     for index in subscriptions.indices where subscriptions[index].lag > 0 {
+      subscriptions[index].info.measure(in: epoch, wallClock: wallClock)
       guard let (time, _) = epoch.backlog(from: subscriptions[index].info.nextOffset).found else { continue }
       subscriptions[index].age = UInt64(max(wallClock - time, 0))
     }

@@ -91,6 +91,9 @@ struct TopicShowCommand: Command {
       "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
       memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
       which a producer had no demand for that reason.
+
+      BEHIND FOR is the age of the next record for a subscriber that is behind, and the last column says why it is: it doesn't ask for more; it asks, and the client doesn't read what it \
+      was sent, so that its receive window is full; it asks, and its network doesn't acknowledge what was sent; or it reads, but more slowly than records come.
       """, examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

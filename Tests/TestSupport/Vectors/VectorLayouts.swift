@@ -62,7 +62,8 @@ private let subscriptionLayout = VectorLayout(
   .named("state", \.state), .integer("next offset", \.nextOffset), .integer("granted", \.granted),
   .integer("sent", \.sent), .integer("holding", \.holding), .named("limit", \.limit),
   .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes),
-  .text("consumer", \.consumer))
+  .text("consumer", \.consumer), .named("slowness", \.slowness), .integer("slow", \.slow),
+  .integer("age", \.age))
 
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
