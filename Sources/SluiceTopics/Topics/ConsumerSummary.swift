@@ -15,6 +15,8 @@ public struct ConsumerSummary: Hashable, Sendable {
   public var deadLetters: UInt64 = 0
   public var abandoned: UInt64 = 0
   public var missed: UInt64 = 0
+  /// Those that were selected, all if none were.
+  public var selected = 0
   /// At most as many cursors, and as many groups, as were requested: the furthest behind first.
   public var furthest: [TopicInfo.Consumer] = []
 
@@ -124,22 +126,29 @@ extension Topic {
   /// - Parameters:
   ///   - limit: the most cursors, and the most groups, to list.
   ///   - cursors: the most cursors, where that is another number. Finding the first thousands among many takes more time for each.
-  package func consumers(atMost limit: Int, cursors: Int? = nil, now: MonotonicTime) -> ConsumerSummary {
+  ///   - isSelected: whether one of that name is listed; nil for all. All are counted.
+  ///   - now: the time by the broker's clock.
+  package func consumers(
+    atMost limit: Int, cursors: Int? = nil, selecting isSelected: ((String) -> Bool)? = nil,
+    now: MonotonicTime
+  ) -> ConsumerSummary {
     var summary = ConsumerSummary()
     var groups: [TopicInfo.Consumer] = []
     for group in state.withLock({ Array($0.groups.values) }) {
       let consumer = group.consumer(now: now)
       summary.add(consumer)
+      guard isSelected?(consumer.name) ?? true else { continue }
+      summary.selected += 1
       groups.append(consumer)
     }
     groups.sort(by: TopicInfo.Consumer.precedes)
-    let furthest = furthestCursors(cursors ?? limit, &summary, now: now)
+    let furthest = furthestCursors(cursors ?? limit, isSelected, &summary, now: now)
     summary.furthest = (furthest + groups.prefix(max(limit, 0))).sorted(by: TopicInfo.Consumer.precedes)
     return summary
   }
 
   private func furthestCursors(
-    _ limit: Int, _ summary: inout ConsumerSummary, now: MonotonicTime
+    _ limit: Int, _ isSelected: ((String) -> Bool)?, _ summary: inout ConsumerSummary, now: MonotonicTime
   ) -> [TopicInfo.Consumer] {
     var found: [TopicInfo.Consumer] = []
     var slot: Int? = 0
@@ -154,6 +163,8 @@ extension Topic {
           let lag = head - min(next, head)
           summary.cursors += 1
           if lag > 0 { summary.behind += 1 }
+          guard isSelected?(name) ?? true else { return }
+          summary.selected += 1
           guard limit > 0, found.count < limit || lag > found[found.count - 1].lag else { return }
           let consumer = TopicInfo.Consumer(
             name: name, kind: .cursor, nextOffset: next, lag: lag, members: isUsed ? 1 : 0,
