@@ -3,6 +3,7 @@
 #define SLUICE_CLINUX_SHIM_H
 
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -26,6 +27,31 @@ static inline long sluice_futex_wait(const void *word, uint32_t expected) {
 }
 static inline long sluice_futex_wake(const void *word, int count) {
   return syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, (void *)0, (void *)0, 0);
+}
+
+// What the system knows of a TCP connection that doesn't take more bytes. The C library's header has an old tcp_info without the window, and the kernel's
+// can't be included beside it: the offsets are those of the kernel's, which only grows at its end.
+struct sluice_tcp_state {
+  uint32_t retransmits;     // of the oldest segment that isn't acknowledged
+  uint32_t probes;          // of a full window, that weren't answered
+  uint32_t unacknowledged;  // segments
+  uint32_t window;          // bytes that the peer takes; UINT32_MAX where the kernel doesn't tell
+  uint32_t segment;         // bytes of the longest one
+};
+static inline int sluice_tcp_look(int descriptor, struct sluice_tcp_state *state) {
+  union {
+    uint8_t bytes[256];
+    uint32_t words[64];
+  } info = {{0}};
+  socklen_t length = sizeof info;
+  if (getsockopt(descriptor, IPPROTO_TCP, 11 /* TCP_INFO */, &info, &length) != 0) return -1;
+  if (length < 28) return -1;
+  state->retransmits = info.bytes[2];
+  state->probes = info.bytes[3];
+  state->segment = info.words[4];
+  state->unacknowledged = info.words[6];
+  state->window = length >= 232 ? info.words[57] : UINT32_MAX;
+  return 0;
 }
 
 // Tells the processor that a loop waits for another thread.

@@ -32,8 +32,17 @@ extension Broker {
         completion($0.isClosed)
       }
     case .problems(let now, let completion):
-      problemWatch.problems(now: now, in: { snapshot($0, completion: $1) }, completion)
+      problemWatch.problems(now: now, in: snapshotWithCluster, completion)
     }
+  }
+
+  private func snapshotWithCluster(
+    _ request: SnapshotRequest, _ completion: @escaping @Sendable (GatheredSnapshot, ClusterInfo?) -> Void
+  ) {
+    guard let cluster = core.cluster.withLock({ $0 }) else {
+      return snapshot(request) { completion($0, nil) }
+    }
+    cluster.clusterInfo { [self] info in snapshot(request) { completion($0, info) } }
   }
 
   /// Runs `look` on each loop, and then `completion` on one of them.

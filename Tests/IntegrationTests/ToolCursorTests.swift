@@ -46,8 +46,8 @@ import Testing
     }
     #expect(
       list.map { Array($0.prefix(5)) } == [
-        ["CURSOR", "KIND", "NEXT", "BEHIND", "MEMBERS"], ["audit", "cursor", "7", "3", "0"],
-        ["billing", "cursor", "4", "6", "0"],
+        ["CURSOR", "KIND", "NEXT", "BEHIND", "BYTES"], ["audit", "cursor", "7", "3", "15"],
+        ["billing", "cursor", "4", "6", "30"],
       ])
     let lines = try run(broker, ["cursor", "list", "t", "--json"]).split(separator: "\n")
     #expect(

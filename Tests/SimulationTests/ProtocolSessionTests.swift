@@ -134,9 +134,9 @@ import Testing
       "DELIVER": ["time"],
       "TOPIC_INFO": [
         "settings", "connection", "holding", "last minute", "last five minutes", "holds", "waiting", "bytes",
-        "granted",
+        "granted", "slow", "age",
       ],
-      "TOPICS": ["bytes"], "CURSORS": ["idle"], "PING": ["token"],
+      "TOPICS": ["bytes"], "CURSORS": ["idle", "bytes", "age"], "PING": ["token"],
     ]
 
     private func veiled(_ value: VectorValue, in frame: String) -> VectorValue {

@@ -55,7 +55,7 @@ import Testing
       return try Route(request, limits)
     }
     #expect(try route("/api/topics") { $0.topics = 3 } == .topics(after: "", limit: 3))
-    #expect(try route("/api/connections") { $0.listedConnections = 2 } == .connections(limit: 2))
+    #expect(try route("/api/connections") { $0.listedConnections = 2 } == .connections(filter: "", limit: 2))
     #expect(
       try route("/api/topics/t/records?count=5") { $0.records = 5 }
         == .records(topic: "t", RecordQuery(count: 5)))

@@ -60,7 +60,8 @@ import Testing
 
   @Test func theWholeBrokerNeedsAdminOnEverything() throws {
     let whole: [Route] = [
-      .dashboard, .metrics(.prometheus), .broker, .topics(after: "", limit: 1), .connections(limit: 1),
+      .dashboard, .metrics(.prometheus), .broker, .topics(after: "", limit: 1),
+      .connections(filter: "", limit: 1),
       .events(topic: nil), .events(topic: "orders.eu"),
     ]
     for route in whole {

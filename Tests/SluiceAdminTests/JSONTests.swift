@@ -61,7 +61,7 @@ import Testing
     #expect(text.contains("\"holder\":{\"connection\":2,"))
     #expect(
       text.contains(
-        "\"blocked\":true,\"blockedSeconds\":5.000,\"starvedSeconds\":0.000,\"lagSeconds\":0.000,\"holdingLimit\":\"buffer\",\"heldLastMinute\":0.300,\"heldLastFiveMinutes\":0.150}"
+        "\"blocked\":true,\"blockedSeconds\":5.000,\"starvedSeconds\":0.000,\"lagSeconds\":0.000,\"slowness\":\"\",\"slowSeconds\":0.000,\"holdingLimit\":\"buffer\",\"heldLastMinute\":0.300,\"heldLastFiveMinutes\":0.150}"
       ))
     #expect(
       text.contains(

@@ -110,9 +110,9 @@ import Testing
         "/api/topics/{name}/consumers/{consumer}/move",
         .action(.move(consumer: "{consumer}", topic: "{name}"))
       ),
-      ("/api/connections", .connections(limit: 200)),
+      ("/api/connections", .connections(filter: "", limit: 200)),
       ("/api/connections/{id}", .action(.disconnect(7))),
-      ("/api/consumers", .consumers(topic: nil, limit: 200)),
+      ("/api/consumers", .consumers(topic: nil, filter: "", limit: 200)),
       ("/api/problems", .problems), ("/api/cluster", .cluster),
       ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
       ("/api/events", .events(topic: nil)),

@@ -207,6 +207,17 @@ import Testing
         == ["Group g of t is 1 h 1 min behind, 1 record: its member has 1 record unacknowledged."])
   }
 
+  @Test func aLaggardsNetworkIsToldFromItsClient() {
+    func reason(_ slowness: TopicInfo.Slowness) -> String? {
+      var slow = subscription("a", lag: 5, age: 65_000, blocked: 30_000)
+      (slow.info.slowness, slow.info.slow) = (slowness, 30_000)
+      return found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [slow] }] }.first?.sentence
+    }
+    #expect(reason(.client)?.hasSuffix(": the client hasn't read what it was sent for 30 s.") == true)
+    #expect(reason(.network)?.hasSuffix(": its network hasn't acknowledged what was sent for 30 s.") == true)
+    #expect(reason(.unread)?.hasSuffix("the client is slow, or its network.") == true)
+  }
+
   @Test func missedRecordsAreCriticalAndStandFirst() {
     var finder = ProblemFinder()
     func problems(_ missed: UInt64, at seconds: Int64) -> [Problem] {
@@ -228,6 +239,29 @@ import Testing
       snapshot.topics = (0..<50).map { number in TopicSnapshot("t\(number)") { $0.heldUp = 99_000 } }
     }
     #expect(problems.count == 20)
+  }
+
+  @Test func thoseThatAreNotListedAreCountedByKind() {
+    var finder = ProblemFinder()
+    _ = finder.problems(
+      in: snapshot { snapshot in
+        snapshot.metrics = [(.memoryUsed, 1000), (.memoryCeiling, 1000)]
+        snapshot.topics = (0..<50).map { number in
+          TopicSnapshot("t\(number)") { $0.heldUp = 99_000 + UInt64(number) }
+        }
+      })
+    #expect(finder.kinds.map(\.kind) == [.memoryFull, .heldUp])
+    #expect(finder.kinds.map(\.count) == [1, 50])
+    #expect(finder.kinds.map(\.severity) == [.critical, .warning])
+    // That of the first of them.
+    #expect(finder.kinds[1].since == Self.start - 99_049)
+    #expect(
+      finder.kinds.map(\.sentence) == [
+        "The memory is at its ceiling, and producers wait: 1000 B of 1000 B.",
+        "Producers are held up in 50 places.",
+      ])
+    _ = finder.problems(in: snapshot(at: 1))
+    #expect(finder.kinds.isEmpty)
   }
 
   @Test func linksEscapeNames() {

@@ -26,6 +26,8 @@ import Testing
     "ClusterShow.after",
     "Redirect.address", "Redirect.node",
     "BrokerInfo.stoppedTopics.topic", "BrokerInfo.problems.sentence",
+    "BrokerInfo.problems.kind", "BrokerInfo.problems.topic", "BrokerInfo.problems.consumer",
+    "BrokerInfo.problemKinds.kind", "BrokerInfo.problemKinds.sentence",
     "Connections.connections.client",
     "Connections.connections.identity",
     "Connections.connections.peer",

@@ -195,14 +195,19 @@ let goldenFrames: [GoldenFrame] = [
     Cursors(
       cursors: [
         CursorInfo(
-          name: "c", kind: .cursor, epoch: 1, nextOffset: 2, end: 3, members: 0, outstanding: 0, idle: 4),
+          name: "c", kind: .cursor, epoch: 1, nextOffset: 2, end: 3, members: 0, outstanding: 0, idle: 4,
+          bytes: 10, age: 11),
         CursorInfo(
-          name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0),
+          name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0,
+          redeliveries: 12, deadLetters: 13, abandoned: 14, missed: 15),
       ], more: true),
     """
-    01 02000000 30000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
-    0400000000000000 30000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
-    0900000000000000 0000000000000000
+    01 02000000 60000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
+    0400000000000000 0a00000000000000 0b00000000000000 0000000000000000 0000000000000000 0000000000000000
+    0000000000000000
+    60000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
+    0900000000000000 0000000000000000 ffffffffffffffff ffffffffffffffff 0c00000000000000 0d00000000000000
+    0e00000000000000 0f00000000000000
     """),
   GoldenFrame(
     "CURSOR_MOVE", 0x3B, CursorMove(topic: "t", name: "c", to: .offset(5)),
@@ -237,11 +242,18 @@ let goldenFrames: [GoldenFrame] = [
       time: 1, uptime: 2, storage: StorageStatus(state: .full, since: 3, used: 4, limit: 5), stopped: 6,
       stoppedTopics: [BrokerInfo.StoppedTopic(topic: "t", reason: .storageFull, milliseconds: 7)],
       numbers: [BrokerInfo.Number(name: "topics", value: 8)],
-      problems: [BrokerInfo.Problem(severity: .warning, since: 9, sentence: "s")]),
+      problems: [
+        BrokerInfo.Problem(
+          severity: .warning, since: 9, sentence: "s", kind: "k", topic: "t", consumer: "c", connection: 10)
+      ],
+      problemKinds: [
+        BrokerInfo.ProblemKind(kind: "k", severity: .warning, since: 11, count: 12, sentence: "s")
+      ]),
     """
     0100000000000000 0200000000000000 19000000 02 0300000000000000 0400000000000000 0500000000000000 06000000
     01000000 0c000000 0100 74 02 0700000000000000 01000000 10000000 0600 746f70696373 0800000000000000
-    01000000 0c000000 01 0900000000000000 0100 73
+    01000000 1d000000 01 0900000000000000 0100 73 0100 6b 0100 74 0100 63 0a00000000000000
+    01000000 13000000 0100 6b 01 0b00000000000000 0c000000 0100 73
     """),
   GoldenFrame(
     "STATE_LIST of producers", 0x45, StateList(topic: "t", kind: .producer), "0100 74 01 000000 00000000"),
@@ -391,7 +403,8 @@ let goldenFrames: [GoldenFrame] = [
       subscriptions: [
         TopicInfo.Subscription(
           connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10,
-          holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710, consumer: "g")
+          holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710, consumer: "g",
+          slowness: .network, slow: 25, age: 26)
       ],
       publications: [
         TopicInfo.Publication(
@@ -413,8 +426,8 @@ let goldenFrames: [GoldenFrame] = [
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
     01000000 0a000000 0200 0600000000000000
-    01000000 38000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
-    0b00000000000000 02 a203 c602 0100 67
+    01000000 49000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
+    0b00000000000000 02 a203 c602 0100 67 03 1900000000000000 1a00000000000000
     01000000 27000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02
     40000000
     1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000

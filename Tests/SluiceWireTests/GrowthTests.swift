@@ -11,10 +11,11 @@ struct GrowthTests {
     topic: "t", epoch: 1, firstOffset: 2, nextOffset: 3, bytes: 4, ending: .finished, subscriptions: 1,
     publications: 1)
   private static let cursor = CursorInfo(
-    name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6)
+    name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6,
+    bytes: 7, age: 8, redeliveries: 9, deadLetters: 10, abandoned: 11, missed: 12)
   private static let subscription = TopicInfo.Subscription(
     connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
-    lastMinute: 1, lastFiveMinutes: 2, consumer: "g")
+    lastMinute: 1, lastFiveMinutes: 2, consumer: "g", slowness: .client, slow: 6, age: 7)
   private static let hold = TopicInfo.Hold(
     reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
   private static let consumer = TopicInfo.Consumer(
@@ -44,10 +45,11 @@ struct GrowthTests {
       + word(1)
       + number(1) + [0]
     let cursor =
-      string("c") + [1] + number(1) + number(2) + number(3) + word(4) + number(5) + number(6)
+      string("c") + [1] + number(1) + number(2) + number(3) + word(4)
+      + (5...12).flatMap { number($0) }
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
-      + [2, 1, 0, 2, 0] + string("g")
+      + [2, 1, 0, 2, 0] + string("g") + [2] + number(6) + number(7)
     let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
     let dropped = (0..<8).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)

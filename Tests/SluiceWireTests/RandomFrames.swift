@@ -78,7 +78,13 @@ struct RandomFrames {
           }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) },
           problems: frames.list {
             BrokerInfo.Problem(
-              severity: .init(rawValue: $0.integer()), since: $0.integer(), sentence: $0.text(900))
+              severity: .init(rawValue: $0.integer()), since: $0.integer(), sentence: $0.text(900),
+              kind: $0.text(64), topic: $0.text(255), consumer: $0.text(255), connection: $0.integer())
+          },
+          problemKinds: frames.list {
+            BrokerInfo.ProblemKind(
+              kind: $0.text(64), severity: .init(rawValue: $0.integer()), since: $0.integer(),
+              count: $0.integer(), sentence: $0.text(900))
           })
       },
       {
@@ -248,7 +254,9 @@ struct RandomFrames {
   private mutating func cursor() -> CursorInfo {
     CursorInfo(
       name: text(255), kind: CursorInfo.Kind.allCases.randomElement(using: &random)!, epoch: integer(),
-      nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer())
+      nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer(),
+      bytes: integer(), age: integer(), redeliveries: integer(), deadLetters: integer(), abandoned: integer(),
+      missed: integer())
   }
 
   private mutating func ending() -> Complete.Ending {
@@ -301,7 +309,8 @@ struct RandomFrames {
         TopicInfo.Subscription(
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(),
           state: .init(rawValue: $0.integer()), nextOffset: $0.integer(), granted: $0.integer(),
-          sent: $0.integer(), consumer: $0.text(64))
+          sent: $0.integer(), consumer: $0.text(64), slowness: .init(rawValue: $0.integer()),
+          slow: $0.integer(), age: $0.integer())
       },
       publications: list {
         TopicInfo.Publication(

@@ -40,6 +40,7 @@ enum ConsumerJSON {
     return [
       "consumers": .array(all.prefix(limit).map { object($0.consumer, of: $0.topic) }),
       "count": .exact(snapshot.topics.reduce(0) { $0 + $1.consumers.count }),
+      "selected": .exact(snapshot.topics.reduce(0) { $0 + $1.consumers.selected }),
     ]
   }
 

@@ -43,18 +43,18 @@ enum ProblemJSON {
       case .consumer(let name, let topic): "#/topics/\(escaped(topic))/consumers/\(escaped(name))"
       case .connection(let id, _): "#/connections/\(id)"
       }
-    var consumer: String?
-    var connection: UInt64?
-    switch problem.place {
-    case .consumer(let name, _): consumer = name
-    case .connection(let id, _): connection = id
-    default: break
-    }
     return [
       "kind": .text(problem.kind.rawValue), "severity": .text(problem.severity.rawValue),
       "sentence": .text(problem.sentence), "since": .number(problem.since), "link": .text(link),
-      "topic": problem.place.topic.map { .text($0) }, "consumer": consumer.map { .text($0) },
-      "connection": connection.map { .exact($0) },
+      "topic": problem.place.topic.map { .text($0) }, "consumer": problem.place.consumer.map { .text($0) },
+      "connection": problem.place.connection.map { .exact($0) },
+    ]
+  }
+
+  static func object(_ kind: ProblemKind) -> JSON {
+    [
+      "kind": .text(kind.kind.rawValue), "severity": .text(kind.severity.rawValue),
+      "count": .exact(kind.count), "since": .number(kind.since), "sentence": .text(kind.sentence),
     ]
   }
 

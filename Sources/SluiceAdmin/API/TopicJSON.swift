@@ -85,6 +85,7 @@ enum TopicJSON {
       "blockedSeconds": .seconds(milliseconds: subscription.blocked),
       "starvedSeconds": .seconds(milliseconds: subscription.starved),
       "lagSeconds": .seconds(milliseconds: subscription.age),
+      "slowness": .text(SlownessText.name(info.slowness)), "slowSeconds": .seconds(milliseconds: info.slow),
       "holdingLimit": .text(HoldText.name(info.limit)), "heldLastMinute": .share(info.lastMinute),
       "heldLastFiveMinutes": .share(info.lastFiveMinutes),
     ]

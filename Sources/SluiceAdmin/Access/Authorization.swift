@@ -53,7 +53,7 @@ enum Authorization {
     switch route {
     // The broker checks these, and has them in its audit.
     case .action: return
-    case .topic(let name), .consumers(topic: .some(let name), limit: _),
+    case .topic(let name), .consumers(topic: .some(let name), filter: _, limit: _),
       .history(topic: .some(let name), seconds: _, step: _):
       guard permissions.allow(.admin, on: name) else { throw denied(identity, "admin on topic \(name)") }
     case .records(let name, _):

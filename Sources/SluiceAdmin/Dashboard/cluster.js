@@ -1,6 +1,6 @@
 // The cluster: its nodes, its engine, which node owns which shards, and what this node has taken over.
 function openCluster() {
-  keepLoading("/api/cluster", showCluster, $("cluster-facts"));
+  keepLoading(() => "/api/cluster", showCluster, $("cluster-facts"));
 }
 
 function showCluster(answer) {

@@ -1,25 +1,24 @@
 // Connections: clients of one name and identity are folded into one line.
 let connections = [];
 let connectionCount = 0;
+let selectedConnections = 0;
 let chosenConnection = null;
 const unfolded = new Set();
 
 function openConnections(id) {
   chosenConnection = id;
   if (id !== null) $("connection-filter").value = "";
-  keepLoading("/api/connections?limit=1000", (answer) => {
+  keepLoading(() => `/api/connections?limit=1000${filterOf("connection-filter")}`, (answer) => {
     connections = answer.connections;
     connectionCount = number(answer.count);
+    selectedConnections = number(answer.selected);
     showConnections();
   }, $("connections-shown"));
 }
 
 function showConnections() {
-  const wanted = $("connection-filter").value.trim().toLowerCase();
-  const found = connections.filter((each) =>
-    !wanted || [each.client, each.identity, each.peer, String(each.id), ...(each.topics || [])].some((text) => text.toLowerCase().includes(wanted)));
   const groups = new Map();
-  for (const each of found) {
+  for (const each of connections) {
     const key = JSON.stringify([each.client, each.identity]);
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(each);
@@ -32,10 +31,11 @@ function showConnections() {
     rows.push(foldRow(key, members, isOpen));
     if (isOpen) rows.push(...members.map(connectionRow));
   }
-  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "9", class: "quiet" }, connections.length ? "None has this in it." : "No connections.")));
+  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "9", class: "quiet" }, connectionCount ? "None has this in it." : "No connections.")));
   stack($("connection-rows").closest("table").tHead, rows);
   update($("connection-rows"), rows);
-  setText($("connections-shown"), connectionCount > connections.length ? `the first ${connections.length} of ${count(connectionCount)}` : count(connectionCount));
+  const first = selectedConnections > connections.length ? `the first ${connections.length} of ` : "";
+  setText($("connections-shown"), first + (selectedConnections < connectionCount ? `${count(selectedConnections)} of ${count(connectionCount)}` : count(connectionCount)));
 }
 
 function foldRow(key, members, isOpen) {
@@ -62,4 +62,4 @@ function connectionRow(each) {
     make("td", {}, mayAct ? actionButton("Close…", () => disconnect(each)) : ""));
 }
 
-$("connection-filter").addEventListener("input", () => { chosenConnection = null; showConnections(); });
+$("connection-filter").addEventListener("input", () => { chosenConnection = null; loadAgain(); });

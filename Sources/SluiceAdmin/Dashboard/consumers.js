@@ -22,23 +22,37 @@ function consumersTable(list, chosen, total, topics) {
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }
 
-// A page that is fetched every two seconds while it is shown.
+// A page that is fetched every two seconds while it is shown, and at once when its filter changes.
+// - target: returns the address.
 let poll = null;
+let loadAgain = () => {};
 function keepLoading(target, show, fail) {
+  let newest = 0;
   const load = async () => {
+    newest += 1;
+    const turn = newest;
     try {
-      const response = await fetch(target);
+      const response = await fetch(target());
       const answer = await response.json();
+      // Another filter was asked for meanwhile.
+      if (turn !== newest) return;
       if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
       show(answer);
     } catch (error) { setText(fail, `This can't be shown: ${error.message}`); }
   };
+  loadAgain = load;
   load();
   poll = setInterval(() => { if (!document.hidden) load(); }, 2000);
 }
 
+// What is in a field, as a parameter of an address.
+function filterOf(field) {
+  const wanted = $(field).value.trim();
+  return wanted && `&filter=${encodeURIComponent(wanted)}`;
+}
+
 function openConsumers() {
-  keepLoading("/api/consumers?limit=500", (answer) => {
+  keepLoading(() => `/api/consumers?limit=500${filterOf("consumer-filter")}`, (answer) => {
     consumers = answer;
     showConsumers();
   }, $("consumers-count"));
@@ -46,9 +60,8 @@ function openConsumers() {
 
 let consumers = null;
 function showConsumers() {
-  const wanted = $("consumer-filter").value.trim().toLowerCase();
-  const found = consumers.consumers.filter((each) => !wanted || [each.name, each.topic].some((text) => text.toLowerCase().includes(wanted)));
-  setText($("consumers-count"), wanted ? `${count(found.length)} of ${count(number(consumers.count))}` : count(number(consumers.count)));
-  update($("consumers"), [found.length || !wanted ? consumersTable(found, null, wanted ? found.length : number(consumers.count), true) : make("p", { class: "facts" }, "None has this in its name or topic.")]);
+  const [all, selected] = [number(consumers.count), number(consumers.selected)];
+  setText($("consumers-count"), selected < all ? `${count(selected)} of ${count(all)}` : count(all));
+  update($("consumers"), [selected || !all ? consumersTable(consumers.consumers, null, selected, true) : make("p", { class: "facts" }, "None has this in its name or topic.")]);
 }
-$("consumer-filter").addEventListener("input", () => { if (consumers) showConsumers(); });
+$("consumer-filter").addEventListener("input", () => loadAgain());

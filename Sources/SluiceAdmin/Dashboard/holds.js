@@ -6,6 +6,12 @@ const limits = {
   "group replay": "records that are kept for the replay of its group fill the buffer",
 };
 
+// Why a subscriber is behind, by the name of the reason.
+const slow = {
+  "demand": "it doesn't ask for more", "client": "the client doesn't read what it was sent", "network": "its network doesn't take what was sent",
+  "unread": "the client or its network is slow", "pace": "it reads, but more slowly than records come",
+};
+
 // Why a producer waits, by the name of the reason.
 const waits = {
   "subscribers": "the subscribers have asked for nothing more", "storage full": "the store has no room", "storage fails": "the store fails",

@@ -4,6 +4,7 @@ const topics = new Map();
 const history = { in: new Series(historyLength), out: new Series(historyLength), connections: new Series(historyLength) };
 let broker = null;
 let problems = [];
+let problemKinds = [];
 let omitted = 0;
 let sampledAt = 0;
 let tick = 0;
@@ -12,6 +13,7 @@ function take(sample) {
   const seconds = broker ? (sample.broker.time - broker.time) / 1000 : 0;
   broker = sample.broker;
   problems = sample.problems;
+  problemKinds = sample.problemKinds;
   omitted = sample.omitted;
   sampledAt = Date.now();
   tick += 1;

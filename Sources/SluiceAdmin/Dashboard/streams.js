@@ -62,16 +62,21 @@ function subscribersTable(list, total) {
       holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
+    // Since when it is behind, and since when for this reason.
+    const lagging = number(each.lagSeconds) > 0 ? since(each.lagSeconds) : "";
+    const cause = slow[each.slowness] ?? each.slowness;
+    const why = cause && number(each.slowSeconds) > 0 && each.slowness !== "pace" ? `${cause}, for ${since(each.slowSeconds)}` : cause;
     return make(
       "tr", { class: holds ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
       make("td", { class: holds || each.blocked ? "warn" : "" }, state),
-      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), cell(count(number(each.sent))));
+      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), make("td", {}, lagging, lagging && why ? ": " : "", make("span", { class: "quiet" }, why)),
+      cell(count(number(each.sent))));
   });
   return streamsTable(
-    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "No subscribers.", "sent", "asked for");
+    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "Since", "#Sent"), "Subscribers", list.length, total, "No subscribers.", "sent", "asked for");
 }
 
 function producersTable(list, total) {
@@ -95,7 +100,7 @@ function producersTable(list, total) {
 
 function streamsTable(rows, header, caption, shown, total, none, met, open) {
   if (!rows.length) return [make("p", { class: "facts" }, none)];
-  const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
+  const more = total > shown ? make("tr", {}, make("td", { colspan: "7", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
   stack(header, rows);
   return [
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`),

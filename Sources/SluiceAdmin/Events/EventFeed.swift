@@ -22,12 +22,12 @@ final class EventFeed: @unchecked Sendable {
   /// The most connections in an event.
   private static let connections = 100
 
-  /// The problems that were found last; nil where they aren't looked for.
-  private let problems: () -> [Problem]?
+  /// The problems that were found last, and all of them by kind; nil where they aren't looked for.
+  private let problems: () -> FoundProblems?
 
   init(
     _ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions,
-    problems: @escaping () -> [Problem]? = { nil }
+    problems: @escaping () -> FoundProblems? = { nil }
   ) {
     self.problems = problems
     self.source = source
@@ -127,6 +127,9 @@ extension Identity {
   func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
 }
 
+/// The problems of a sample, and all of them by kind.
+typealias FoundProblems = (listed: [Problem], kinds: [ProblemKind])
+
 /// The last sample of the topics, so that the next event has only the changes.
 struct EventRows {
   /// The topics as JSON, by name, as of the last sample.
@@ -140,7 +143,7 @@ struct EventRows {
 
   /// One sample as two events: the changes since the sample before, and the whole of it.
   mutating func update(
-    _ snapshot: BrokerSnapshot, node: String? = nil, version: String, _ problems: [Problem]? = nil
+    _ snapshot: BrokerSnapshot, node: String? = nil, version: String, _ problems: FoundProblems? = nil
   ) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
@@ -160,7 +163,8 @@ struct EventRows {
           "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, node: node, version: version),
           "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
           "omitted": .exact(omitted),
-          "problems": problems.map { .array($0.map(ProblemJSON.object)) } ?? .null,
+          "problems": problems.map { .array($0.listed.map(ProblemJSON.object)) } ?? .null,
+          "problemKinds": problems.map { .array($0.kinds.map(ProblemJSON.object)) } ?? .null,
           "connections": .array(snapshot.connections.map(BrokerJSON.connection)),
         ])
     }

@@ -16,6 +16,8 @@ final class BrokerSampler: @unchecked Sendable {
   private(set) var history: History
   /// The problems in the last sample.
   private(set) var problems: [Problem] = []
+  /// The same by kind, those included that are too many to be listed.
+  var problemKinds: [ProblemKind] { finder.kinds }
   /// The time of the last sample, in milliseconds since 1970; 0 before the first.
   private(set) var time: Int64 = 0
   /// Called after each sample.

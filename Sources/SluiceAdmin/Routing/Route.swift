@@ -12,9 +12,10 @@ enum Route: Hashable, Sendable {
   case topics(after: String, limit: Int)
   case topic(String)
   case records(topic: String, RecordQuery)
-  case connections(limit: Int)
-  /// The durable cursors and groups, of one topic if it is named.
-  case consumers(topic: String?, limit: Int)
+  /// The connections that have a text in their names, identities, addresses, numbers or topics; all for an empty one.
+  case connections(filter: String, limit: Int)
+  /// The durable cursors and groups, of one topic if it is named, that have a text in their names or topics; all for an empty one.
+  case consumers(topic: String?, filter: String, limit: Int)
   case problems
   /// The cluster that the broker is a node of.
   case cluster
@@ -52,10 +53,12 @@ enum Route: Hashable, Sendable {
         after: target.take("after") ?? "",
         limit: try target.takeCount("limit", standard: 1_000, most: limits.topics))
     case ["api", "connections"]:
-      self = .connections(limit: try target.takeCount("limit", standard: 200, most: limits.listedConnections))
+      self = .connections(
+        filter: target.take("filter") ?? "",
+        limit: try target.takeCount("limit", standard: 200, most: limits.listedConnections))
     case ["api", "consumers"]:
       self = .consumers(
-        topic: target.take("topic"),
+        topic: target.take("topic"), filter: target.take("filter") ?? "",
         limit: try target.takeCount("limit", standard: 200, most: limits.consumers))
     case ["api", "problems"]: self = .problems
     case ["api", "cluster"]: self = .cluster

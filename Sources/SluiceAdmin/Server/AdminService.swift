@@ -34,7 +34,9 @@ final class AdminService: @unchecked Sendable {
     self.options = options
     let sampler = BrokerSampler(source, on: loop, options)
     self.sampler = sampler
-    feed = EventFeed(source, on: loop, options) { sampler.isOn ? sampler.problems : nil }
+    feed = EventFeed(source, on: loop, options) {
+      sampler.isOn ? (sampler.problems, sampler.problemKinds) : nil
+    }
     selection = TopicSelection(limit: options.topics)
     consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
@@ -162,19 +164,21 @@ final class AdminService: @unchecked Sendable {
         consumersPerTopic: 1)
       snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
     case .topic(let name): topic(name, completion)
-    case .connections(let limit):
+    case .connections(let filter, let limit):
       var request = SnapshotRequest.summary(topics: 0)
+      request.filter = SnapshotFilter(filter)
       request.connections = limit
       snapshot(request, completion) { snapshot in
         .json([
           "connections": .array(snapshot.connections.prefix(limit).map(BrokerJSON.connection)),
-          "count": .exact(snapshot.connectionCount),
+          "count": .exact(snapshot.connectionCount), "selected": .exact(snapshot.selectedConnections),
         ])
       }
-    case .consumers(let topic, let limit):
-      let request = SnapshotRequest(
+    case .consumers(let topic, let filter, let limit):
+      var request = SnapshotRequest(
         topic: topic, topics: .max, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0,
         consumersPerTopic: limit)
+      request.filter = SnapshotFilter(filter)
       snapshot(request, completion) { [self] snapshot in
         if let topic, snapshot.topics.isEmpty { return absence(of: topic).response }
         return .json(ConsumerJSON.list(snapshot, limit: limit))
@@ -192,6 +196,7 @@ final class AdminService: @unchecked Sendable {
         .response(
           .json([
             "time": .number(sampler.time), "problems": .array(sampler.problems.map(ProblemJSON.object)),
+            "kinds": .array(sampler.problemKinds.map(ProblemJSON.object)),
           ])))
     case .history(let topic, let seconds, let step):
       completion(try history(of: topic, seconds: seconds, step: step))

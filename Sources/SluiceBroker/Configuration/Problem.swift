@@ -41,6 +41,16 @@ public struct Problem: Hashable, Sendable {
       case .broker, .storage, .connections, .cluster: nil
       }
     }
+
+    /// The durable cursor or group that it is about, if it is about one.
+    public var consumer: String? {
+      if case .consumer(let name, topic: _) = self { name } else { nil }
+    }
+
+    /// The connection that it is about, if it is about one.
+    public var connection: UInt64? {
+      if case .connection(let id, topic: _) = self { id } else { nil }
+    }
   }
 
   public var kind: Kind
@@ -57,6 +67,19 @@ public struct Problem: Hashable, Sendable {
     self.sentence = sentence
     self.since = since
   }
+}
+
+/// All problems of one kind: more than can be looked at one by one are told of so.
+public struct ProblemKind: Hashable, Sendable {
+  public var kind: Problem.Kind
+  /// That of the most urgent of them.
+  public var severity: Problem.Severity
+  /// When the first of them began or was found, in milliseconds since 1970.
+  public var since: Int64
+  /// How many there are, those included that aren't listed.
+  public var count: Int
+  /// What they have in common; the sentence of the problem where there is one.
+  public var sentence: String
 }
 
 /// From when on something counts as a problem.

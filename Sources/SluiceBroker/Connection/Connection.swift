@@ -86,6 +86,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 extension Connection: StreamTransport {
   var blockedSince: MonotonicTime? { pending.isEmpty ? nil : stalledSince }
 
+  var obstacle: StreamObstacle? { stream.obstacle }
+
   func makeReady() { context.makeReady(self) }
 
   func makeDue() { context.makeDue(self) }

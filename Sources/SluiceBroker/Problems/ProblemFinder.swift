@@ -32,13 +32,15 @@ public struct ProblemFinder: Sendable {
   private var found: [Key: Int64] = [:]
   private var counters: [Key: Recent] = [:]
   private var problems: [Problem] = []
+  /// All problems of the last snapshot by kind, those included that ``problems(in:_:)`` has left out; the most urgent kinds first.
+  public private(set) var kinds: [ProblemKind] = []
   private var now: Int64 = 0
 
   public init(_ limits: ProblemLimits = ProblemLimits()) {
     self.limits = limits
   }
 
-  /// The problems in a snapshot: those that are critical first, then those that began first.
+  /// The problems in a snapshot: those that are critical first, then those that began first. At most ``ProblemLimits/perKind`` of a kind.
   ///
   /// - Parameters:
   ///   - snapshot: with the consumers and a few subscriptions of each topic.
@@ -59,7 +61,9 @@ public struct ProblemFinder: Sendable {
     }
     let keys = Set(problems.map { Key(kind: $0.kind, place: $0.place) })
     found = found.filter { keys.contains($0.key) }
-    return limited(problems)
+    let sorted = problems.sorted { ($0.severity, $0.since) < ($1.severity, $1.since) }
+    kinds = Self.kinds(of: sorted)
+    return limited(sorted)
   }
 
   /// - Parameter age: for how long it has been so, in milliseconds; nil when that isn't known.
@@ -73,9 +77,26 @@ public struct ProblemFinder: Sendable {
     problems.append(Problem(kind, severity, at: place, sentence, since: since))
   }
 
-  /// The most urgent of each kind, with a problem that tells of the rest.
-  private func limited(_ problems: [Problem]) -> [Problem] {
-    let sorted = problems.sorted { ($0.severity, $0.since) < ($1.severity, $1.since) }
+  /// - Parameter sorted: the most urgent first.
+  private static func kinds(of sorted: [Problem]) -> [ProblemKind] {
+    var kinds: [ProblemKind] = []
+    for problem in sorted {
+      if let index = kinds.firstIndex(where: { $0.kind == problem.kind }) {
+        kinds[index].count += 1
+        kinds[index].since = min(kinds[index].since, problem.since)
+        kinds[index].sentence = ProblemText.sentence(problem.kind, UInt64(kinds[index].count))
+      } else {
+        kinds.append(
+          ProblemKind(
+            kind: problem.kind, severity: problem.severity, since: problem.since, count: 1,
+            sentence: problem.sentence))
+      }
+    }
+    return kinds
+  }
+
+  /// The most urgent of each kind.
+  private func limited(_ sorted: [Problem]) -> [Problem] {
     var counts: [Problem.Kind: Int] = [:]
     return sorted.filter { problem in
       counts[problem.kind, default: 0] += 1
@@ -256,7 +277,12 @@ public struct ProblemFinder: Sendable {
     for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
       guard subscription.info.holding == 0, !subscription.isMember else { continue }
       let reason: String
-      if subscription.blocked > 0 {
+      let info = subscription.info
+      if info.slowness == .client {
+        reason = "the client hasn't read what it was sent for \(ProblemText.time(info.slow))"
+      } else if info.slowness == .network {
+        reason = "its network hasn't acknowledged what was sent for \(ProblemText.time(info.slow))"
+      } else if subscription.blocked > 0 {
         reason =
           "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)); the client is slow, or its network"
       } else if subscription.starved > 0 {
@@ -313,6 +339,19 @@ enum ProblemText {
     while value >= 1024, unit + 1 < units.count { (value, unit) = (value / 1024, unit + 1) }
     let rounded = unit == 0 || value >= 100 ? "\(Int(value))" : "\((value * 10).rounded() / 10)"
     return "\(rounded) \(units[unit])"
+  }
+
+  /// What several problems of a kind have in common.
+  static func sentence(_ kind: Problem.Kind, _ count: UInt64) -> String {
+    let number = grouped(count)
+    return switch kind {
+    case .heldUp: "Producers are held up in \(number) places."
+    case .consumerLag: "\(number) durable cursors and groups are behind."
+    case .subscriberLag: "\(number) subscriptions are behind."
+    case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
+    case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
+    default: "\(number) problems of the kind \(kind.rawValue)."
+    }
   }
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }

@@ -7,18 +7,24 @@ import Synchronization
 ///
 /// Problems that show in counters of the last minute are found when clients have asked before within that minute. From any thread.
 final class ProblemWatch: Sendable {
-  /// Problems that are told. With the longest names they take 20 KB.
-  private static let told = 10
+  /// Problems that are told. With the longest names they take 30 KB.
+  private static let told = 20
   private static let interval = Duration.seconds(1)
+
+  /// The most urgent problems, and all of them by kind.
+  struct Found: Sendable {
+    var problems: [Problem] = []
+    var kinds: [ProblemKind] = []
+  }
 
   private struct State {
     var finder: ProblemFinder
-    var problems: [Problem] = []
+    var found = Found()
     /// When these were found; nil before the first time.
     var time: MonotonicTime?
     /// Whether a snapshot is under way, and what waits for it.
     var isLooking = false
-    var waiting: [@Sendable ([Problem]) -> Void] = []
+    var waiting: [@Sendable (Found) -> Void] = []
   }
 
   private let state: Mutex<State>
@@ -29,47 +35,51 @@ final class ProblemWatch: Sendable {
 
   /// Calls `completion` once with the most urgent problems: at once, or on a loop of the broker.
   ///
-  /// - Parameter snapshot: gathers a snapshot of the broker.
+  /// - Parameters:
+  ///   - now: the time by the loop's clock.
+  ///   - snapshot: gathers a snapshot of the broker, and what the node knows of its cluster; nil for a broker of one node.
+  ///   - completion: gets the problems.
   func problems(
     now: MonotonicTime,
-    in snapshot: (SnapshotRequest, @escaping @Sendable (GatheredSnapshot) -> Void) -> Void,
-    _ completion: @escaping @Sendable ([Problem]) -> Void
+    in snapshot: (SnapshotRequest, @escaping @Sendable (GatheredSnapshot, ClusterInfo?) -> Void) -> Void,
+    _ completion: @escaping @Sendable (Found) -> Void
   ) {
     enum Step {
-      case known([Problem])
+      case known(Found)
       case look
       case wait
     }
     let step = state.withLock { state -> Step in
-      if let time = state.time, now - time < Self.interval, !state.isLooking { return .known(state.problems) }
+      if let time = state.time, now - time < Self.interval, !state.isLooking { return .known(state.found) }
       state.waiting.append(completion)
       guard !state.isLooking else { return .wait }
       state.isLooking = true
       return .look
     }
     switch step {
-    case .known(let problems): completion(problems)
+    case .known(let found): completion(found)
     case .wait: break
     case .look:
       let request = SnapshotRequest(
         topics: 5_000, subscriptionsPerTopic: 3, publicationsPerTopic: 0, connections: 0, consumersPerTopic: 2
       )
-      snapshot(request) { [self] in take($0.assembled(), at: now) }
+      snapshot(request) { [self] in take($0.assembled(), $1, at: now) }
     }
   }
 
-  private func take(_ snapshot: BrokerSnapshot, at time: MonotonicTime) {
-    let (problems, waiting) = state.withLock { state in
-      state.problems = Array(state.finder.problems(in: snapshot).prefix(Self.told))
+  private func take(_ snapshot: BrokerSnapshot, _ cluster: ClusterInfo?, at time: MonotonicTime) {
+    let (found, waiting) = state.withLock { state in
+      let problems = state.finder.problems(in: snapshot, cluster)
+      state.found = Found(problems: Array(problems.prefix(Self.told)), kinds: state.finder.kinds)
       state.time = time
       state.isLooking = false
-      return (state.problems, state.waiting.take())
+      return (state.found, state.waiting.take())
     }
-    for completion in waiting { completion(problems) }
+    for completion in waiting { completion(found) }
   }
 }
 
-extension [@Sendable ([Problem]) -> Void] {
+extension [@Sendable (ProblemWatch.Found) -> Void] {
   fileprivate mutating func take() -> Self {
     defer { self = [] }
     return self
@@ -79,7 +89,22 @@ extension [@Sendable ([Problem]) -> Void] {
 extension BrokerInfo.Problem {
   init(_ problem: Problem) {
     self.init(
-      severity: problem.severity == .critical ? .critical : .warning, since: UInt64(max(problem.since, 0)),
-      sentence: problem.sentence)
+      severity: Severity(problem.severity), since: UInt64(max(problem.since, 0)),
+      sentence: problem.sentence, kind: problem.kind.rawValue, topic: problem.place.topic ?? "",
+      consumer: problem.place.consumer ?? "", connection: problem.place.connection ?? 0)
+  }
+}
+
+extension BrokerInfo.ProblemKind {
+  init(_ kind: ProblemKind) {
+    self.init(
+      kind: kind.kind.rawValue, severity: BrokerInfo.Problem.Severity(kind.severity),
+      since: UInt64(max(kind.since, 0)), count: UInt32(clamping: kind.count), sentence: kind.sentence)
+  }
+}
+
+extension BrokerInfo.Problem.Severity {
+  fileprivate init(_ severity: Problem.Severity) {
+    self = severity == .critical ? .critical : .warning
   }
 }

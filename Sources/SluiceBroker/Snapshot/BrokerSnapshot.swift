@@ -17,6 +17,8 @@ public struct BrokerSnapshot: Sendable {
   /// In order of number. At most as many as were requested; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
+  /// How many connections the filter selects; as ``connectionCount`` without one.
+  public var selectedConnections = 0
   /// How many of all connections came by each door.
   public var doors: [DoorName: Int] = [:]
   /// In the order of the broker's loops.

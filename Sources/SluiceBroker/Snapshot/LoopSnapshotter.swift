@@ -54,8 +54,11 @@ final class LoopSnapshotter: @unchecked Sendable {
       found.topics.append((subject, topic))
     }
     while work < Self.together, let connection = connections.popFirst() {
-      found.connections.append(connection.snapshot)
+      let snapshot = connection.snapshot
       work += Self.description
+      guard gathering.request.filter.selects(snapshot) else { continue }
+      found.selectedConnections += 1
+      if found.connections.count < gathering.request.connections { found.connections.append(snapshot) }
     }
     findings = found
     if !loopStates.isEmpty || !connections.isEmpty { goOn() }
@@ -68,7 +71,12 @@ final class LoopSnapshotter: @unchecked Sendable {
     found.loop = LoopSnapshot(connections: context.connections.count, turns: context.turns)
     found.loop.doors = context.doors
     found.latency = context.latency
-    connections = first(gathering.request.connections, of: context.connections)[...]
+    let request = gathering.request
+    if request.filter.isEmpty || request.connections == 0 {
+      connections = first(request.connections, of: context.connections)[...]
+    } else {
+      connections = context.connections.sorted { $0.id < $1.id }[...]
+    }
     return found
   }
 
@@ -103,7 +111,9 @@ final class LoopSnapshotter: @unchecked Sendable {
         guard found.subscriptions.count < limit else { return }
         guard let standing = consumer.standing else { continue }
         let isHolding = loopState.topic.isPaced && consumer.isHolding(open: hold)
-        guard rank == (isHolding ? 0 : standing.lag > 0 ? 1 : 2), let info = consumer.shown(open: hold) else {
+        guard rank == (isHolding ? 0 : standing.lag > 0 ? 1 : 2),
+          let info = consumer.described(open: hold, at: now)
+        else {
           continue
         }
         left -= 1

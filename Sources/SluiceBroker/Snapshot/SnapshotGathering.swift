@@ -23,6 +23,7 @@ final class SnapshotGathering: Sendable {
     var loops: [LoopSnapshot]
     var connections: [ConnectionSnapshot] = []
     var connectionCount = 0
+    var selectedConnections = 0
     var doors: [DoorName: Int] = [:]
     var latency = Histogram()
     var time: Int64 = 0
@@ -106,6 +107,12 @@ final class SnapshotGathering: Sendable {
     if let finished { completion(GatheredSnapshot(gathering: self, found: finished)) }
   }
 
+  /// Which durable cursors and groups of a topic are listed; nil for all.
+  private func consumerFilter(_ topic: String) -> ((String) -> Bool)? {
+    let filter = request.filter
+    return filter.isEmpty || filter.selects(topic) ? nil : { filter.selects($0) }
+  }
+
   fileprivate func result(_ found: State) -> BrokerSnapshot {
     var snapshot = BrokerSnapshot()
     snapshot.time = found.time
@@ -128,6 +135,7 @@ final class SnapshotGathering: Sendable {
         topic.consumers = subject.topic.consumers(
           atMost: min(request.consumersPerTopic, left),
           cursors: request.cursorsPerTopic.map { min($0, left) },
+          selecting: consumerFilter(subject.topic.name),
           now: now)
         topic.consumers.measure(in: subject.topic.epoch, wallClock: found.time)
         left -= topic.consumers.furthest.count
@@ -143,6 +151,7 @@ final class SnapshotGathering: Sendable {
     let connections = found.connections.sorted { $0.id < $1.id }
     snapshot.connections = Array(connections.prefix(max(request.connections, 0)))
     snapshot.connectionCount = found.connectionCount
+    snapshot.selectedConnections = request.filter.isEmpty ? found.connectionCount : found.selectedConnections
     snapshot.doors = found.doors
     snapshot.loops = found.loops
     snapshot.latency = found.latency
@@ -163,6 +172,7 @@ extension TopicSnapshot {
   /// Fills in the ages of the records that listed subscriptions have yet to get.
   fileprivate mutating func measureSubscriptions(in epoch: TopicEpoch, wallClock: Int64) {
     for index in subscriptions.indices where subscriptions[index].lag > 0 {
+      subscriptions[index].info.measure(in: epoch, wallClock: wallClock)
       guard let (time, _) = epoch.backlog(from: subscriptions[index].info.nextOffset).found else { continue }
       subscriptions[index].age = UInt64(max(wallClock - time, 0))
     }
@@ -187,6 +197,7 @@ extension SnapshotGathering.State {
     loops[loop] = findings.loop
     connections += findings.connections
     connectionCount += findings.loop.connections
+    selectedConnections += findings.selectedConnections
     doors.merge(findings.loop.doors) { $0 + $1 }
     latency.add(findings.latency)
     time = max(time, findings.time)

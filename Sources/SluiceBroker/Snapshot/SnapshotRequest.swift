@@ -13,6 +13,8 @@ public struct SnapshotRequest: Hashable, Sendable {
   public var consumersPerTopic: Int
   /// The most durable cursors to list for a topic, where that is another number than of groups.
   public var cursorsPerTopic: Int?
+  /// Connections, durable cursors and groups that are listed have it in their texts; see ``SnapshotFilter``.
+  public var filter = SnapshotFilter("")
 
   public init(
     topic: String? = nil, topics: Int = 1_000, subscriptionsPerTopic: Int = 100,

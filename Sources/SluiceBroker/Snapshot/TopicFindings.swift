@@ -72,6 +72,8 @@ struct TopicFindings: Sendable {
 struct LoopFindings: Sendable {
   var topics: [(subject: Int, found: TopicFindings)] = []
   var connections: [ConnectionSnapshot] = []
+  /// How many the filter selects.
+  var selectedConnections = 0
   var loop = LoopSnapshot(connections: 0, turns: Histogram())
   var latency = Histogram()
   var time: Int64 = 0

@@ -30,7 +30,7 @@ final class BrokerGathering: Sendable {
     }
   }
 
-  func info(_ problems: [Problem], wallClock: Int64) -> BrokerInfo {
+  func info(_ found: ProblemWatch.Found, wallClock: Int64) -> BrokerInfo {
     let (count, longest) = stopped.withLock { $0 }
     core.metrics.set(.topics, to: core.registry.count)
     return BrokerInfo(
@@ -39,6 +39,7 @@ final class BrokerGathering: Sendable {
       stoppedTopics: longest,
       numbers: BrokerMetric.allCases.map {
         BrokerInfo.Number(name: $0.name, value: UInt64(max(core.metrics[$0], 0)))
-      }, problems: problems.map { BrokerInfo.Problem($0) })
+      }, problems: found.problems.map { BrokerInfo.Problem($0) },
+      problemKinds: found.kinds.map { BrokerInfo.ProblemKind($0) })
   }
 }

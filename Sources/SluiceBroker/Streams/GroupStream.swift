@@ -189,6 +189,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
 
   var identity: String { streams.client.identity.name }
   var blockedSince: MonotonicTime? { streams.blockedSince }
+  var obstacle: StreamObstacle? { streams.obstacle }
 
   var isOwed: Bool {
     !inHand.isEmpty || (credit.available > 0 && group.hasMore)

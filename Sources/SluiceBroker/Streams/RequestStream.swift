@@ -12,7 +12,8 @@ import Synchronization
 final class RequestStream: ServerStream {
   /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
   private static let topicsPerPage = 40
-  private static let cursorsPerPage = 200
+  /// A cursor has 354 bytes at the most.
+  static let cursorsPerPage = 180
   /// A connection has 1,100 bytes at the most.
   private static let connectionsPerPage = 50
 
@@ -158,9 +159,9 @@ final class RequestStream: ServerStream {
     } completion: { [core = streams.core, now = streams.loop.now] in
       let requests = core.connectionRequests.withLock { $0 }
       requests?(
-        .problems(now: now) { problems in
+        .problems(now: now) { found in
           continuation.resume { (request: RequestStream) in
-            request.answer(gathering.info(problems, wallClock: request.streams.loop.wallClock))
+            request.answer(gathering.info(found, wallClock: request.streams.loop.wallClock))
           }
         })
     }
@@ -173,7 +174,17 @@ final class RequestStream: ServerStream {
     streams.client.workBudget.spend(topic.cursorCount, of: .cursors)
     topic.forgetGroups(idleFor: streams.core.configuration.limits.cursorMemory, now: streams.loop.now)
     let (page, more) = topic.cursors(after: after, limit: limit, now: streams.loop.now)
-    answer(Cursors(cursors: page, more: more))
+    let unmeasured = topic.unmeasured(page)
+    guard let storage = topic.storage, !unmeasured.isEmpty else {
+      return answer(Cursors(cursors: topic.measured(page, wallClock: streams.loop.wallClock), more: more))
+    }
+    let continuation = streams.continuation(of: stream)
+    storage.findPlaces(unmeasured) {
+      continuation.resume { (request: RequestStream) in
+        let cursors = topic.measured(page, wallClock: request.streams.loop.wallClock)
+        request.answer(Cursors(cursors: cursors, more: more))
+      }
+    }
   }
 
   private func move(_ frame: CursorMove) {

@@ -56,6 +56,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   var loop: any EventLoop { topics.loop }
 
   var blockedSince: MonotonicTime? { transport.blockedSince }
+  var obstacle: StreamObstacle? { transport.obstacle }
 
   /// Made on first use: most connections that only subscribe never need it.
   var reference: StreamReference {

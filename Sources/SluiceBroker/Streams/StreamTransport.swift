@@ -5,6 +5,8 @@ import SluiceWire
 protocol StreamTransport: AnyObject {
   /// Since when the client hasn't read anything of what was sent and waits; nil when nothing waits.
   var blockedSince: MonotonicTime? { get }
+  /// What keeps from the client what waits; nil where that isn't known.
+  var obstacle: StreamObstacle? { get }
 
   /// Has what the streams queued written at the end of this turn.
   func makeReady()

@@ -167,6 +167,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   var identity: String { streams.client.identity.name }
   var blockedSince: MonotonicTime? { streams.blockedSince }
+  var obstacle: StreamObstacle? { streams.obstacle }
 
   func reconsider() throws(WireError) { try streams.client.require(.subscribe, on: topic.name) }
 

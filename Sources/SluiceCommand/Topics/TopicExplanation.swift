@@ -98,6 +98,9 @@ public struct TopicExplanation {
     let lag = subscriber.behind(summary)
     let client = "Subscriber \(name(subscriber.client, subscriber.connection))"
     let isHolding = subscriber.holding > 0
+    let age = subscriber.age > 0 ? ", for \(HoldText.time(subscriber.age))" : ""
+    let time = subscriber.slow > 0 ? " for \(HoldText.time(subscriber.slow))" : ""
+    let behind = "\(client) is \(HoldText.records(lag)) behind\(age)"
     switch (lag, open) {
     case (0, 0):
       let effect = isHolding ? "the producers wait for its next request" : "it gets none until it asks"
@@ -105,12 +108,22 @@ public struct TopicExplanation {
     case (0, .max): return "\(client) has every record, and takes what comes without limit."
     case (0, _):
       return "\(client) has every record, and has asked for \(open) more: it waits for the producers."
-    case (_, 0):
-      return "\(client) is \(HoldText.records(lag)) behind, and has asked for none of them: it limits itself."
+    // What it was sent before keeps it from asking.
+    case (_, 0) where ![.client, .network, .unread].contains(subscriber.slowness):
+      return "\(behind), and has asked for none of them\(time): it limits itself."
     default:
-      let asked = open == .max ? "asks without limit" : "has asked for \(min(open, lag)) of them"
-      return
-        "\(client) is \(HoldText.records(lag)) behind, and \(asked): they are on their way, or its network or its reading is slow."
+      let asked =
+        open == .max
+        ? "asks without limit" : open == 0 ? "asks for no more" : "has asked for \(min(open, lag)) of them"
+      let cause =
+        switch subscriber.slowness {
+        case .client: "the client hasn't read what it was sent\(time)"
+        case .network: "its network hasn't acknowledged what was sent\(time)"
+        case .unread: "it hasn't got what it was sent\(time), since the client or its network is slow"
+        case .pace: "it reads, and they are on their way, or come faster than it reads"
+        default: "they are on their way, or its network or its reading is slow"
+        }
+      return "\(behind), and \(asked): \(cause)."
     }
   }
 

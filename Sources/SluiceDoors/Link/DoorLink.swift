@@ -22,11 +22,15 @@ protocol DoorLinkClient: AnyObject {
 
   /// Bytes that wait in the door, and in the client's own stream, in either direction.
   var heldBytes: Int { get }
+
+  /// What keeps bytes that were written from the client, as its own stream knows it.
+  var obstacle: StreamObstacle? { get }
 }
 
 extension DoorLinkClient {
   /// For a part of the broker's program, whose bytes no client decides on.
   var heldBytes: Int { 0 }
+  var obstacle: StreamObstacle? { nil }
 }
 
 /// The two ends of a connection in memory: for the broker a stream of a client of the native protocol, for a door the frames of the broker.
@@ -117,6 +121,8 @@ final class DoorLink: ByteStream {
   func adopt(_ security: StreamSecurity?) { self.security = security }
 
   var heldBytes: Int { isClosed ? 0 : inbox.count + decoder.heldBytes + doorBytes }
+
+  var obstacle: StreamObstacle? { client?.obstacle }
 
   private var doorBytes: Int { client?.heldBytes ?? 0 }
 

@@ -322,6 +322,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
     if unsent == 0 { endTurn() }
   }
 
+  var obstacle: StreamObstacle? { transport.obstacle }
+
   var heldBytes: Int {
     let own = unsent + unread.count + pendingBytes + partialBytes
     return held.reduce(own + transport.heldBytes) { $0 + $1.bytes.count }

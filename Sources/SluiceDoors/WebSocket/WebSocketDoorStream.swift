@@ -24,6 +24,7 @@ final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
   var peer: SocketAddress { socket.peer }
   var security: StreamSecurity? { inner.security }
   var heldBytes: Int { inner.heldBytes }
+  var obstacle: StreamObstacle? { socket.obstacle }
 
   func start(_ handler: any ByteStreamHandler) {
     self.handler = handler

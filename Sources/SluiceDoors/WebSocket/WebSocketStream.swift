@@ -71,6 +71,8 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   var security: StreamSecurity? { transport.security }
 
+  var obstacle: StreamObstacle? { transport.obstacle }
+
   var heldBytes: Int {
     early.count + output.count + control.count + head.heldBytes + session.heldBytes + transport.heldBytes
   }

@@ -51,6 +51,23 @@ enum Socket {
     return unsafe ioctl(descriptor, request, &count) == 0 ? Int(count) : 0
   }
 
+  /// What keeps written bytes from the peer, by the system's account of a TCP connection. Over a Unix socket there is no network.
+  static func obstacle(_ descriptor: Int32) -> StreamObstacle {
+    var state = sluice_tcp_state()
+    guard unsafe sluice_tcp_look(descriptor, &state) == 0 else { return .peer }
+    return obstacle(state)
+  }
+
+  /// Probes of a full window that weren't answered, from which on the peer's system counts as out of reach.
+  private static let lostProbes = 3
+
+  static func obstacle(_ state: sluice_tcp_state) -> StreamObstacle {
+    // A peer that doesn't read acknowledges what it has taken, and answers probes of its full window.
+    if state.retransmits > 0 || state.probes >= lostProbes { return .network }
+    if state.unacknowledged == 0 || state.window < state.segment { return .peer }
+    return .network
+  }
+
   static func localAddress(_ descriptor: Int32) -> RawAddress? {
     let (result, address) = unsafe RawAddress.filled { unsafe getsockname(descriptor, $0, $1) }
     return result == 0 ? address : nil

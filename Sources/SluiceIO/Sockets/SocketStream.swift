@@ -57,6 +57,12 @@ final class SocketStream: EventSource, ByteStream {
     }
   }
 
+  /// From what the system knows of the connection. A system call: for descriptions, not for each write.
+  var obstacle: StreamObstacle? {
+    guard state == .open else { return nil }
+    return Socket.obstacle(descriptor)
+  }
+
   // MARK: Reading
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {

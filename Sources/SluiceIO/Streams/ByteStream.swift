@@ -21,6 +21,9 @@ public protocol ByteStream: AnyObject {
   /// Bytes that wait in the stream itself, in either direction. What the operating system has isn't counted.
   var heldBytes: Int { get }
 
+  /// What keeps bytes that were written from the other program, while they wait; nil where the transport doesn't know.
+  var obstacle: StreamObstacle? { get }
+
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
   func start(_ handler: any ByteStreamHandler)
 
@@ -57,12 +60,22 @@ extension ByteStream {
 
   public var heldBytes: Int { 0 }
 
+  public var obstacle: StreamObstacle? { nil }
+
   /// Writes as much of `bytes` as the transport takes now. See `write(_:)` of vectors.
   package func write(_ bytes: UnsafeRawBufferPointer) -> WriteResult {
     var vector = unsafe iovec(
       iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
     return unsafe withUnsafePointer(to: &vector) { unsafe write(UnsafeBufferPointer(start: $0, count: 1)) }
   }
+}
+
+/// What keeps bytes from the program on the other side.
+public enum StreamObstacle: Hashable, Sendable {
+  /// The program doesn't read: its system has acknowledged what was sent, and takes no more.
+  case peer
+  /// Its system doesn't acknowledge what was sent.
+  case network
 }
 
 /// What protects a stream.

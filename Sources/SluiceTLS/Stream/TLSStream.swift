@@ -61,6 +61,8 @@ final class TLSStream: ByteStream, ByteStreamHandler {
 
   var heldBytes: Int { transport.heldBytes + (engine?.heldBytes ?? 0) }
 
+  var obstacle: StreamObstacle? { transport.obstacle }
+
   /// Whether the handshake was cut short by what the client had kept of an earlier one.
   private(set) var isResumed = false
 

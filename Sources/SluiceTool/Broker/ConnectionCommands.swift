@@ -85,7 +85,7 @@ struct ConnectionCloseCommand: Command {
   static let page = CommandPage(
     "sluice connection close", summary: "close connections of clients",
     operands: [Operand("NUMBER"), Operand("NUMBER", .repeated)],
-    options: [CommandOption("quiet", letter: "q", help: "Print nothing.")],
+    options: [TopicCommand.quiet],
     details: """
       Each client is told that an operator has closed its connection. The client library connects again: to keep a client out, take away its permissions first.
       """, examples: ["This one.": "sluice connection close 17"])

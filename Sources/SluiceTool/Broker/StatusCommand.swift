@@ -10,13 +10,17 @@ struct StatusCommand: Command {
   static let page = CommandPage(
     "sluice status", summary: "show the broker in one screen", options: [TopicCommand.json],
     details: """
-      Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: the storage is full or fails, or memory is at its ceiling. A topic \
-      whose producers wait for its subscribers is listed, and isn't wrong. Nor is what stands under attention: lag, lost records, rejected logins and whatever else the broker has \
-      found that an operator should look at.
+      Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: each critical problem that the broker has found, such as a store that is full or \
+      fails, memory at its ceiling, records that subscribers have missed, or a node that isn't ready. A topic whose producers wait for its subscribers is listed, and isn't wrong. Nor is \
+      what stands under attention: lag, rejected logins and whatever else the broker has found that an operator should look at. More than 20 problems are summarised by kind.
+
+      Of a node of a cluster it shows the node's name and state, how many nodes live, and how many shards the node owns and how many have no owner.
       """,
     examples: [
       "Is everything in order?": "sluice status",
       "For a script.": "sluice status --json | jq .problems",
+      "Which topics need attention?":
+        "sluice status --json | jq -r '.attention[] | select(.topic) | .topic' | sort -u",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -29,13 +33,21 @@ struct StatusCommand: Command {
         switch result {
         case .failure(let error): run.fail(error)
         case .success(let info):
-          let status = BrokerStatus(info, of: client.broker, at: run.server)
-          let code = Descriptor.write(asJSON ? status.object.line : status.text, to: STDOUT_FILENO)
-          if code == 0, !status.problems.isEmpty { return run.finish(.failure) }
-          run.finishPrinting(code)
+          // A broker of one node refuses to answer.
+          client.cluster { cluster in
+            print(
+              BrokerStatus(info, of: client.broker.software, at: run.server, cluster: try? cluster.get()), run
+            )
+          }
         }
       }
     }
+  }
+
+  private func print(_ status: BrokerStatus, _ run: Run) {
+    let code = Descriptor.write(asJSON ? status.object.line : status.text, to: STDOUT_FILENO)
+    if code == 0, !status.problems.isEmpty { return run.finish(.failure) }
+    run.finishPrinting(code)
   }
 }
 
@@ -43,21 +55,38 @@ struct StatusCommand: Command {
 struct BrokerStatus {
   /// Stopped topics in the text.
   private static let shown = 8
+  /// More problems are summarised by kind in the text.
+  private static let mostProblems = 20
 
   private let info: BrokerInfo
   private let software: String
   private let server: SocketAddress
+  private let cluster: ClusterInfo?
 
-  init(_ info: BrokerInfo, of broker: BrokerDescription, at server: SocketAddress) {
+  /// - Parameters:
+  ///   - info: what the broker has answered.
+  ///   - software: the broker's software and version.
+  ///   - server: its address.
+  ///   - cluster: what it knows of its cluster; nil for a broker of one node.
+  init(
+    _ info: BrokerInfo, of software: String, at server: SocketAddress, cluster: ClusterInfo? = nil
+  ) {
     self.info = info
-    software = broker.software
+    self.software = software
     self.server = server
+    self.cluster = cluster
   }
 
   private func number(_ name: String) -> UInt64 { info[name] ?? 0 }
 
-  /// What is wrong, in sentences.
+  /// What is wrong, in sentences: what the broker has found critical, and what its numbers say where it has found nothing.
   var problems: [String] {
+    let critical = found(.critical)
+    return critical.isEmpty ? apparent : critical
+  }
+
+  /// What is wrong by the broker's numbers: it may not have looked for problems yet.
+  private var apparent: [String] {
     var problems: [String] = []
     let since = TimeSpan.rounded(.milliseconds(Int64(clamping: info.storage.since)))
     switch info.storage.state {
@@ -73,9 +102,18 @@ struct BrokerStatus {
     return problems
   }
 
-  /// What the broker has found, in sentences: what is critical, and what isn't.
+  /// What the broker has found, in sentences: what is critical, and what isn't. Many problems are summarised by kind, with the most urgent one of each.
   private func found(_ severity: BrokerInfo.Problem.Severity) -> [String] {
-    info.problems.filter { $0.severity == severity }.map(\.sentence)
+    let all = info.problemKinds.reduce(0) { $0 + Int($1.count) }
+    guard all > Self.mostProblems else {
+      return info.problems.filter { $0.severity == severity }.map(\.sentence)
+    }
+    return info.problemKinds.filter { $0.severity == severity }.map { kind in
+      guard kind.count > 1, let first = info.problems.first(where: { $0.kind == kind.kind }) else {
+        return kind.sentence
+      }
+      return "\(kind.sentence) \(first.sentence)"
+    }
   }
 
   var text: String {
@@ -102,6 +140,7 @@ struct BrokerStatus {
       ],
       ["memory", memory],
     ]
+    if let cluster { rows.insert(contentsOf: ClusterTable.summary(cluster), at: 1) }
     if let storage = TopicTable.storage(info.storage) { rows.append(["storage", storage]) }
     let refused = number("failed_authentications") + number("denied_permissions")
     if refused > 0 {
@@ -110,10 +149,8 @@ struct BrokerStatus {
         "\(grouped("failed_authentications")) logins, \(grouped("denied_permissions")) requests without permission",
       ])
     }
-    // The broker's own sentences say more of a store that is full.
-    let critical = found(.critical)
     let troubles =
-      (critical.isEmpty ? problems : critical).map { ["problem", $0] } + stopped.map { ["stopped", $0] }
+      problems.map { ["problem", $0] } + stopped.map { ["stopped", $0] }
       + found(.warning).map { ["attention", $0] }
     rows += troubles.isEmpty ? [["problems", "none"]] : troubles
     return TextTable.render(rows, leftColumns: 2)
@@ -142,10 +179,19 @@ struct BrokerStatus {
         info.problems.map {
           [
             "severity": .text($0.severity == .critical ? "critical" : "warning"),
-            "since_ms": .number($0.since),
-            "sentence": .text($0.sentence),
+            "since_ms": .number($0.since), "sentence": .text($0.sentence), "kind": .text($0.kind),
+            "topic": $0.topic.isEmpty ? nil : .text($0.topic),
+            "consumer": $0.consumer.isEmpty ? nil : .text($0.consumer),
+            "connection": $0.connection == 0 ? nil : .number($0.connection),
           ]
-        }), "stopped": .number(info.stopped),
+        }),
+      "problem_kinds": .array(
+        info.problemKinds.map {
+          [
+            "kind": .text($0.kind), "severity": .text($0.severity == .critical ? "critical" : "warning"),
+            "since_ms": .number($0.since), "count": .number($0.count), "sentence": .text($0.sentence),
+          ]
+        }), "cluster": cluster.map(ClusterTable.summaryObject), "stopped": .number(info.stopped),
       "stopped_topics": .array(
         info.stoppedTopics.map {
           [

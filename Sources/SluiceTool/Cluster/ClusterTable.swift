@@ -10,7 +10,7 @@ enum ClusterTable {
     var problems: [String] = []
     if !info.unreadiness.isEmpty { problems.append(info.unreadiness) }
     for problem in info.engine.problems where !info.unreadiness.contains(problem) { problems.append(problem) }
-    let free = info.shards.count { $0.state == .free }
+    let free = freeShards(info)
     if free > 0 {
       problems.append(
         "\(free) of \(info.shardCount) shards \(free == 1 ? "has no owner: its" : "have no owner: their") topics can't be used"
@@ -41,6 +41,31 @@ enum ClusterTable {
     if problems.isEmpty { rows.append(["problems", "none"]) }
     return TextTable.render(rows, leftColumns: 2)
   }
+
+  /// The rows of a node in the status of the broker.
+  static func summary(_ info: ClusterInfo) -> [[String]] {
+    let owned = "\(info.shardCount), \(owned(info)) owned by this node"
+    let free = freeShards(info)
+    return [
+      ["node", "\(info.name), \(info.unreadiness.isEmpty ? "ready" : "not ready")"],
+      ["nodes", nodeCounts(info)], ["shards", free == 0 ? owned : "\(owned), \(free) without an owner"],
+    ]
+  }
+
+  static func summaryObject(_ info: ClusterInfo) -> JSON {
+    [
+      "node": .text(info.name), "ready": .flag(info.unreadiness.isEmpty),
+      "nodes": .number(info.nodes.count), "live_nodes": .number(info.nodes.count { $0.state != .ended }),
+      "shards": .number(info.shardCount), "owned_shards": .number(owned(info)),
+      "shards_without_owner": .number(freeShards(info)),
+    ]
+  }
+
+  private static func owned(_ info: ClusterInfo) -> Int {
+    info.shards.count { $0.state != .free && $0.owner == info.name }
+  }
+
+  private static func freeShards(_ info: ClusterInfo) -> Int { info.shards.count { $0.state == .free } }
 
   private static func engine(_ engine: ClusterInfo.Engine) -> String {
     var parts = [engine.isConnected ? "connected to \(engine.server)" : "not connected"]

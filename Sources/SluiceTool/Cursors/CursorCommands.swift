@@ -25,7 +25,7 @@ struct CursorListCommand: Command {
 
   static let page = CommandPage(
     "sluice cursor list", summary: "list durable cursors and groups, of a topic or of all",
-    operands: [Operand("TOPIC", .optional)], options: [TopicCommand.json],
+    operands: [Operand("TOPIC", .optional)], options: [TopicCommand.json], details: CursorList.columns,
     examples: [
       "All of them, and how far behind they are.": "sluice cursor list",
       "Those of a topic.": "sluice cursor list orders.eu",
@@ -41,6 +41,12 @@ struct CursorListCommand: Command {
 
 /// Prints the cursors, or the groups, of a topic or of all topics.
 struct CursorList {
+  static let columns = """
+    BEHIND is how many records there are from its next one to the end of the topic, BYTES how many bytes they have, and BEHIND FOR the age of the first of them; ? while the \
+    broker hasn't found it on its disk. UNACKED are records that are with members of a group, AGAIN is how often a record was delivered again, DEAD LETTERS how many were given up \
+    for other readers: both since the broker has started or the group was moved.
+    """
+
   /// Nil for all.
   private let topic: String?
   private let asJSON: Bool
@@ -85,10 +91,13 @@ struct CursorList {
   }
 }
 
-struct CursorMoveCommand: QuietRequest {
+struct CursorMoveCommand: ConfirmedRequest {
   let topic: String
+  let isQuiet: Bool
   let name: String
   let start: SubscriptionPlan.Start
+  private let destination: String
+  var confirmation: String { "moved \(name) of \(topic) to \(destination)" }
 
   static let page = CommandPage(
     "sluice cursor move", summary: "put a durable cursor or a group elsewhere in its topic",
@@ -97,7 +106,7 @@ struct CursorMoveCommand: QuietRequest {
       CommandOption(
         "to", value: "START",
         help: "Where to, as with sluice sub --from: earliest, new, last:N, offset:K, time:T.",
-        choices: ["earliest", "new"])
+        choices: ["earliest", "new"]), TopicCommand.quiet,
     ],
     details:
       "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again.",
@@ -113,6 +122,8 @@ struct CursorMoveCommand: QuietRequest {
       throw UsageError("where to? Say --to with earliest, new, last:N, offset:K or time:T")
     }
     self.start = start
+    destination = arguments.text("to") ?? ""
+    isQuiet = arguments.has("quiet")
   }
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
@@ -120,18 +131,22 @@ struct CursorMoveCommand: QuietRequest {
   }
 }
 
-struct CursorDeleteCommand: QuietRequest {
+struct CursorDeleteCommand: ConfirmedRequest {
   let topic: String
   let name: String
+  let isQuiet: Bool
+  var confirmation: String { "deleted \(name) of \(topic)" }
 
   static let page = CommandPage(
     "sluice cursor delete", summary: "forget a durable cursor or a group",
-    operands: [Operand("TOPIC"), Operand("NAME")], details: "Its subscribers are told, and end.",
+    operands: [Operand("TOPIC"), Operand("NAME")], options: [TopicCommand.quiet],
+    details: "Its subscribers are told, and end.",
     examples: ["It isn't needed any more.": "sluice cursor delete orders.eu billing"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     name = try CursorOptions.operand(arguments.operands[1])
+    isQuiet = arguments.has("quiet")
   }
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
@@ -141,18 +156,22 @@ struct CursorDeleteCommand: QuietRequest {
 
 /// Durable cursors and groups, for people and as objects of JSON.
 enum CursorTable {
+  /// The heads of the columns with numbers, as sluice topic show has them.
+  private static let head = [
+    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN", "DEAD LETTERS", "IDLE",
+  ]
+
   static func list(_ cursors: [CursorInfo]) -> String {
     guard !cursors.isEmpty else { return "" }
     return TextTable.render(
-      [["CURSOR", "KIND", "NEXT", "BEHIND", "MEMBERS", "OUTSTANDING", "IDLE"]]
-        + cursors.map(row), leftColumns: 2)
+      [["CURSOR", "KIND"] + head] + cursors.map(row), leftColumns: 2)
   }
 
   /// The same of several topics.
   static func list(_ entries: [CursorList.Entry]) -> String {
     guard !entries.isEmpty else { return "" }
     return TextTable.render(
-      [["TOPIC", "CURSOR", "KIND", "NEXT", "BEHIND", "MEMBERS", "OUTSTANDING", "IDLE"]]
+      [["TOPIC", "CURSOR", "KIND"] + head]
         + entries.map { [$0.topic] + row($0.cursor) }, leftColumns: 3)
   }
 
@@ -164,9 +183,33 @@ enum CursorTable {
     return TextTable.render(
       [
         [kind(cursor), cursor.name], ["topic", topic], ["next offset", "\(cursor.nextOffset)"],
-        ["behind", TopicText.records(behind(cursor))], ["members", "\(cursor.members)"],
-        ["outstanding", TopicText.records(cursor.outstanding)], ["idle", idle],
-      ] + members.map { ["member", member($0)] }, leftColumns: 2)
+        ["behind", backlog(cursor)], ["members", "\(cursor.members)"],
+        ["unacknowledged", TopicText.records(cursor.outstanding)],
+        ["redeliveries", Magnitude.grouped(cursor.redeliveries)],
+        ["dead letters", TopicText.records(cursor.deadLetters)],
+      ] + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] }, leftColumns: 2)
+  }
+
+  /// "3 records, 120 B, for 5 min 12 s".
+  private static func backlog(_ cursor: CursorInfo) -> String {
+    let records = TopicText.records(behind(cursor))
+    guard behind(cursor) > 0, cursor.bytes != CursorInfo.unknown else { return records }
+    return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
+  }
+
+  /// What a group has lost, if it has.
+  private static func rest(_ cursor: CursorInfo) -> [[String]] {
+    [("given up", cursor.abandoned), ("missed", cursor.missed)].filter { $0.1 > 0 }
+      .map { [$0.0, TopicText.records($0.1)] }
+  }
+
+  /// The age of the first record that it has yet to take; nothing without one.
+  private static func age(_ cursor: CursorInfo) -> String {
+    switch cursor.age {
+    case CursorInfo.unknown: "?"
+    case _ where behind(cursor) == 0: ""
+    default: HoldText.time(cursor.age)
+    }
   }
 
   private static func member(_ member: TopicInfo.Subscription) -> String {
@@ -177,10 +220,17 @@ enum CursorTable {
     return "\(name) on connection \(member.connection), got \(TopicText.records(member.sent)), \(demand)"
   }
 
+  /// What only a group counts.
+  private static func group(_ cursor: CursorInfo, _ count: UInt64) -> String {
+    cursor.kind == .group ? "\(count)" : ""
+  }
+
   private static func row(_ cursor: CursorInfo) -> [String] {
     [
-      cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))", "\(cursor.members)",
-      cursor.kind == .group ? "\(cursor.outstanding)" : "",
+      cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))",
+      cursor.bytes == CursorInfo.unknown ? "?" : ByteSize.rounded(cursor.bytes), age(cursor),
+      "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.redeliveries),
+      group(cursor, cursor.deadLetters),
       cursor.idle == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle))),
     ]
   }
@@ -196,8 +246,11 @@ enum CursorTable {
       "cursor": .text(cursor.name), "kind": .text(kind(cursor)),
       // A text, as a topic's.
       "epoch": .text(TopicTable.hexadecimal(cursor.epoch)), "next_offset": .number(cursor.nextOffset),
-      "behind": .number(behind(cursor)), "members": .number(cursor.members),
+      "behind": .number(behind(cursor)), "behind_bytes": .limit(cursor.bytes),
+      "behind_ms": .limit(cursor.age), "members": .number(cursor.members),
       "outstanding": .number(cursor.outstanding), "idle_ms": .number(cursor.idle),
+      "redeliveries": .number(cursor.redeliveries), "dead_letters": .number(cursor.deadLetters),
+      "abandoned": .number(cursor.abandoned), "missed": .number(cursor.missed),
       "member_list": members.map { members in
         .array(
           members.map { member in

@@ -21,10 +21,12 @@ struct GroupListCommand: Command {
   static let page = CommandPage(
     "sluice group list", summary: "list groups, of a topic or of all",
     operands: [Operand("TOPIC", .optional)],
-    options: [TopicCommand.json],
+    options: [TopicCommand.json], details: CursorList.columns,
     examples: [
       "Those of a topic.": "sluice group list jobs",
       "The one that is furthest behind.": "sluice group list --json | jq -s 'max_by(.behind)'",
+      "Those whose next record is older than a minute.":
+        "sluice group list --json | jq 'select(.behind_ms > 60000) | .cursor'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

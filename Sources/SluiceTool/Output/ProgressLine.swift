@@ -1,6 +1,7 @@
 import Glibc
 import SluiceCommand
 import SluiceIO
+import Synchronization
 
 /// How far something long is: one line of standard error that is written anew several times a second, on a terminal only.
 ///
@@ -28,23 +29,29 @@ final class ProgressLine {
   private let run: Run
   private let figures: () -> Figures?
   private let begin: MonotonicTime
-  private var isShown = false
+  let line: TerminalLine
   private var isOver = false
 
   /// Begins to show progress; does nothing where standard error isn't a terminal.
   ///
-  /// - Parameter figures: how far it is now; nil for nothing yet. Called on the loop.
-  static func start(_ run: Run, _ figures: @escaping () -> Figures?) {
-    guard isatty(STDERR_FILENO) == 1 else { return }
-    let line = ProgressLine(run, figures)
-    run.progress = line
-    line.schedule(after: patience)
+  /// - Parameters:
+  ///   - run: the run, whose loop it belongs to.
+  ///   - figures: how far it is now; nil where there is nothing to show. Called on the loop.
+  /// - Returns: the line, which other threads hide while they print; nil where standard error isn't a terminal.
+  @discardableResult
+  static func start(_ run: Run, _ figures: @escaping () -> Figures?) -> TerminalLine? {
+    guard isatty(STDERR_FILENO) == 1 else { return nil }
+    let progress = ProgressLine(run, figures)
+    run.progress = progress
+    progress.schedule(after: patience)
+    return progress.line
   }
 
   private init(_ run: Run, _ figures: @escaping () -> Figures?) {
     self.run = run
     self.figures = figures
     begin = EpollLoop.time
+    line = TerminalLine(STDERR_FILENO)
   }
 
   private func schedule(after time: Duration) {
@@ -56,18 +63,13 @@ final class ProgressLine {
   }
 
   private func show() {
-    guard let figures = figures() else { return }
+    guard let figures = figures() else { return clear() }
     let text = Self.text(figures, after: EpollLoop.time - begin, width: Self.width)
-    Descriptor.write("\r\u{1B}[K\(TerminalStyle.standardError.dim(text))", to: STDERR_FILENO)
-    isShown = true
+    line.show(TerminalStyle.standardError.dim(text))
   }
 
   /// Removes the line, so that something else can be written. It comes back unless it is over.
-  func clear() {
-    guard isShown else { return }
-    Descriptor.write("\r\u{1B}[K", to: STDERR_FILENO)
-    isShown = false
-  }
+  func clear() { line.clear() }
 
   /// Removes the line for good.
   func end() {
@@ -109,6 +111,35 @@ final class ProgressLine {
     switch unit {
     case .bytes: ByteSize.rounded(value)
     case .records: "\(Magnitude.grouped(value)) record\(value == 1 ? "" : "s")"
+    }
+  }
+}
+
+/// The last line of a terminal, which is written anew and again. From any thread.
+final class TerminalLine: Sendable {
+  private let descriptor: Int32
+  private let isShown = Mutex(false)
+
+  init(_ descriptor: Int32) {
+    self.descriptor = descriptor
+  }
+
+  func show(_ text: String) {
+    isShown.withLock { isShown in
+      Descriptor.write("\r\u{1B}[K\(text)", to: descriptor)
+      isShown = true
+    }
+  }
+
+  /// Removes the line, if there is one.
+  func clear() { hidden {} }
+
+  /// Removes the line and runs `body`, which prints something else; the line isn't shown meanwhile.
+  func hidden<Result>(_ body: () -> Result) -> Result {
+    isShown.withLock { isShown in
+      if isShown { Descriptor.write("\r\u{1B}[K", to: descriptor) }
+      isShown = false
+      return body()
     }
   }
 }

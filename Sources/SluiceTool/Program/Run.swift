@@ -179,6 +179,7 @@ extension Run {
 
   /// Ends the run with a text on standard output. A closed pipe is no failure.
   func print(_ text: String) {
+    progress?.clear()
     finishPrinting(Descriptor.write(text, to: STDOUT_FILENO))
   }
 

@@ -21,6 +21,8 @@ final class StoreJob: Sendable {
   private let total: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
   private let watched = Mutex<String?>(nil)
+  /// The line that shows progress; nil where there is no terminal.
+  private let progressLine = Mutex<TerminalLine?>(nil)
   /// The first piece of the result that couldn't be printed where that doesn't end the job at once.
   private let fault = Mutex<StoreError?>(nil)
 
@@ -59,7 +61,7 @@ final class StoreJob: Sendable {
   }
 
   private func showProgress(_ run: Run) {
-    ProgressLine.start(run) { [self] in
+    let line = ProgressLine.start(run) { [self] in
       var status = stat()
       if let path = watched.withLock({ $0 }), unsafe stat(path, &status) == 0 {
         done.store(UInt64(max(status.st_size, 0)), ordering: .relaxed)
@@ -67,6 +69,7 @@ final class StoreJob: Sendable {
       let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
       return done == 0 ? nil : ProgressLine.Figures(done: done, total: total == 0 ? nil : total, unit: .bytes)
     }
+    progressLine.withLock { $0 = line }
   }
 
   private func scheduleProgress(_ run: Run, _ interval: Duration) {
@@ -105,7 +108,8 @@ final class StoreJob: Sendable {
   ///
   /// - Throws: ``StoreError`` when that isn't possible. A reader that wants no more isn't an error: it ends the job quietly.
   func print(_ text: String) throws(StoreError) {
-    let code = Descriptor.write(text, to: STDOUT_FILENO)
+    let write = { Descriptor.write(text, to: STDOUT_FILENO) }
+    let code = progressLine.withLock { $0 }?.hidden(write) ?? write()
     guard code != 0 else { return }
     if code == EPIPE { _exit(ExitCode.success.rawValue) }
     throw StoreError(.failed, "cannot write to standard output: \(Descriptor.reason(code))")

@@ -14,12 +14,12 @@ struct TopCommand: Command {
     "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
     options: [
       CommandOption("interval", value: "TIME", help: "The time between two samples.", standard: "1s"),
-      CommandOption("count", value: "N", help: "End after N tables."),
+      CommandOption("count", letter: "n", value: "N", help: "End after N tables."),
       CommandOption("once", help: "Print one table and end: --count 1."),
       CommandOption("json", help: "Print an object a line and topic, every time."),
     ],
     details: """
-      The busiest topics come first. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
+      Topics that are held up come first, then those whose oldest record waits for 10 s or longer, then the busiest. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
       of a topic count.
 
       HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
@@ -28,12 +28,14 @@ struct TopCommand: Command {
       LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that a durable cursor \
       or group has yet to take.
 
-      Fills the screen of a terminal, where topics that are held up come first, then those that lag: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
+      Fills the screen of a terminal: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
       s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
-      every topic. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C.
+      every topic. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C. \
+      Columns that don't fit a terminal are left out, the least important ones first.
       """,
     examples: [
       "What is going on?": "sluice top",
+      "One table, of which the worst topics are shown.": "sluice top --once | head -n 12",
       "Which subscribers hold up producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
     ])
 
@@ -199,10 +201,15 @@ final class Watching: @unchecked Sendable {
           size: screen.size,
           hasColours: hasColours))
     } else if command.asJSON {
-      code = Descriptor.write(rows.map(TopTable.line).joined(), to: STDOUT_FILENO)
+      code = Descriptor.write(state.rows(of: rows).map(TopTable.line).joined(), to: STDOUT_FILENO)
     } else {
       let gap = samples > 2 ? "\n" : ""
-      code = Descriptor.write(gap + TopTable.render(rows, title: title), to: STDOUT_FILENO)
+      let text =
+        Screen(STDOUT_FILENO).map {
+          TopScreen.plain(
+            rows, titles: [title] + TopTable.shortTitles(rows, node: node), width: $0.size.width)
+        } ?? TopTable.render(state.rows(of: rows), title: title)
+      code = Descriptor.write(gap + text, to: STDOUT_FILENO)
     }
     guard code != 0 else { return true }
     finish { run.finishPrinting(code) }

@@ -188,12 +188,26 @@ enum TopScreen {
       let first = min(state.scrolled, max(all.count - room - 1, 0))
       lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
     } else {
-      lines += table(state, rows, room: room, size, hasColours)
+      lines += table(state, rows, room: room, size, hasColours: hasColours)
     }
     lines += Array(repeating: "", count: max(size.height - 1 - lines.count, 0))
     return lines.prefix(max(size.height - 1, 1)) + [
       drawn(fitted(keys(state, size.width), size.width), .dim, hasColours)
     ]
+  }
+
+  /// One table for a terminal of that width: the screen's columns, without its keys, its bar and its colours.
+  ///
+  /// - Parameters:
+  ///   - rows: those of the last sample.
+  ///   - titles: the first one that fits is shown, the last one if none does.
+  ///   - width: the terminal's, in characters.
+  static func plain(_ rows: [TopRow], titles: [String], width: Int) -> String {
+    let title = titles.first { $0.count <= width } ?? titles.last ?? ""
+    // The mark of the bar takes two columns, which are free here.
+    let lines = table(
+      TopState(), rows, room: max(rows.count, 1), Size(width: width + 2, height: 0), hasColours: false)
+    return ([fitted(title, width)] + lines.map { String($0.dropFirst(2)) }).map { $0 + "\n" }.joined()
   }
 
   /// The problems, each in a line or two, and how many more there are.
@@ -279,7 +293,7 @@ enum TopScreen {
   }
 
   private static func table(
-    _ state: TopState, _ rows: [TopRow], room: Int, _ size: Size, _ hasColours: Bool
+    _ state: TopState, _ rows: [TopRow], room: Int, _ size: Size, hasColours: Bool
   ) -> [String] {
     let all = state.rows(of: rows)
     let place = all.firstIndex { $0.topic == state.selected } ?? 0

@@ -147,7 +147,7 @@ struct TopicDeleteCommand: Command {
 
   static let page = CommandPage(
     "sluice topic delete", summary: "delete topics and their records", operands: [Operand("TOPIC")],
-    options: [Question.option, CommandOption("quiet", letter: "q", help: "Print nothing.")],
+    options: [Question.option, TopicCommand.quiet],
     details: """
       TOPIC may be a pattern, which stands for all topics that match at the moment; quote it from the shell. Their subscribers and producers are told, and end.
 

@@ -22,6 +22,7 @@ struct TopicCommand: CommandGroup {
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
+  static let quiet = CommandOption("quiet", letter: "q", help: "Print nothing.")
   static let verbose = CommandOption(
     "verbose", letter: "v", help: "Print all of the topic, as sluice topic show, rather than a line.")
   static let keep = CommandOption(
@@ -90,6 +91,9 @@ struct TopicShowCommand: Command {
       "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
       memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
       which a producer had no demand for that reason.
+
+      BEHIND FOR is the age of the next record for a subscriber that is behind, and the last column says why it is: it doesn't ask for more; it asks, and the client doesn't read what it \
+      was sent, so that its receive window is full; it asks, and its network doesn't acknowledge what was sent; or it reads, but more slowly than records come.
       """, examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -166,34 +170,46 @@ struct TopicCreateCommand: Command {
   }
 }
 
-/// A command that asks the broker for something, and prints nothing.
-protocol QuietRequest: Command {
+/// A command that asks the broker for something, and confirms in a line on standard error that it is done.
+protocol ConfirmedRequest: Command {
+  var isQuiet: Bool { get }
+  /// What is done, without a full stop.
+  var confirmation: String { get }
   /// Asks the broker for it. Called on the client's loop, as is `completion`.
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
 }
 
-extension QuietRequest {
+extension ConfirmedRequest {
   func start(_ run: Run) {
-    run.connect { client in request(client) { result in run.report(result) { "" } } }
+    let confirmation = isQuiet ? nil : confirmation
+    run.connect { client in
+      request(client) { result in
+        if case .success = result, let confirmation { run.note(confirmation) }
+        run.report(result) { "" }
+      }
+    }
   }
 }
 
 /// One about a topic alone.
-protocol TopicRequest: QuietRequest {
-  init(topic: String)
+protocol TopicRequest: ConfirmedRequest {
+  init(topic: String, isQuiet: Bool)
 }
 
 extension TopicRequest {
   init(_ arguments: ParsedArguments) throws(UsageError) {
-    self.init(topic: try TopicOperand.read(arguments.operands[0]))
+    self.init(topic: try TopicOperand.read(arguments.operands[0]), isQuiet: arguments.has("quiet"))
   }
 }
 
 struct TopicCompleteCommand: TopicRequest {
   let topic: String
+  let isQuiet: Bool
+  var confirmation: String { "completed \(topic)" }
 
   static let page = CommandPage(
     "sluice topic complete", summary: "finish a topic", operands: [Operand("TOPIC")],
+    options: [TopicCommand.quiet],
     details: "Subscribers are told when they have every record before the end.",
     examples: ["That was the last order.": "sluice topic complete orders.eu"])
 
@@ -202,19 +218,22 @@ struct TopicCompleteCommand: TopicRequest {
   }
 }
 
-struct TopicFailCommand: QuietRequest {
+struct TopicFailCommand: ConfirmedRequest {
   let topic: String
+  let isQuiet: Bool
+  var confirmation: String { "failed \(topic)" }
   let message: String
 
   static let page = CommandPage(
     "sluice topic fail", summary: "end a topic with a failure",
-    operands: [Operand("TOPIC"), Operand("MESSAGE")],
+    operands: [Operand("TOPIC"), Operand("MESSAGE")], options: [TopicCommand.quiet],
     details: "Subscribers are told the message when they have every record before the end.",
     examples: ["Give up.": "sluice topic fail orders.eu 'the warehouse is closed'"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     message = arguments.operands[1]
+    isQuiet = arguments.has("quiet")
   }
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
@@ -239,9 +258,12 @@ enum TopicEnding {
 
 struct TopicConnectCommand: TopicRequest {
   let topic: String
+  let isQuiet: Bool
+  var confirmation: String { "connected \(topic)" }
 
   static let page = CommandPage(
     "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
+    options: [TopicCommand.quiet],
     details:
       "For topics that were created with --connect manual. Stays in force until sluice topic disconnect.",
     examples: ["All subscribers are in place: go.": "sluice topic connect race"])
@@ -253,10 +275,13 @@ struct TopicConnectCommand: TopicRequest {
 
 struct TopicDisconnectCommand: TopicRequest {
   let topic: String
+  let isQuiet: Bool
+  var confirmation: String { "disconnected \(topic)" }
 
   static let page = CommandPage(
     "sluice topic disconnect", summary: "ask a topic's producers for no more records",
-    operands: [Operand("TOPIC")], details: "Its subscribers aren't told.",
+    operands: [Operand("TOPIC")], options: [TopicCommand.quiet],
+    details: "Its subscribers aren't told.",
     examples: ["A pause.": "sluice topic disconnect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {

@@ -67,6 +67,8 @@ enum TopicJSON {
       "holding_limit": .text(HoldText.name(subscription.limit)),
       "held_last_minute": .share(subscription.lastMinute),
       "held_last_five_minutes": .share(subscription.lastFiveMinutes),
+      "slowness": .text(SlownessText.name(subscription.slowness)), "slow_ms": .number(subscription.slow),
+      "behind_ms": .number(subscription.age),
     ]
   }
 

@@ -136,8 +136,7 @@ enum TopicTable {
       [
         [
           "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP",
-          "1 MIN",
-          "5 MIN",
+          "1 MIN", "5 MIN", "BEHIND FOR", "BECAUSE IT",
         ]
       ]
         + info.subscriptions.map { subscription in
@@ -148,6 +147,8 @@ enum TopicTable {
             limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
             subscription.holding == 0 ? "" : HoldText.time(subscription.holding),
             share(subscription.lastMinute), share(subscription.lastFiveMinutes),
+            subscription.age == 0 ? "" : HoldText.time(subscription.age),
+            SlownessText.cause(of: subscription),
           ]
         }, leftColumns: 3)
   }

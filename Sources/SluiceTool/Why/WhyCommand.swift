@@ -15,7 +15,8 @@ struct WhyCommand: Command {
     details: """
       The first sentence says what the producers wait for, if they do: a subscriber whose demand is used up, the disk, the memory, the identity's rate, or a subscriber that \
       isn't there. The others say what each producer may publish, and what each subscriber has taken, has asked for, and is owed; those that hold up producers \
-      come first, and those that are furthest behind next.
+      come first, and those that are furthest behind next. Of one that is behind they say since when, and whether the client doesn't ask, doesn't read what it was sent, or isn't \
+      reached by its network.
       """,
     examples: [
       "What does the producer wait for?": "sluice why orders.eu",

@@ -7,10 +7,13 @@ extension Group {
   package func info(now: MonotonicTime) -> CursorInfo {
     let head = epoch.log.head
     return core.withLock { core in
-      CursorInfo(
+      let counts = core.state.counts
+      return CursorInfo(
         name: name, kind: .group, epoch: epoch.number, nextOffset: core.state.floor, end: head,
         members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
-        idle: core.idleSince.map { (now - $0).clampedMilliseconds } ?? 0)
+        idle: core.idleSince.map { (now - $0).clampedMilliseconds } ?? 0,
+        redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
+        missed: counts.lost)
     }
   }
 

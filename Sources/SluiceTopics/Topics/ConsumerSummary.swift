@@ -15,6 +15,8 @@ public struct ConsumerSummary: Hashable, Sendable {
   public var deadLetters: UInt64 = 0
   public var abandoned: UInt64 = 0
   public var missed: UInt64 = 0
+  /// Those that were selected, all if none were.
+  public var selected = 0
   /// At most as many cursors, and as many groups, as were requested: the furthest behind first.
   public var furthest: [TopicInfo.Consumer] = []
 
@@ -81,6 +83,39 @@ extension TopicEpoch {
 }
 
 extension Topic {
+  /// The offset of a cursor's next record in the present epoch.
+  private static func next(_ cursor: CursorInfo, in epoch: TopicEpoch) -> UInt64 {
+    cursor.epoch == epoch.number
+      ? cursor.nextOffset : epoch.continuing(cursor.epoch, at: cursor.nextOffset) ?? 0
+  }
+
+  /// The next records of those cursors and groups whose backlog isn't in memory: their places have to be looked up in the store. From any thread.
+  package func unmeasured(_ cursors: [CursorInfo]) -> [UInt64] {
+    let epoch = epoch
+    guard epoch.storage != nil else { return [] }
+    return cursors.map { Self.next($0, in: epoch) }.filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
+  }
+
+  /// The cursors and groups with the bytes and ages of their backlogs, as far as they are known without waiting for the store. From any thread.
+  ///
+  /// - Parameters:
+  ///   - cursors: a page of ``cursors(after:limit:now:)``.
+  ///   - wallClock: the present time in milliseconds since 1970.
+  package func measured(_ cursors: [CursorInfo], wallClock: Int64) -> [CursorInfo] {
+    let epoch = epoch
+    return cursors.map { cursor in
+      var cursor = cursor
+      let next = Self.next(cursor, in: epoch)
+      guard next < epoch.log.head else {
+        (cursor.bytes, cursor.age) = (0, 0)
+        return cursor
+      }
+      guard let (time, bytes) = epoch.backlog(from: next).found else { return cursor }
+      (cursor.bytes, cursor.age) = (bytes, UInt64(max(wallClock - time, 0)))
+      return cursor
+    }
+  }
+
   /// Cursors that are visited while the topic's lock is held once.
   private static let visited = 1_000
 
@@ -91,22 +126,29 @@ extension Topic {
   /// - Parameters:
   ///   - limit: the most cursors, and the most groups, to list.
   ///   - cursors: the most cursors, where that is another number. Finding the first thousands among many takes more time for each.
-  package func consumers(atMost limit: Int, cursors: Int? = nil, now: MonotonicTime) -> ConsumerSummary {
+  ///   - isSelected: whether one of that name is listed; nil for all. All are counted.
+  ///   - now: the time by the broker's clock.
+  package func consumers(
+    atMost limit: Int, cursors: Int? = nil, selecting isSelected: ((String) -> Bool)? = nil,
+    now: MonotonicTime
+  ) -> ConsumerSummary {
     var summary = ConsumerSummary()
     var groups: [TopicInfo.Consumer] = []
     for group in state.withLock({ Array($0.groups.values) }) {
       let consumer = group.consumer(now: now)
       summary.add(consumer)
+      guard isSelected?(consumer.name) ?? true else { continue }
+      summary.selected += 1
       groups.append(consumer)
     }
     groups.sort(by: TopicInfo.Consumer.precedes)
-    let furthest = furthestCursors(cursors ?? limit, &summary, now: now)
+    let furthest = furthestCursors(cursors ?? limit, isSelected, &summary, now: now)
     summary.furthest = (furthest + groups.prefix(max(limit, 0))).sorted(by: TopicInfo.Consumer.precedes)
     return summary
   }
 
   private func furthestCursors(
-    _ limit: Int, _ summary: inout ConsumerSummary, now: MonotonicTime
+    _ limit: Int, _ isSelected: ((String) -> Bool)?, _ summary: inout ConsumerSummary, now: MonotonicTime
   ) -> [TopicInfo.Consumer] {
     var found: [TopicInfo.Consumer] = []
     var slot: Int? = 0
@@ -121,6 +163,8 @@ extension Topic {
           let lag = head - min(next, head)
           summary.cursors += 1
           if lag > 0 { summary.behind += 1 }
+          guard isSelected?(name) ?? true else { return }
+          summary.selected += 1
           guard limit > 0, found.count < limit || lag > found[found.count - 1].lag else { return }
           let consumer = TopicInfo.Consumer(
             name: name, kind: .cursor, nextOffset: next, lag: lag, members: isUsed ? 1 : 0,

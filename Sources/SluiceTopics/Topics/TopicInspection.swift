@@ -10,7 +10,7 @@ package final class TopicInspection: Sendable {
   /// listed, they take 64 KB, which fits the smallest frame limit of a client.
   private static let listed = 100
   /// The bytes that the listed subscriptions may take, and those of one without its names.
-  private static let (subscriptionBytes, subscriptionSize) = (31_500, 58)
+  private static let (subscriptionBytes, subscriptionSize) = (31_500, 75)
   /// The most cursors, and the most groups, that are listed.
   private static let listedConsumers = 3
 
@@ -86,13 +86,15 @@ package final class TopicInspection: Sendable {
     var part = Findings(outstanding: 0)
     loopState.countHolds()
     let hold = topic.holds.withLock { $0.open }
+    let now = loopState.loop.loop.now
     switch peers {
     case .all:
-      part.subscriptions = Self.first(loopState.subscriptions, open: hold)
+      part.subscriptions = Self.first(loopState.subscriptions, open: hold, at: now)
       part.publications = loopState.publications.prefix(Self.listed).map(\.info)
     case .only(let identity):
       let isShown = { (name: String) in name.utf8.elementsEqual(identity.utf8) }
-      part.subscriptions = Self.first(loopState.subscriptions.filter { isShown($0.identity) }, open: hold)
+      part.subscriptions = Self.first(
+        loopState.subscriptions.filter { isShown($0.identity) }, open: hold, at: now)
       part.publications = loopState.publications.filter { isShown($0.identity) }
         .prefix(Self.listed).map(\.info)
     }
@@ -100,9 +102,9 @@ package final class TopicInspection: Sendable {
   }
 
   private static func first(
-    _ subscribers: [any TopicSubscriber], open hold: HoldLog.Hold?
+    _ subscribers: [any TopicSubscriber], open hold: HoldLog.Hold?, at now: MonotonicTime
   ) -> [TopicInfo.Subscription] {
-    let shown = subscribers.compactMap { $0.shown(open: hold) }
+    let shown = subscribers.compactMap { $0.described(open: hold, at: now) }
     return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
   }
 
@@ -132,10 +134,16 @@ package final class TopicInspection: Sendable {
     var consumers = consumers
     consumers.measure(in: topic.epoch, wallClock: wallClock)
     let publications = waiters() + findings.publications.sorted { $0.connection < $1.connection }
-    let subscriptions = findings.subscriptions
+    let epoch = topic.epoch
+    let listed = Self.fitting(findings.subscriptions.sorted(by: TopicInfo.Subscription.precedes))
+    let subscriptions = listed.map { subscription in
+      var subscription = subscription
+      subscription.measure(in: epoch, wallClock: wallClock)
+      return subscription
+    }
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
-      subscriptions: Self.fitting(subscriptions.sorted(by: TopicInfo.Subscription.precedes)),
+      subscriptions: subscriptions,
       publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
       storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
       isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now),

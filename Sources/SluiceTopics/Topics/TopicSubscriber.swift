@@ -34,9 +34,52 @@ package protocol TopicSubscriber: AnyObject {
   var identity: String { get }
   /// Since when its client hasn't read anything of what was sent and waits; nil when nothing waits.
   var blockedSince: MonotonicTime? { get }
+  /// What keeps from its client what was sent and waits; nil where that isn't known.
+  var obstacle: StreamObstacle? { get }
   var standing: SubscriberStanding? { get }
   func isHolding(open hold: HoldLog.Hold?) -> Bool
   func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription?
+}
+
+extension TopicSubscriber {
+  /// A client that hasn't read for less than this is on its way to.
+  private static var patience: Duration { .seconds(1) }
+
+  /// The subscription as clients are told of it, and why it is behind. The age of its next record isn't known on its loop; see
+  /// ``SluiceWire/TopicInfo/Subscription/measure(in:wallClock:)``.
+  package func described(open hold: HoldLog.Hold?, at now: MonotonicTime) -> TopicInfo.Subscription? {
+    guard var info = shown(open: hold) else { return nil }
+    guard let standing, standing.lag > 0 else { return info }
+    func time(_ since: MonotonicTime) -> UInt64 { max((now - since).clampedMilliseconds, 1) }
+    if let blockedSince, now - blockedSince >= Self.patience {
+      info.slow = time(blockedSince)
+      info.slowness =
+        switch obstacle {
+        case .peer: .client
+        case .network: .network
+        case nil: .unread
+        }
+    } else if standing.available == 0 {
+      info.slowness = .demand
+      info.slow = standing.starvedSince.map(time) ?? 0
+    } else {
+      info.slowness = .pace
+    }
+    return info
+  }
+}
+
+extension TopicInfo.Subscription {
+  /// Fills in the age of the next record, if it is behind and that is known without waiting for the store.
+  ///
+  /// - Parameters:
+  ///   - epoch: the topic's.
+  ///   - wallClock: the present time in milliseconds since 1970.
+  package mutating func measure(in epoch: TopicEpoch, wallClock: Int64) {
+    guard slowness != .none, let (time, _) = epoch.backlog(from: nextOffset).found else { return }
+    age = UInt64(max(wallClock - time, 0))
+    if slowness == .pace { slow = age }
+  }
 }
 
 /// Where a subscription is between two deliveries.

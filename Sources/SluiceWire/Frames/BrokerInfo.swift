@@ -12,7 +12,8 @@ public struct BrokerShow: LaidOutFrame {
 /// BROKER_INFO: the state of the broker at one moment. Answers ``BrokerShow``.
 ///
 /// ```
-/// u64 time · u64 uptime · structure storage · u32 stopped · list of stopped topics · list of numbers · list of problems
+/// u64 time · u64 uptime · structure storage · u32 stopped · list of stopped topics · list of numbers · list of problems ·
+/// list of problem kinds
 /// ```
 public struct BrokerInfo: LaidOutFrame {
   public static let type = FrameType.brokerInfo
@@ -60,7 +61,7 @@ public struct BrokerInfo: LaidOutFrame {
   /// Something that an operator should look at.
   ///
   /// ```
-  /// u8 severity · u64 since · string sentence
+  /// u8 severity · u64 since · string sentence · string kind · string topic · string consumer · u64 connection
   /// ```
   public struct Problem: Hashable, Sendable {
     /// How urgent it is. The number is the one on the wire; others may follow.
@@ -82,17 +83,69 @@ public struct BrokerInfo: LaidOutFrame {
     public var since: UInt64
     /// What happens, to what and why, for a person.
     public var sentence: String
+    /// The kind of problem, by the name that it has in the admin API.
+    public var kind: String
+    /// The topic that it is about; empty for none.
+    public var topic: String
+    /// The durable cursor or group that it is about; empty for none.
+    public var consumer: String
+    /// The connection that it is about; 0 for none.
+    public var connection: UInt64
 
-    public init(severity: Severity, since: UInt64, sentence: String) {
+    public init(
+      severity: Severity, since: UInt64, sentence: String, kind: String = "", topic: String = "",
+      consumer: String = "", connection: UInt64 = 0
+    ) {
       self.severity = severity
       self.since = since
       self.sentence = sentence
+      self.kind = kind
+      self.topic = topic
+      self.consumer = consumer
+      self.connection = connection
     }
 
     static let layout = FrameLayout(
       Self.init, Field.number("problem severity", \Self.severity),
       Field.integer("problem since", \Self.since),
-      Field.string("problem sentence", limit: 2048, \Self.sentence))
+      Field.string("problem sentence", limit: 2048, \Self.sentence),
+      Field.string("problem kind", limit: Limits.name, \Self.kind),
+      Field.string("problem topic", \Self.topic),
+      Field.string("problem consumer", limit: Limits.name, \Self.consumer),
+      Field.integer("problem connection", \Self.connection))
+  }
+
+  /// All problems of one kind.
+  ///
+  /// ```
+  /// string kind · u8 severity · u64 since · u32 count · string sentence
+  /// ```
+  public struct ProblemKind: Hashable, Sendable {
+    /// The name of the kind, as in ``Problem``.
+    public var kind: String
+    /// That of the most urgent of them.
+    public var severity: Problem.Severity
+    /// When the first of them began or was found, in milliseconds since 1970.
+    public var since: UInt64
+    /// How many there are, those included that aren't listed.
+    public var count: UInt32
+    /// What they have in common, for a person; the sentence of the problem where there is one.
+    public var sentence: String
+
+    public init(kind: String, severity: Problem.Severity, since: UInt64, count: UInt32, sentence: String) {
+      self.kind = kind
+      self.severity = severity
+      self.since = since
+      self.count = count
+      self.sentence = sentence
+    }
+
+    static let layout = FrameLayout(
+      Self.init, Field.string("problem kind's name", limit: Limits.name, \Self.kind),
+      Field.number("problem kind's severity", \Self.severity),
+      Field.integer("problem kind's since", \Self.since),
+      Field.integer("problem kind's count", \Self.count),
+      Field.string("problem kind's sentence", limit: 2048, \Self.sentence))
   }
 
   /// Milliseconds since 1970.
@@ -107,12 +160,14 @@ public struct BrokerInfo: LaidOutFrame {
   public var stoppedTopics: [StoppedTopic]
   /// The broker's counters and gauges: `topics`, `connections`, `records_received` and others.
   public var numbers: [Number]
-  /// What the broker has found wrong, the most urgent first.
+  /// What the broker has found wrong, the most urgent first; at most 20.
   public var problems: [Problem]
+  /// All problems by kind, those included that aren't listed; the most urgent kinds first.
+  public var problemKinds: [ProblemKind]
 
   public init(
     time: UInt64, uptime: UInt64, storage: StorageStatus, stopped: UInt32, stoppedTopics: [StoppedTopic],
-    numbers: [Number], problems: [Problem] = []
+    numbers: [Number], problems: [Problem] = [], problemKinds: [ProblemKind] = []
   ) {
     self.time = time
     self.uptime = uptime
@@ -121,6 +176,7 @@ public struct BrokerInfo: LaidOutFrame {
     self.stoppedTopics = stoppedTopics
     self.numbers = numbers
     self.problems = problems
+    self.problemKinds = problemKinds
   }
 
   /// The number of that name; nil when the broker doesn't have it.
@@ -135,5 +191,6 @@ public struct BrokerInfo: LaidOutFrame {
     Field.integer("BROKER_INFO stopped", \Self.stopped),
     Field.list("stopped topics", \Self.stoppedTopics, StoppedTopic.layout),
     Field.list("numbers", \Self.numbers, Number.layout),
-    Field.list("problems", \Self.problems, Problem.layout))
+    Field.list("problems", \Self.problems, Problem.layout),
+    Field.list("problem kinds", \Self.problemKinds, ProblemKind.layout))
 }

@@ -48,7 +48,8 @@ public struct Cursors: LaidOutFrame {
 /// A durable cursor, or a group, in a few numbers.
 ///
 /// ```
-/// string name · u8 kind · u64 epoch · u64 next offset · u64 end · u32 members · u64 outstanding · u64 idle
+/// string name · u8 kind · u64 epoch · u64 next offset · u64 end · u32 members · u64 outstanding · u64 idle ·
+/// u64 bytes · u64 age · u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed
 /// ```
 public struct CursorInfo: Hashable, Sendable {
   /// The number is the one on the wire.
@@ -56,6 +57,9 @@ public struct CursorInfo: Hashable, Sendable {
     case cursor = 0
     case group = 1
   }
+
+  /// The value of ``bytes`` and ``age`` while the broker hasn't found the record at ``nextOffset`` in its store yet.
+  public static let unknown = UInt64.max
 
   public var name: String
   public var kind: Kind
@@ -71,10 +75,23 @@ public struct CursorInfo: Hashable, Sendable {
   public var outstanding: UInt64
   /// For how long no client has used it, in milliseconds; 0 while one does.
   public var idle: UInt64
+  /// Bytes of the records behind ``nextOffset`` that the topic still has; ``unknown`` when the broker has to look them up in its store.
+  public var bytes: UInt64
+  /// The age of the first of these records, in milliseconds; 0 without any, ``unknown`` as in ``bytes``.
+  public var age: UInt64
+  /// How often the group has delivered a record again, since the broker has started or the group was moved.
+  public var redeliveries: UInt64
+  /// Records that the group has sent to its dead letters, since then.
+  public var deadLetters: UInt64
+  /// Records that the group has given up without dead letters, since then.
+  public var abandoned: UInt64
+  /// Records that the topic has dropped before the group could deliver them, since then.
+  public var missed: UInt64
 
   public init(
     name: String, kind: Kind, epoch: UInt64, nextOffset: UInt64, end: UInt64, members: UInt32,
-    outstanding: UInt64, idle: UInt64
+    outstanding: UInt64, idle: UInt64, bytes: UInt64 = unknown, age: UInt64 = unknown,
+    redeliveries: UInt64 = 0, deadLetters: UInt64 = 0, abandoned: UInt64 = 0, missed: UInt64 = 0
   ) {
     self.name = name
     self.kind = kind
@@ -84,6 +101,12 @@ public struct CursorInfo: Hashable, Sendable {
     self.members = members
     self.outstanding = outstanding
     self.idle = idle
+    self.bytes = bytes
+    self.age = age
+    self.redeliveries = redeliveries
+    self.deadLetters = deadLetters
+    self.abandoned = abandoned
+    self.missed = missed
   }
 
   static let layout = FrameLayout(
@@ -92,5 +115,9 @@ public struct CursorInfo: Hashable, Sendable {
       "a cursor has kind \($0); 0 and 1 are defined"
     }, Field.integer("cursor's epoch", \Self.epoch), Field.integer("cursor's next offset", \Self.nextOffset),
     Field.integer("cursor's end", \Self.end), Field.integer("cursor's members", \Self.members),
-    Field.integer("cursor's outstanding", \Self.outstanding), Field.integer("cursor's idle", \Self.idle))
+    Field.integer("cursor's outstanding", \Self.outstanding), Field.integer("cursor's idle", \Self.idle),
+    Field.integer("cursor's bytes", \Self.bytes), Field.integer("cursor's age", \Self.age),
+    Field.integer("cursor's redeliveries", \Self.redeliveries),
+    Field.integer("cursor's dead letters", \Self.deadLetters),
+    Field.integer("cursor's abandoned", \Self.abandoned), Field.integer("cursor's missed", \Self.missed))
 }

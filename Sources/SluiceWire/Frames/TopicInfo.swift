@@ -3,7 +3,7 @@
 /// ```
 /// structure summary · settings
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
-///                        u8 limit · u16 last minute · u16 last five minutes
+///                        u8 limit · u16 last minute · u16 last five minutes · string consumer · u8 slowness · u64 slow · u64 age
 /// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
 /// structure dropped records · structure storage status
 /// u8 flags (1: a client has stated the settings) · u64 without producers
@@ -53,11 +53,18 @@ public struct TopicInfo: LaidOutFrame {
     public var lastFiveMinutes: UInt16
     /// The durable cursor that it uses, or the group of which it is a member; empty for neither.
     public var consumer: String
+    /// Why it is behind.
+    public var slowness: Slowness
+    /// For how long that has been so, in milliseconds; 0 where that isn't known.
+    public var slow: UInt64
+    /// The age of the next record for it, in milliseconds; 0 when it isn't behind, and where the broker has to look the record up in its store.
+    public var age: UInt64
 
     public init(
       connection: UInt64, client: String, stream: UInt32, state: State, nextOffset: UInt64, granted: UInt64,
       sent: UInt64, holding: UInt64 = 0, limit: HoldLimit = .none, lastMinute: UInt16 = 0,
-      lastFiveMinutes: UInt16 = 0, consumer: String = ""
+      lastFiveMinutes: UInt16 = 0, consumer: String = "", slowness: Slowness = .none, slow: UInt64 = 0,
+      age: UInt64 = 0
     ) {
       self.connection = connection
       self.client = client
@@ -71,6 +78,9 @@ public struct TopicInfo: LaidOutFrame {
       self.lastMinute = lastMinute
       self.lastFiveMinutes = lastFiveMinutes
       self.consumer = consumer
+      self.slowness = slowness
+      self.slow = slow
+      self.age = age
     }
 
     static let layout = FrameLayout(
@@ -83,7 +93,9 @@ public struct TopicInfo: LaidOutFrame {
       Field.number("subscription hold limit", \Self.limit),
       Field.integer("subscription last minute", \Self.lastMinute),
       Field.integer("subscription last five minutes", \Self.lastFiveMinutes),
-      Field.string("subscription consumer", limit: Limits.name, \Self.consumer))
+      Field.string("subscription consumer", limit: Limits.name, \Self.consumer),
+      Field.number("subscription slowness", \Self.slowness),
+      Field.integer("subscription slow", \Self.slow), Field.integer("subscription age", \Self.age))
   }
 
   /// A publication as the broker sees it, or a producer that the broker has rejected because of its store.

@@ -103,6 +103,28 @@ public struct TopicDisconnect: LaidOutFrame {
 
 // What stops a topic's producers, as TOPIC_INFO tells it.
 extension TopicInfo {
+  /// Why a subscription is behind. The number is the one on the wire; new numbers may follow.
+  public struct Slowness: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt8
+
+    public init(rawValue: UInt8) {
+      self.rawValue = rawValue
+    }
+
+    /// It isn't behind.
+    public static let none = Slowness(rawValue: 0)
+    /// The client hasn't asked for the next record.
+    public static let demand = Slowness(rawValue: 1)
+    /// The client has asked, and doesn't read what it was sent: its receive window is full.
+    public static let client = Slowness(rawValue: 2)
+    /// The client has asked, and what it was sent doesn't reach it: its system doesn't acknowledge it.
+    public static let network = Slowness(rawValue: 3)
+    /// The client has asked, and doesn't get what it was sent; whether the client or its network causes that isn't known.
+    public static let unread = Slowness(rawValue: 4)
+    /// The client asks and reads, and is behind nevertheless.
+    public static let pace = Slowness(rawValue: 5)
+  }
+
   /// Which of the topic's limits a subscription, or the group that it is a member of, stops producers with. The number is the one on the wire; new numbers
   /// may follow.
   public struct HoldLimit: RawRepresentable, Hashable, Sendable {

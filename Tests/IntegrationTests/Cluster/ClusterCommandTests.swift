@@ -11,6 +11,9 @@ struct ClusterCommandTests {
     let status = try stage.sluice("cluster", "status")
     #expect(status.exit == .code(0) && status.text.contains("b1, ready"), "\(status)\(stage.logs)")
     #expect(status.text.contains("3 live"))
+    let whole = try stage.sluice("status")
+    #expect(
+      whole.exit == .code(0) && whole.text.contains("b1, ready") && whole.text.contains("64, "), "\(whole)")
     let nodes = try stage.sluice("cluster", "nodes", "--json", at: 1)
     #expect(nodes.text.split(separator: "\n").count == 3)
     let shards = try stage.sluice("cluster", "shards", "--json", at: 2)

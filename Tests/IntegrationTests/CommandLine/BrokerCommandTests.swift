@@ -113,10 +113,33 @@ import Testing
     let lines = try broker.run("group", "list", "--json").standardOutput.lines.filter { !$0.isEmpty }
     #expect(lines.count == 2 && lines[1].contains("\"topic\":\"b\""))
     let shown = try broker.run("group", "show", "a", "g").standardOutput.text
-    #expect(shown.contains("next offset  2") && shown.contains("behind       1 record\n"))
+    #expect(shown.contains("next offset     2") && shown.contains("behind          1 record, 5 B, for "))
     #expect(try broker.run("group", "show", "a", "c", code: 1).standardError.text.contains("has no group c"))
     #expect(
       try broker.run("group", "show", "x", "g", code: 1).standardError.text.contains("there is no topic x"))
+  }
+
+  @Test func whatIsDoneIsConfirmedInALine() throws {
+    let broker = try BrokerProcess()
+    for topic in ["t", "u"] { try broker.run("topic", "create", topic, "--connect", "manual") }
+    func confirmation(_ arguments: String...) throws -> String {
+      let run = try broker.run(arguments)
+      #expect(run.standardOutput.text.isEmpty)
+      return run.standardError.text
+    }
+    #expect(try confirmation("topic", "connect", "t") == "sluice: connected t\n")
+    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected t\n")
+    #expect(
+      try confirmation("cursor", "move", "t", "c", "--to", "earliest") == "sluice: moved c of t to earliest\n"
+    )
+    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of t\n")
+    #expect(try confirmation("topic", "complete", "t") == "sluice: completed t\n")
+    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed u\n")
+    try broker.run("topic", "create", "v", "--connect", "manual")
+    #expect(try confirmation("topic", "connect", "v", "-q").isEmpty)
+    #expect(try confirmation("cursor", "move", "v", "c", "--to", "new", "--quiet").isEmpty)
+    #expect(try confirmation("cursor", "delete", "v", "c", "-q").isEmpty)
+    #expect(try confirmation("topic", "complete", "v", "--quiet").isEmpty)
   }
 
   // MARK: Records

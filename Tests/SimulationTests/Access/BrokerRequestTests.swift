@@ -128,10 +128,14 @@ import Testing
     #expect(info["topics"] == 31 && info["connections"] == 1 && info["publications"] == 30)
     #expect(info.uptime > 0 && info.storage.state == .none && info["nothing"] == nil)
     #expect(info.problems.isEmpty)
-    // What lasts is a problem; at most ten are told, and however many ask, the broker is looked at once a second.
+    // What lasts is a problem; at most twenty are told, and however many ask, the broker is looked at once a second.
     small.world.run(for: .seconds(11))
     let later = try #require(root.ask(BrokerShow(), stream: 1, in: small).last).decoded(BrokerInfo.self)
-    #expect(later.problems.count == 10 && later.problems.allSatisfy { $0.severity == .warning })
+    #expect(later.problems.count == 20 && later.problems.allSatisfy { $0.severity == .warning })
+    #expect(later.problems.allSatisfy { $0.kind == "heldUp" && $0.topic.hasPrefix("p.") })
+    // All of them are counted by kind.
+    #expect(later.problemKinds.map(\.kind) == ["heldUp"] && later.problemKinds.map(\.count) == [30])
+    #expect(later.problemKinds[0].sentence == "Producers are held up in 30 places.")
     #expect(later.problems[0].sentence.contains("The producers of p."))
     #expect(later.problems[0].since > 0 && later.problems[0].since + 10_000 <= later.time)
   }

@@ -67,6 +67,17 @@ struct TopScreenTests {
     #expect(lines(10, 24).allSatisfy { $0.count <= 10 })
   }
 
+  @Test(
+    "One table for a terminal has the worst topics first, and columns that fit", arguments: [40, 80, 200])
+  func plain(width: Int) {
+    let lines = TopScreen.plain(rows, titles: [String(repeating: "long ", count: 50), "short"], width: width)
+      .split(separator: "\n")
+    #expect(lines.count == 6 && lines.allSatisfy { $0.count <= width }, "\(lines)")
+    #expect(lines[0] == "short")
+    #expect(lines[1].hasPrefix("TOPIC") && lines[1].contains("ASKED FOR") == (width == 200))
+    #expect(lines.dropFirst(2).map { $0.prefix { $0 != " " } } == ["held", "late", "busy", "calm"])
+  }
+
   private func pressed(_ text: String, from state: TopState = TopState()) -> TopState {
     var state = state
     for key in TopKey.keys(in: Array(text.utf8)) { state.press(key, rows, page: 2) }

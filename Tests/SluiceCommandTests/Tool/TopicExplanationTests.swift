@@ -52,6 +52,29 @@ struct TopicExplanationTests {
       ])
   }
 
+  @Test("Why a subscriber is behind, and since when")
+  func slowness() {
+    func told(_ slowness: TopicInfo.Slowness, granted: UInt64 = 120) -> String {
+      sentences {
+        $0.publications = [producer()]
+        var slow = subscriber("far", next: 150, granted: granted)
+        (slow.slowness, slow.slow, slow.age) = (slowness, 12_000, 65_000)
+        $0.subscriptions = [slow]
+      }.last ?? ""
+    }
+    let behind = "Subscriber far (connection 3) is 50 records behind, for 1 min 5 s, and"
+    #expect(told(.demand, granted: 100) == "\(behind) has asked for none of them for 12 s: it limits itself.")
+    let asked = "\(behind) has asked for 20 of them:"
+    #expect(told(.client) == "\(asked) the client hasn't read what it was sent for 12 s.")
+    #expect(told(.network) == "\(asked) its network hasn't acknowledged what was sent for 12 s.")
+    #expect(
+      told(.unread)
+        == "\(asked) it hasn't got what it was sent for 12 s, since the client or its network is slow.")
+    #expect(told(.pace) == "\(asked) it reads, and they are on their way, or come faster than it reads.")
+    // What it was sent before keeps it from asking.
+    #expect(told(.client, granted: 100).contains("asks for no more: the client hasn't read"))
+  }
+
   @Test("A subscriber that is behind limits itself, or is limited by its network")
   func behind() {
     let told = sentences {

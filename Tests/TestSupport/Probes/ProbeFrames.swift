@@ -140,7 +140,9 @@ public struct ProbeFrames {
             CursorInfo(
               name: cursor(), kind: input.element(of: CursorInfo.Kind.allCases), epoch: input.number(),
               nextOffset: input.number(), end: input.number(), members: input.shortNumber(),
-              outstanding: input.number(), idle: input.number())
+              outstanding: input.number(), idle: input.number(), bytes: input.number(), age: input.number(),
+              redeliveries: input.number(), deadLetters: input.number(), abandoned: input.number(),
+              missed: input.number())
           ], more: input.bool()))
     case 25: input.bool() ? encoded(Done()) : encoded(Redirect(node: cursor(), address: "b:7420"))
     case 26: Ping(token: input.number()).encoded(stream: 0)

@@ -19,7 +19,9 @@ private let cursorLayout = VectorLayout(
     name: "", kind: .cursor, epoch: 0, nextOffset: 0, end: 0, members: 0, outstanding: 0, idle: 0),
   .text("name", \.name), .named("kind", \.kind), .integer("epoch", \.epoch),
   .integer("next offset", \.nextOffset), .integer("end", \.end), .integer("members", \.members),
-  .integer("outstanding", \.outstanding), .integer("idle", \.idle))
+  .integer("outstanding", \.outstanding), .integer("idle", \.idle), .integer("bytes", \.bytes),
+  .integer("age", \.age), .integer("redeliveries", \.redeliveries), .integer("dead letters", \.deadLetters),
+  .integer("abandoned", \.abandoned), .integer("missed", \.missed))
 
 private let summaryLayout = VectorLayout(
   TopicSummary(
@@ -60,7 +62,8 @@ private let subscriptionLayout = VectorLayout(
   .named("state", \.state), .integer("next offset", \.nextOffset), .integer("granted", \.granted),
   .integer("sent", \.sent), .integer("holding", \.holding), .named("limit", \.limit),
   .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes),
-  .text("consumer", \.consumer))
+  .text("consumer", \.consumer), .named("slowness", \.slowness), .integer("slow", \.slow),
+  .integer("age", \.age))
 
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
@@ -384,7 +387,8 @@ public struct AnyVectorLayout: Sendable {
         } set: {
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .integer("stopped", \.stopped), .list("stopped topics", \.stoppedTopics, stoppedLayout),
-        .list("numbers", \.numbers, numberLayout), .list("problems", \.problems, problemLayout))),
+        .list("numbers", \.numbers, numberLayout), .list("problems", \.problems, problemLayout),
+        .list("problem kinds", \.problemKinds, problemKindLayout))),
     AnyVectorLayout(
       VectorLayout(
         ClusterShow(nodes: 0, shards: 0), .text("after", \.after), .integer("nodes", \.nodes),
@@ -448,7 +452,13 @@ public struct AnyVectorLayout: Sendable {
 
   private static let problemLayout = VectorLayout(
     BrokerInfo.Problem(severity: .warning, since: 0, sentence: ""), .named("severity", \.severity),
-    .integer("since", \.since), .text("sentence", \.sentence))
+    .integer("since", \.since), .text("sentence", \.sentence), .text("kind", \.kind),
+    .text("topic", \.topic), .text("consumer", \.consumer), .integer("connection", \.connection))
+
+  private static let problemKindLayout = VectorLayout(
+    BrokerInfo.ProblemKind(kind: "", severity: .warning, since: 0, count: 0, sentence: ""),
+    .text("kind", \.kind), .named("severity", \.severity), .integer("since", \.since),
+    .integer("count", \.count), .text("sentence", \.sentence))
 
   private static let numberLayout = VectorLayout(
     BrokerInfo.Number(name: "", value: 0), .text("name", \.name), .integer("value", \.value))

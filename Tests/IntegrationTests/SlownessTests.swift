@@ -1,0 +1,63 @@
+import SluiceWire
+import TestSupport
+import Testing
+
+/// Why a subscriber is behind: its client doesn't ask, doesn't read, or can't be reached.
+@Suite(.onItsOwnThread) struct SlownessTests {
+  private static let patient = ["--keepalive", "1h", "--write-timeout", "1h", "--replay-bytes", "64MiB"]
+
+  /// More than sockets have room for.
+  private func publishMuch(_ broker: BrokerProcess) throws {
+    let client = try broker.client("producer")
+    try client.openPublication("t", stream: 1)
+    for _ in 0..<32 {
+      try client.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 32_000), count: 16), stream: 1)
+    }
+    try client.receiveAcknowledgements(stream: 1)
+  }
+
+  private func subscriber(_ name: String, _ broker: BrokerProcess) throws -> TopicInfo.Subscription? {
+    try broker.show("t").subscriptions.first { $0.client.hasPrefix(name) }
+  }
+
+  @Test func aClientThatDoesNotAskIsToldFromOneThatDoesNotRead() throws {
+    let broker = try BrokerProcess(options: Self.patient)
+    let (idle, stuck) = (try broker.client("idle"), try broker.client("stuck", receiveBuffer: 2048))
+    try idle.subscribe("t", stream: 1, granted: 0)
+    try stuck.send(Subscribe(topic: "t", grantedThrough: .max), stream: 1)
+    try publishMuch(broker)
+    try eventually("the client that doesn't read is found") {
+      try subscriber("stuck", broker)?.slowness == .client
+    }
+    let slow = try #require(try subscriber("stuck", broker))
+    #expect(slow.slow > 0 && slow.age > 0, "\(slow)")
+    let waiting = try #require(try subscriber("idle", broker))
+    #expect(waiting.slowness == .demand && waiting.slow > 0 && waiting.age > 0, "\(waiting)")
+    let why = try broker.run("why", "t").standardOutput.text
+    #expect(why.contains("the client hasn't read what it was sent for "), "\(why)")
+    #expect(why.contains("has asked for none of them for "), "\(why)")
+    let table = try broker.run("topic", "show", "t").standardOutput.text
+    #expect(table.contains("client doesn't read, for ") && table.contains("doesn't ask for more, for "))
+    let object = try broker.run("topic", "show", "t", "--json").standardOutput.text
+    #expect(object.contains(#""slowness":"client""#) && object.contains(#""slowness":"demand""#), "\(object)")
+    withExtendedLifetime((idle, stuck)) {}
+  }
+
+  @Test(.enabled(if: PulledCable.isPossible, "needs to be root, and network namespaces"))
+  func aNetworkThatIsGoneIsToldFromAClientThatDoesNotRead() throws {
+    let cable = try PulledCable.laid()
+    let broker = try BrokerProcess(
+      options: Self.patient + ["--listen", "\(cable.near):0", "--allow-unauthenticated"])
+    try broker.client().create("t")
+    let process = try SilentProcess(
+      connectingTo: broker.addresses[1], topic: "t", through: cable.command, keepalive: 3_600_000)
+    try eventually("it has subscribed; \(process.process.messages)") {
+      try broker.show("t").summary.subscriptions == 1
+    }
+    try cable.pull()
+    try publishMuch(broker)
+    try eventually("the network is found") {
+      try broker.show("t").subscriptions.first?.slowness == .network
+    }
+  }
+}
