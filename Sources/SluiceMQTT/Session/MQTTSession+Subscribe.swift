@@ -129,7 +129,9 @@ extension MQTTSession {
     for index in asked.indices {
       guard let place = asked[index].waiting(for: number) else { continue }
       if let failure {
-        let reason = failure.reason.isAllowed(in: .suback, from: .server) ? failure.reason : .unspecified
+        // What isn't a name for the broker, a group's too, is part of the filter.
+        var reason = failure.reason == .topicNameInvalid ? .topicFilterInvalid : failure.reason
+        if !reason.isAllowed(in: .suback, from: .server) { reason = .unspecified }
         asked[index].reasons[place] = reason
         asked[index].message = asked[index].message ?? failure.message
       } else {
