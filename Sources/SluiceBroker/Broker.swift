@@ -58,13 +58,19 @@ public final class Broker: Sendable {
     layer: ((any Network) -> any Network)? = nil
   ) throws {
     try configuration.validate()
-    let sockets = SocketNetwork(placement: .filling(upTo: BrokerLoops.connectionsTogether))
+    let sockets = Self.sockets(configuration)
     try self.init(
       configuration, network: layer?(sockets) ?? sockets,
       loops: BrokerLoops.threads(
         count: configuration.loops ?? LoopGroup.availableCores, storage: storage != nil, access: access != nil
       ),
       storage: storage, access: access)
+  }
+
+  private static func sockets(_ configuration: BrokerConfiguration) -> SocketNetwork {
+    SocketNetwork(
+      placement: .filling(upTo: BrokerLoops.connectionsTogether),
+      keepalive: configuration.limits.tcpKeepalive)
   }
 
   /// A broker on the caller's loops and network, which may be shared or simulated.
@@ -98,7 +104,7 @@ public final class Broker: Sendable {
     layer: ((any Network) -> any Network)? = nil
   ) throws {
     try configuration.validate()
-    let sockets = SocketNetwork(placement: .filling(upTo: BrokerLoops.connectionsTogether))
+    let sockets = Self.sockets(configuration)
     try self.init(
       configuration, network: layer?(sockets) ?? sockets,
       loops: BrokerLoops.threads(

@@ -1,7 +1,8 @@
 /// The rules for topic names: tokens of printable characters, separated by dots.
 ///
 /// 1 to 255 bytes of UTF-8; no token is empty; no white space, control characters, `*`, `>`; names that start with `$` are the
-/// broker's own. Names that are canonically equivalent as Unicode text are the same name, as for any `String`.
+/// broker's own. Names are in Unicode's Normalization Form C: of the spellings that are canonically equivalent, so that a person can't tell them apart, one
+/// is a name, and others are refused.
 public enum TopicName {
   /// In bytes of UTF-8.
   public static let maximumLength = 255
@@ -48,6 +49,16 @@ public enum TopicName {
       }
     }
     if tokenIsEmpty { throw invalid("the last token is empty") }
+    guard isComposed(name) else {
+      throw invalid("its characters aren't composed as Unicode's Normalization Form C has them; compose them")
+    }
+  }
+
+  /// Whether the text is in Normalization Form C.
+  private static func isComposed(_ name: String) -> Bool {
+    if name.utf8.allSatisfy({ $0 < 0x80 }) { return true }
+    var span = name.utf8Span
+    return span.checkForNFC(quickCheck: false)
   }
 
   /// What stands between the dots.

@@ -47,6 +47,8 @@ struct BrokerConfigurationTests {
       ("limits.buffered", { $0.limits.buffered = (1 << 20) - 1 }),
       ("limits.bufferedPerConnection", { $0.limits.bufferedPerConnection = 4095 }),
       ("limits.write", { $0.limits.write = .seconds(-1) }),
+      ("limits.tcpKeepalive", { $0.limits.tcpKeepalive = .seconds(-1) }),
+      ("limits.tcpKeepalive", { $0.limits.tcpKeepalive = .seconds(32_768) }),
       ("limits.idle", { $0.limits.idle = .seconds(-1) }),
       ("limits.subscriptions", { $0.limits.subscriptions = -1 }),
       ("limits.publicationsPerConnection", { $0.limits.publicationsPerConnection = -1 }),

@@ -34,15 +34,12 @@ struct PatternSeekerTests {
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func theSameNamesAreFoundAsByLookingAtAll(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
-    // Characters before and behind the dot, one with an equivalent in ASCII, and one that is written in two ways.
-    let tokens = [
-      "a", "a-b", "a/", "ab", "b", "!", "K", "\u{212A}", "é", "e\u{301}", "_inbox", "_inboxes", "0",
-    ]
+    // Characters before and behind the dot, and beyond ASCII.
+    let tokens = ["a", "a-b", "a/", "ab", "b", "!", "K", "é", "_inbox", "_inboxes", "0"]
     func name(_ tokens: [String]) -> String {
       (0..<Int.random(in: 1...4, using: &random)).map { _ in tokens.randomElement(using: &random)! }
         .joined(separator: ".")
     }
-    // Names that are equivalent are the same topic.
     let names = sorted(Set((0..<150).map { _ in name(tokens) }))
     for _ in 0..<60 {
       var text = name(tokens + ["*", "*", "*", "*"])

@@ -91,6 +91,36 @@ import Testing
     }
   }
 
+  /// What the system does of this takes minutes; what it was told is asked of an accepted socket.
+  @Test(arguments: [
+    (Duration.zero, [0, 0, 0, 0]), (.milliseconds(1), [1, 1, 1, 4]), (.seconds(1), [1, 1, 1, 4]),
+    (.seconds(20), [1, 20, 5, 4]), (.seconds(32_767), [1, 32_767, 8191, 4]),
+  ])
+  func peersOfAcceptedConnectionsAreProbed(keepalive: Duration, expected: [Int32]) throws {
+    try withGroup { group in
+      let found = Shared<[Int32]>([])
+      let listener = try SocketNetwork(keepalive: keepalive).listen(
+        at: .host("127.0.0.1", port: 0), group: group
+      ) { stream, _ in
+        func option(_ level: Int32, _ name: Int32) -> Int32 {
+          var (value, size) = (Int32(-1), socklen_t(MemoryLayout<Int32>.size))
+          guard let socket = stream as? SocketStream else { return -1 }
+          getsockopt(socket.descriptor, level, name, &value, &size)
+          return value
+        }
+        let tcp = Int32(IPPROTO_TCP)
+        let isOn = option(SOL_SOCKET, SO_KEEPALIVE)
+        found.set(
+          [isOn] + [TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT].map { isOn == 0 ? 0 : option(tcp, $0) })
+        stream.close()
+      }
+      try connect(to: listener.address, on: group).get()
+      while found.value.isEmpty { usleep(200) }
+      #expect(found.value == expected)
+      listener.close()
+    }
+  }
+
   @Test func connectionsAreSpreadOverTheLoops() throws {
     try withGroup { group in
       let loops = Shared<[Int]>([])

@@ -95,8 +95,8 @@ enum MQTTProbe: Probe {
       let matches = filter.matches(name)
       guard let broker, let patterns = try? filter.brokerPatterns() else { continue }
       let selected = try patterns.filter { try TopicPattern($0).selects(broker) }.count
-      // Names that are canonically equivalent are one name there, and inboxes aren't selected by wildcards.
-      let isPlain = name.utf8.allSatisfy { $0 < 0x80 } && !name.hasPrefix("_inbox")
+      // Inboxes aren't selected by wildcards.
+      let isPlain = !name.hasPrefix("_inbox")
       guard selected <= 1, !isPlain || (selected == 1) == matches else {
         throw ProbeViolation("\(line) matches \(name): \(matches), but \(selected) patterns select it")
       }

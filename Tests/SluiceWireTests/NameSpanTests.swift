@@ -26,11 +26,8 @@ struct NameSpanTests {
   @Test("every name that a pattern matches stands in its span", arguments: [1, 2, 3] as [UInt64])
   func complete(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
-    // With characters that others are canonically equivalent to, or that come just before and behind the dot.
-    let characters = [
-      "a", "b", "-", "/", "K", "\u{212A}", ";", "\u{37E}", "`", "\u{1FEF}", "é", "e\u{301}", "\u{301}",
-      "Å", "\u{212B}", "~", "\u{10FFFF}",
-    ]
+    // With characters beyond ASCII, that combine, or that come just before and behind the dot.
+    let characters = ["a", "b", "-", "/", "K", ";", "`", "é", "\u{301}", "Å", "~", "\u{10FFFF}"]
     func token() -> String {
       (0..<Int.random(in: 1...2, using: &random)).map { _ in characters.randomElement(using: &random)! }
         .joined()
@@ -38,18 +35,7 @@ struct NameSpanTests {
     var matched = 0
     for _ in 0..<20_000 {
       let name = (0..<Int.random(in: 1...3, using: &random)).map { _ in token() }
-      var pattern = name.map { token in
-        // The same token as others may write it.
-        switch Int.random(in: 0..<5, using: &random) {
-        case 0: return "*"
-        case 1:
-          return token.unicodeScalars.map { scalar in
-            let same = characters.filter { $0 == String(scalar) }
-            return same.randomElement(using: &random) ?? String(scalar)
-          }.joined()
-        default: return token
-        }
-      }
+      var pattern = name.map { Int.random(in: 0..<5, using: &random) == 0 ? "*" : $0 }
       if Int.random(in: 0..<4, using: &random) == 0 { pattern[pattern.count - 1] = ">" }
       let (text, joined) = (pattern.joined(separator: "."), name.joined(separator: "."))
       guard let parsed = try? TopicPattern(text), parsed.matches(joined) else { continue }

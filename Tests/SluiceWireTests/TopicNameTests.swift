@@ -3,10 +3,14 @@ import Testing
 
 @Suite("Topic names")
 struct TopicNameTests {
+  private static let decomposed =
+    "its characters aren't composed as Unicode's Normalization Form C has them; compose them"
+
   @Test(
     "tokens of printable characters between dots are names",
     arguments: [
       "a", "orders.eu.new", "0", "a-b_c/d:e", "Straße.größe", "数据.流", "🙂", "a$b", "a.$b", "x<y", "\"quoted\"",
+      "caf\u{e9}", "a.\u{301}", "q\u{301}", "\u{AC00}", "\u{212}",
       "\\",
       String(repeating: "x", count: 255), String(repeating: "é", count: 127),
       "a" + String(repeating: ".a", count: 127),
@@ -34,6 +38,10 @@ struct TopicNameTests {
       ("a\u{9B}", "\"a\\u{009B}\" isn't a topic name: white space or a control character at character 2"),
       ("a\u{A0}", "\"a\\u{00A0}\" isn't a topic name: white space or a control character at character 2"),
       ("a\u{2028}", "\"a\\u{2028}\" isn't a topic name: white space or a control character at character 2"),
+      ("e\u{301}", "\"e\u{301}\" isn't a topic name: \(decomposed)"),
+      ("a.\u{1100}\u{1161}", "\"a.\u{1100}\u{1161}\" isn't a topic name: \(decomposed)"),
+      ("\u{212A}", "\"\u{212A}\" isn't a topic name: \(decomposed)"),
+      ("q\u{301}\u{323}", "\"q\u{301}\u{323}\" isn't a topic name: \(decomposed)"),
       ("$sys", "\"$sys\" isn't a topic name: names that start with $ are reserved"),
     ])
   func invalid(_ name: String, _ message: String) {

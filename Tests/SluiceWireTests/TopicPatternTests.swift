@@ -13,9 +13,9 @@ struct TopicPatternTests {
       (">", ["orders", "a.b.c"], []),
       ("orders.>", ["orders.eu", "orders.eu.new"], ["orders", "ordersx.eu"]),
       ("a.*.c.>", ["a.b.c.d", "a.x.c.d.e"], ["a.b.c", "a.b.d.e", "a.c.d"]),
-      // Two ways to write the same character, and a token that begins with one that combines.
-      ("*.\u{e9}", ["a.e\u{301}", "\u{e9}.\u{e9}"], ["a.e", "\u{e9}"]),
-      ("K.*", ["\u{212a}.a", "K.\u{e9}"], ["k.a"]),
+      // Beyond ASCII, and a token that begins with a character that combines.
+      ("*.\u{e9}", ["a.\u{e9}", "\u{e9}.\u{e9}"], ["a.e", "\u{e9}"]),
+      ("K.*", ["K.a", "K.\u{e9}"], ["k.a"]),
       ("a.*", ["a.\u{301}b"], ["a"]),
     ] as [(String, [String], [String])])
   func matching(pattern: String, matched: [String], others: [String]) throws {
@@ -48,7 +48,9 @@ struct TopicPatternTests {
 
   @Test(
     "that aren't ones are refused",
-    arguments: ["", ".", "a.", ".a", "a..b", ">.a", "a.>.b", "a*", "a.b>", "a b", "$x.*", "a.\n"])
+    arguments: [
+      "", ".", "a.", ".a", "a..b", ">.a", "a.>.b", "a*", "a.b>", "a b", "$x.*", "a.\n", "*.e\u{301}",
+    ])
   func invalid(pattern: String) {
     #expect {
       try TopicPattern(pattern)

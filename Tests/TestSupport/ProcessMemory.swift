@@ -4,12 +4,14 @@ import Glibc
 public struct ProcessMemory: Sendable {
   /// `VmRSS`: what it has in memory now, in bytes.
   public var resident: Int
+  /// `RssAnon`: that part of it which isn't of files, in bytes.
+  public var anonymous: Int
   /// `VmHWM`: the most that it ever had, in bytes.
   public var peak: Int
 
   public init(of pid: pid_t) throws {
     guard getenv("SLUICE_SANITIZER") == nil else {
-      (resident, peak) = (0, 0)
+      (resident, anonymous, peak) = (0, 0, 0)
       return
     }
     let text = try String(decoding: readFile("/proc/\(pid)/status"), as: UTF8.self)
@@ -20,6 +22,7 @@ public struct ProcessMemory: Sendable {
       return kibibytes * 1024
     }
     resident = try field("VmRSS:")
+    anonymous = try field("RssAnon:")
     peak = try field("VmHWM:")
   }
 }

@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceIO
 import SluiceTopics
 import SluiceWire
 
@@ -113,6 +114,11 @@ public struct BrokerLimits: Sendable {
   /// without demand isn't written to. Default: 60 s.
   public var write: Duration = .seconds(60)
 
+  /// How long an accepted TCP connection may be silent before the system asks the client's whether it is still there; a client whose system doesn't
+  /// answer for as long again is gone. For clients of doors that have no keepalive of their own. Only on the broker's own sockets; zero for never.
+  /// Default: 5 min.
+  public var tcpKeepalive: Duration = .seconds(300)
+
   /// Bytes gathered for one connection before the next one is served, and the most memory of the log that a connection can retain by not
   /// reading. One write moves half as much again per second as four smaller ones. Default: 1 MiB.
   public var writeBatch = 1 << 20
@@ -216,6 +222,9 @@ extension BrokerLimits {
     try check(catchUpMemory >= 0, "limits.catchUpMemory: must not be negative")
     try check(idle >= .zero, "limits.idle: must not be negative")
     try check(write >= .zero, "limits.write: must not be negative")
+    try check(
+      SocketNetwork.keepalives.contains(tcpKeepalive),
+      "limits.tcpKeepalive: \(tcpKeepalive) isn't in 0...32767 seconds")
     try check(bufferedPerConnection >= 4096, "limits.bufferedPerConnection: must be at least 4096 bytes")
     try check(buffered >= 1 << 20, "limits.buffered: must be at least 1048576 bytes")
     try check(

@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceBroker
 import SluiceCommand
+import SluiceIO
 import SluiceWire
 
 extension DaemonSettings {
@@ -119,6 +120,10 @@ extension DaemonSettings {
       .duration(
         "write-timeout", \.broker.limits.write,
         "How long a client may read nothing of what is sent to it; 0s for ever."),
+      .duration(
+        "tcp-keepalive", \.broker.limits.tcpKeepalive, in: SocketNetwork.keepalives,
+        "The silence after which the system asks a client's whether it is still there, by TCP; without an answer for as long again the client is gone. 0s for never."
+      ),
       .size(
         "max-buffered", \.buffered, "buffered",
         "Bytes that wait in all connections together; beyond it those with the most are closed."),

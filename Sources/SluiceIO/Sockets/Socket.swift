@@ -26,6 +26,16 @@ enum Socket {
     set(descriptor, level: Int32(IPPROTO_TCP), option: TCP_NODELAY, to: 1)
   }
 
+  /// Has the system ask the peer of a silent connection whether it is there: after `silence`, and four times more in as long again. A peer that never
+  /// answers is given up then.
+  static func probePeer(_ descriptor: Int32, after silence: Duration) {
+    let seconds = Int32(clamping: max(1, silence.components.seconds))
+    set(descriptor, level: Int32(IPPROTO_TCP), option: TCP_KEEPIDLE, to: seconds)
+    set(descriptor, level: Int32(IPPROTO_TCP), option: TCP_KEEPINTVL, to: max(1, seconds / 4))
+    set(descriptor, level: Int32(IPPROTO_TCP), option: TCP_KEEPCNT, to: 4)
+    set(descriptor, level: SOL_SOCKET, option: SO_KEEPALIVE, to: 1)
+  }
+
   /// Closing will reset the connection instead of ending it in good order.
   static func resetOnClose(_ descriptor: Int32) {
     var value = linger(l_onoff: 1, l_linger: 0)

@@ -5,11 +5,18 @@ public final class SocketNetwork: Network {
   /// Which loop of a listener's group gets a new connection.
   public let placement: ConnectionPlacement
 
+  /// The silence after which the system asks the peer of an accepted TCP connection whether it is there; zero for never. A peer whose system doesn't
+  /// answer for as long again is given up. In whole seconds.
+  public let keepalive: Duration
+  /// The values of ``keepalive``.
+  public static let keepalives: ClosedRange<Duration> = .zero ... .seconds(32_767)
+
   /// Connections that may wait to be accepted; the system's own limit may be lower.
   private static let backlog: Int32 = 4_096
 
-  public init(placement: ConnectionPlacement = .leastLoaded) {
+  public init(placement: ConnectionPlacement = .leastLoaded, keepalive: Duration = .zero) {
     self.placement = placement
+    self.keepalive = keepalive
   }
 
   /// Accepts connections at `address`. See `Network`.
@@ -23,6 +30,10 @@ public final class SocketNetwork: Network {
     let loops = group.loops.map { Self.own($0) }
     let connections = AcceptedConnections(loops: loops, placement: placement, handler: accepted)
     let bound = try Self.bind(address)
+    if keepalive > .zero, bound.file == nil {
+      // Accepted sockets have it from the one that listens.
+      for descriptor in bound.descriptors { Socket.probePeer(descriptor, after: keepalive) }
+    }
     let sources = bound.descriptors.map { descriptor in
       AcceptSource(
         loop: loops[0], descriptor: descriptor, address: bound.address, socketFile: bound.file,

@@ -3,15 +3,10 @@
 extension MQTTSession {
   /// Records that may be requested now.
   var demand: Int {
-    guard fetching.isEmpty, hasDemand else { return 0 }
+    guard fetching.isEmpty, state.acknowledgedCount > 0 else { return 0 }
     let limit = min(isLasting ? rules.lastingWindow : rules.window, clientReceiveMaximum, 16_384)
     let used = state.inFlight.count + state.releasing.count + requested
     return max(0, min(limit - used, 2 * limit - state.inFlight.span - requested))
-  }
-
-  private var hasDemand: Bool {
-    for delivery in state.deliveries where delivery.options.qos > .atMostOnce { return true }
-    return false
   }
 
   /// The broker delivers a record on a subscription.

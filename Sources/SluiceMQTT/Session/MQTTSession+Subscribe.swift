@@ -91,7 +91,7 @@ extension MQTTSession {
       // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
       return (number, isSame ? nil : request(number, isResumed: start == nil), false)
     }
-    let free = state.subscriptions.firstIndex { $0 == nil } ?? state.subscriptions.count
+    let free = state.lowestFreeNumber()
     guard free < min(rules.maximumSubscriptions, Int(UInt16.max)) else {
       throw tooMany
     }
@@ -111,7 +111,7 @@ extension MQTTSession {
   }
 
   /// Whether a subscription leaves out the client's own messages.
-  package var hasNoLocal: Bool { state.deliveries.contains { $0.isSubscribed && $0.options.noLocal } }
+  package var hasNoLocal: Bool { state.noLocalCount > 0 }
 
   /// The filter of a subscription; nil where there is none.
   package func filter(of number: UInt16) -> MQTTTopicFilter? {
@@ -129,7 +129,9 @@ extension MQTTSession {
     for index in asked.indices {
       guard let place = asked[index].waiting(for: number) else { continue }
       if let failure {
-        let reason = failure.reason.isAllowed(in: .suback, from: .server) ? failure.reason : .unspecified
+        // What isn't a name for the broker, a group's too, is part of the filter.
+        var reason = failure.reason == .topicNameInvalid ? .topicFilterInvalid : failure.reason
+        if !reason.isAllowed(in: .suback, from: .server) { reason = .unspecified }
         asked[index].reasons[place] = reason
         asked[index].message = asked[index].message ?? failure.message
       } else {

@@ -42,6 +42,11 @@ package struct MQTTSessionState: Hashable, Sendable {
   private(set) var subscriptions: [Subscription?] = []
   /// The same, for each message.
   private(set) var deliveries: [Delivery] = []
+  private var index = SubscriptionIndex()
+  /// How many subscriptions are at QoS 1 or 2.
+  private(set) var acknowledgedCount = 0
+  /// How many leave out the client's own messages.
+  private(set) var noLocalCount = 0
   var inFlight = InFlightTable()
   /// Messages at QoS 2 that wait for PUBCOMP.
   var releasing: [UInt16] = []
@@ -58,6 +63,8 @@ package struct MQTTSessionState: Hashable, Sendable {
       subscriptions.append(nil)
       deliveries.append(.none)
     }
+    let former = subscriptions[number]?.filter.description
+    count(deliveries[number], by: -1)
     subscriptions[number] = subscription
     deliveries[number] =
       subscription.map {
@@ -65,6 +72,14 @@ package struct MQTTSessionState: Hashable, Sendable {
           isSubscribed: true, options: $0.options, identifier: $0.identifier, isShared: $0.filter.group != nil
         )
       } ?? .none
+    count(deliveries[number], by: 1)
+    index.update(number, from: former, in: subscriptions)
+  }
+
+  private mutating func count(_ delivery: Delivery, by difference: Int) {
+    guard delivery.isSubscribed else { return }
+    if delivery.options.qos > .atMostOnce { acknowledgedCount += difference }
+    if delivery.options.noLocal { noLocalCount += difference }
   }
 
   /// What is delivered on a subscription needs of it.
@@ -73,11 +88,10 @@ package struct MQTTSessionState: Hashable, Sendable {
     Int(number) < deliveries.count ? deliveries[Int(number)] : .none
   }
 
-  func number(of filter: String) -> UInt16? {
-    // By bytes: text that is canonically equivalent is another filter.
-    subscriptions.firstIndex { $0?.filter.description.utf8.elementsEqual(filter.utf8) ?? false }
-      .map { UInt16($0) }
-  }
+  func number(of filter: String) -> UInt16? { index.number(of: filter, in: subscriptions) }
+
+  /// The lowest number without a subscription: in the table, or at its end.
+  mutating func lowestFreeNumber() -> Int { index.lowestFree(in: subscriptions) }
 
   // MARK: Encoding
 

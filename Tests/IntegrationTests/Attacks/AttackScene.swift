@@ -11,7 +11,10 @@ final class AttackScene {
   private let pair: BystanderPair
 
   /// - Parameter options: for the broker.
-  init(_ name: String, _ options: String...) throws {
+  convenience init(_ name: String, _ options: String...) throws { try self.init(name, options: options) }
+
+  /// The same.
+  init(_ name: String, options: [String]) throws {
     self.name = name
     broker = try BrokerProcess(options: ["--loops", "2"] + options)
     pair = try BystanderPair(broker)

@@ -1,5 +1,3 @@
-import Glibc
-import TestSupport
 import Testing
 
 /// Clients for Python, of MQTT, of WebSockets and of HTTP, against a broker.
@@ -7,36 +5,15 @@ import Testing
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
 struct PythonClientTests {
-  private let broker: BrokerProcess
-  private let ports: [String: String]
+  private let stage: PythonStage
 
-  init() throws {
-    broker = try BrokerProcess(
-      "--listen", "mqtt://127.0.0.1:0", "--listen", "ws://127.0.0.1:0", "--listen", "http://127.0.0.1:0")
-    var ports: [String: String] = [:]
-    for address in broker.addresses {
-      guard let mark = address.firstRange(of: "://") else { continue }
-      ports[String(address[..<mark.lowerBound])] = String(address.split(separator: ":").last ?? "")
-    }
-    self.ports = ports
-  }
-
-  private func run(_ program: String) throws -> String {
-    let text = program.replacing("MQTT_PORT", with: ports["mqtt"] ?? "").replacing(
-      "WS_PORT", with: ports["ws"] ?? ""
-    ).replacing("HTTP_PORT", with: ports["http"] ?? "")
-    let folder = try #require(PythonClients.folder)
-    let process = try ChildProcess(
-      "/usr/bin/env", ["PYTHONPATH=\(folder)", "python3", "-c", text])
-    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
-    return process.standardOutput.text
-  }
+  init() throws { stage = try PythonStage() }
 
   /// Of MQTT 5 over TCP and over a WebSocket, at each QoS.
   @Test(arguments: [("tcp", "MQTT_PORT"), ("websockets", "WS_PORT")]) func paho(
     transport: String, port: String
   ) throws {
-    let output = try run(
+    let output = try stage.run(
       """
       import threading
       import paho.mqtt.client as mqtt
@@ -68,7 +45,7 @@ struct PythonClientTests {
 
   /// The native protocol's handshake in binary messages, with the module `websockets`.
   @Test func websockets() throws {
-    let output = try run(
+    let output = try stage.run(
       """
       import asyncio, struct, websockets
       async def main():
@@ -86,7 +63,7 @@ struct PythonClientTests {
 
   /// MQTT 5 with aiomqtt: each QoS with properties, a retained message, a shared subscription.
   @Test func aiomqtt() throws {
-    let output = try run(
+    let output = try stage.run(
       """
       import asyncio, aiomqtt
       from paho.mqtt.properties import Properties
@@ -140,7 +117,7 @@ struct PythonClientTests {
 
   /// MQTT 5 with gmqtt, which has an implementation of its own: a subscription identifier, each property of a message, a will.
   @Test func gmqtt() throws {
-    let output = try run(
+    let output = try stage.run(
       """
       import asyncio, gmqtt
       from gmqtt.mqtt.constants import MQTTv50
@@ -184,7 +161,7 @@ struct PythonClientTests {
 
   /// HTTP with httpx over one connection: a record, many, one twice that is published once, streams of lines and of events.
   @Test func httpx() throws {
-    let output = try run(
+    let output = try stage.run(
       """
       import asyncio, json, httpx
 
@@ -220,15 +197,5 @@ struct PythonClientTests {
         404
 
         """)
-  }
-}
-
-/// Where `scripts/door-clients.sh` puts them.
-enum PythonClients {
-  static var folder: String? {
-    // This file is Tests/IntegrationTests/Doors/PythonClientTests.swift.
-    let repository = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    let folder = "/\(repository)/.build/door-clients"
-    return access("\(folder)/httpx", R_OK) == 0 ? folder : nil
   }
 }

@@ -95,7 +95,8 @@ extension MQTTKeptSession {
       writer.bytes(will.payload)
       writer.bytes(will.properties.bytes)
     }
-    return writer.bytes
+    // A copy without the room that the writer has left: it is most of what a session that is away takes.
+    return unsafe writer.bytes.withUnsafeBytes { unsafe Array($0) }
   }
 
   /// - Throws: ``ErrorCode/malformedFrame`` for what no broker has written.

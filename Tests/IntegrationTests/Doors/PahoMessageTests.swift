@@ -1,0 +1,137 @@
+import Testing
+
+/// Which messages come to a client of MQTT 5, and which don't, with paho: the options of subscriptions, the end of a topic, and names that are refused.
+@Suite(
+  .onItsOwnThread,
+  .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
+struct PahoMessageTests {
+  private func run(_ program: String) throws -> String {
+    try PythonStage().run(PahoClient.prelude + program)
+  }
+
+  /// Each line is a client, or one more SUBSCRIBE of it: what comes before the marker.
+  @Test func retainHandlingSaysWhenRetainedMessagesCome() throws {
+    let output = try run(
+      """
+      writer = Client("w")
+      writer.send("state/x", "kept", retain=True)
+      def show(client, handling):
+          client.ask("state/#", options=SubscribeOptions(qos=1, retainHandling=handling))
+          writer.send("state/y", "marker")
+          got = []
+          while "marker" not in got: got.append(client.payload())
+          print(handling, got)
+      for handlings in [(0, 0), (1, 1), (2, 2, 0)]:
+          client = Client("c")
+          for handling in handlings: show(client, handling)
+      """)
+    #expect(
+      output == """
+        0 ['kept', 'marker']
+        0 ['kept', 'marker']
+        1 ['kept', 'marker']
+        1 ['marker']
+        2 ['marker']
+        2 ['marker']
+        0 ['kept', 'marker']
+
+        """)
+  }
+
+  @Test func retainAsPublishedKeepsTheMark() throws {
+    let output = try run(
+      """
+      plain, exact, writer = Client("plain"), Client("exact"), Client("w")
+      plain.ask("state/x")
+      exact.ask("state/x", options=SubscribeOptions(qos=1, retainAsPublished=True))
+      writer.send("state/x", "kept", retain=True)
+      writer.send("state/x", "passing")
+      for client in (plain, exact): print([(m.payload.decode(), m.retain) for m in (client.get(), client.get())])
+      # What was retained before has the mark in any case.
+      late = Client("late")
+      late.ask("state/x")
+      print(late.get().retain)
+      """)
+    #expect(
+      output == """
+        [('kept', False), ('passing', False)]
+        [('kept', True), ('passing', False)]
+        True
+
+        """)
+  }
+
+  @Test func noLocalLeavesOutTheClientsOwnMessages() throws {
+    let output = try run(
+      """
+      one, other = Client("one"), Client("other")
+      one.ask("chat/#", options=SubscribeOptions(qos=1, noLocal=True))
+      other.ask("chat/#")
+      for client, text in [(one, "from one"), (other, "from the other"), (one, "again"), (other, "last")]:
+          client.send("chat/room", text)
+      print([one.payload() for _ in range(2)])
+      print([other.payload() for _ in range(4)])
+      """)
+    #expect(
+      output == """
+        ['from the other', 'last']
+        ['from one', 'from the other', 'again', 'last']
+
+        """)
+  }
+
+  @Test(arguments: [0, 1]) func theEndOfATopicComesAsAMessageWithAProperty(qos: Int) throws {
+    let output = try run(
+      """
+      reader = Client("r")
+      reader.ask("build/+", \(qos), SubscriptionIdentifier=7)
+      sluice("pub", "build.a", "--complete", lines="compiled\\n")
+      sluice("pub", "build.b", "--fail", "the disk is full", lines="compiled\\n")
+      got = [reader.get() for _ in range(4)]
+      for m in sorted(got, key=lambda m: m.topic):
+          print(m.topic, m.payload, m.properties.SubscriptionIdentifier, getattr(m.properties, "UserProperty", []))
+      """)
+    #expect(
+      output == """
+        build/a b'compiled' [7] []
+        build/a b'' [7] [('sluice-ended', 'finished')]
+        build/b b'compiled' [7] []
+        build/b b'' [7] [('sluice-ended', 'failure'), ('sluice-code', '200'), ('sluice-message', 'the disk is full')]
+
+        """)
+  }
+
+  @Test func namesThatTheBrokerCanNotExpressAreRefusedWithTheReason() throws {
+    let output = try run(
+      """
+      client = Client("c")
+      for name in ["a.b", "a//b", "/a", "a b", "$mine"]:
+          reason, told = client.send(name, "x")
+          print(reason, told.ReasonString)
+      for filter in ["a.b/#", "a//+", "a b", "a/*"]:
+          reasons, told = client.ask(filter)
+          print(reasons, told.ReasonString)
+      # At QoS 0 there is no acknowledgement that could say so.
+      client.publish("a.b", "x")
+      reason, told = client.end()
+      print(0, reason, told.ReasonString)
+      """)
+    let dotted = "has a dot, which separates tokens in the broker's names; use levels: a/b instead of a.b"
+    let names = [
+      "the topic name \(dotted)",
+      "\"a..b\" isn't a topic name: the token before the dot at character 3 is empty",
+      "\".a\" isn't a topic name: the token before the dot at character 1 is empty",
+      "\"a b\" isn't a topic name: white space or a control character at character 2",
+      "\"$mine\" isn't a topic name: names that start with $ are reserved",
+    ]
+    var lines = names.map { "144 \($0)" }
+    lines += [
+      "[143] the topic filter \(dotted)",
+      "[143] the topic filter can't be a pattern of the broker: \"a..x\" isn't a topic name: the token before the dot at character 3 is empty",
+      "[143] the topic filter can't be a pattern of the broker: \"a b\" isn't a topic name: white space or a control character at character 2",
+      "[143] the level * of the topic filter can't be in a name of the broker",
+      "0 144 the topic name \(dotted)",
+    ]
+    #expect(output == lines.map { $0 + "\n" }.joined())
+  }
+}
