@@ -33,7 +33,8 @@ import Testing
       first
         == .init(
           connection: first.connection, client: "one", stream: 5, state: .replaying, nextOffset: 2,
-          granted: 2, sent: 2))
+          granted: 2, sent: 2, slowness: .demand, slow: first.slow, age: first.age))
+    #expect(first.slow > 0)
     #expect(
       second
         == .init(
