@@ -6,12 +6,7 @@ import Testing
 @Suite(.onItsOwnThread) struct LagTests {
   /// Publishes so much that nothing of the beginning is in memory any more.
   private func publishMuch(_ broker: BrokerProcess) throws {
-    let client = try broker.client("producer")
-    try client.openPublication("t", stream: 1000)
-    for _ in 0..<64 {
-      try client.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 1024), count: 128), stream: 1000)
-    }
-    try client.receiveAcknowledgements(stream: 1000)
+    try broker.publish(batches: 64, ofRecords: 128, bytes: 1024)
   }
 
   @Test func whoSkipsIsToldHowMuchAndGoesOn() throws {

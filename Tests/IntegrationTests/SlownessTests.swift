@@ -8,12 +8,7 @@ import Testing
 
   /// More than sockets have room for.
   private func publishMuch(_ broker: BrokerProcess) throws {
-    let client = try broker.client("producer")
-    try client.openPublication("t", stream: 1)
-    for _ in 0..<32 {
-      try client.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 32_000), count: 16), stream: 1)
-    }
-    try client.receiveAcknowledgements(stream: 1)
+    try broker.publish(batches: 32, ofRecords: 16, bytes: 32_000)
   }
 
   private func subscriber(_ name: String, _ broker: BrokerProcess) throws -> TopicInfo.Subscription? {
