@@ -37,6 +37,8 @@ final class WholeStory {
     topics = (1...(isLong ? 5 : 2)).map { "orders.\($0)" }
     if !isLong { cluster.shards = pick([2, 4]) }
     cluster.engineOptions.flaw = flaw
+    // What is broken shows at replicas only.
+    if flaw != nil { cluster.engineOptions.replicaTimeout = nil }
     cluster.times.initialDelay = initialDelay
     // Small ones, so that a run has many checkpoints, and commits of several messages.
     let checkpointBytes = pick([8 << 20, 2_000, 20_000])

@@ -42,8 +42,8 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var messageBytes = Int.max
   /// How long the engine may take for an answer.
   public var timeout = Duration.seconds(3)
-  /// How long a replica may take for an answer before the stream's leader is asked instead.
-  public var replicaTimeout = Duration.seconds(1)
+  /// How long a replica may take for an answer before the stream's leader is asked instead; nil to ask replicas only.
+  public var replicaTimeout: Duration? = .seconds(1)
   /// How long only leaders are asked after a replica hasn't answered.
   public var leaderReads = Duration.seconds(10)
   /// How long opening a shard may take.

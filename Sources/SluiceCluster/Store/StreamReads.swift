@@ -22,13 +22,16 @@ final class StreamReads: @unchecked Sendable {
     _ completion: @escaping JetStream.Completion<ReadPage>
   ) throws(NATSError) {
     let loop = api.client.loop
-    if let end = leadersUntil, loop.now < end {
-      return try api.leaderMessages(
+    func askLeader(from sequence: UInt64, _ completion: @escaping JetStream.Completion<ReadPage>)
+      throws(NATSError)
+    {
+      try api.leaderMessages(
         of: stream, matching: pattern, from: sequence, count: min(count, Self.leaderPage),
         maximumBytes: maximumBytes, each: each, completion)
     }
+    if let end = leadersUntil, loop.now < end { return try askLeader(from: sequence, completion) }
     var direct = api
-    if options.flaw == nil { direct.timeout = min(options.timeout, options.replicaTimeout) }
+    direct.timeout = min(options.timeout, options.replicaTimeout ?? options.timeout)
     var last: UInt64 = 0
     try direct.messages(
       of: stream, matching: pattern, from: sequence, count: count, maximumBytes: maximumBytes,
@@ -37,16 +40,12 @@ final class StreamReads: @unchecked Sendable {
         each(message)
       }
     ) { [self] result in
-      // What tests have broken shows at replicas only.
-      guard case .failure(let error) = result, error.code == .timeout, options.flaw == nil else {
+      guard case .failure(let error) = result, error.code == .timeout, options.replicaTimeout != nil else {
         return completion(result)
       }
       leadersUntil = loop.now + options.leaderReads
       do throws(NATSError) {
-        try api.leaderMessages(
-          of: stream, matching: pattern, from: max(sequence, last + 1), count: min(count, Self.leaderPage),
-          maximumBytes: maximumBytes, each: each
-        ) { rest in
+        try askLeader(from: max(sequence, last + 1)) { rest in
           completion(rest.map { ReadPage(lastSequence: max(last, $0.lastSequence), pending: $0.pending) })
         }
       } catch {

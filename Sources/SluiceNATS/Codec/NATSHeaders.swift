@@ -34,6 +34,9 @@ public struct NATSHeaders: Hashable, Sendable {
     bytes = Array(block.dropLast(2))
   }
 
+  /// All lines with the empty one, also without headers.
+  var block: [UInt8] { (bytes.isEmpty ? Self.firstLine : bytes) + [0x0D, 0x0A] }
+
   public var isEmpty: Bool { bytes.isEmpty }
 
   /// The bytes on the wire, the empty line included; 0 without headers.

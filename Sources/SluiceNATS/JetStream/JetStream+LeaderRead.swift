@@ -8,9 +8,6 @@ extension JetStream {
       var seq: UInt64
       var hdrs: Data?
       var data: Data?
-
-      /// The block of headers, also of a message without any.
-      var block: [UInt8] { [UInt8](hdrs ?? Data("NATS/1.0\r\n\r\n".utf8)) }
     }
 
     var message: Message
@@ -55,43 +52,24 @@ extension JetStream {
     of stream: String, matching pattern: String, from sequence: UInt64, count: Int, maximumBytes: Int? = nil,
     each: @escaping (StoredMessageView) -> Void, _ completion: @escaping Completion<ReadPage>
   ) throws(NATSError) {
-    try Self.check(name: stream)
-    let get = try Get(.next(pattern: pattern, from: sequence))
-    let server = client.server
-    try call("STREAM.MSG.GET.\(stream)", get, of: stream) { (result: Result<LeaderAnswer, NATSError>) in
+    try leaderMessage(.next(pattern: pattern, from: sequence), of: stream) { result in
       do throws(NATSError) {
-        let message = try result.get().message
-        let payload = [UInt8](message.data ?? Data())
-        let view = { (bytes: NATSBytes) throws(NATSError) -> Void in
-          try message.block.withBytes { block throws(NATSError) in
-            guard NATSHeadersView.isValid(block) else {
-              throw NATSError(
-                .malformedAnswer, "a stored message's headers are malformed", server: server
-              ).of(stream: stream)
-            }
-            try Array(message.subject.utf8).withBytes { subject throws(NATSError) in
-              each(
-                StoredMessageView(
-                  subject: subject, sequence: message.seq, headers: NATSHeadersView(block), payload: bytes))
-            }
-          }
-        }
-        try payload.withBytes(view)
-        let left = maximumBytes.map { $0 - payload.count }
+        let message = try result.get()
+        try message.withView(each)
+        let left = maximumBytes.map { $0 - message.payload.count }
         guard count > 1, left.map({ $0 > 0 }) ?? true else {
-          return completion(.success(ReadPage(lastSequence: message.seq, pending: 1)))
+          return completion(.success(ReadPage(lastSequence: message.sequence, pending: 1)))
         }
         try leaderMessages(
-          of: stream, matching: pattern, from: message.seq + 1, count: count - 1, maximumBytes: left,
+          of: stream, matching: pattern, from: message.sequence + 1, count: count - 1, maximumBytes: left,
           each: each
         ) { rest in
           completion(
-            rest.map { ReadPage(lastSequence: max($0.lastSequence, message.seq), pending: $0.pending) })
+            rest.map { ReadPage(lastSequence: max($0.lastSequence, message.sequence), pending: $0.pending) })
         }
+      } catch  where error.code == .messageNotFound {
+        completion(.success(ReadPage(lastSequence: 0, pending: 0)))
       } catch {
-        guard error.code != .messageNotFound else {
-          return completion(.success(ReadPage(lastSequence: 0, pending: 0)))
-        }
         completion(.failure(error))
       }
     }

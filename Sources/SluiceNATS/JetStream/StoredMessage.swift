@@ -45,6 +45,19 @@ public struct StoredMessage: Hashable, Sendable {
     payload = message.payload.array
   }
 
+  /// Passes the message as one that has just arrived.
+  func withView(_ body: (StoredMessageView) -> Void) throws(NATSError) {
+    try headers.block.withBytes { block throws(NATSError) in
+      try Array(subject.utf8).withBytes { subject throws(NATSError) in
+        try payload.withBytes { payload throws(NATSError) in
+          body(
+            StoredMessageView(
+              subject: subject, sequence: sequence, headers: NATSHeadersView(block), payload: payload))
+        }
+      }
+    }
+  }
+
   init(subject: String, sequence: UInt64, headers: NATSHeaders, payload: [UInt8]) {
     self.subject = subject
     self.sequence = sequence
