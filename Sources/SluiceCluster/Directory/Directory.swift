@@ -7,8 +7,6 @@ struct Directory: Hashable, Sendable {
   private(set) var shards: [Int: ShardEntry] = [:]
   private(set) var drained: Set<String> = []
   private(set) var pins: [Int: String] = [:]
-  /// The last message of each subject is known, as of this sequence. Of some subjects later ones are known.
-  var completeUpTo: UInt64 = 0
   /// Each node that lives has been heard by now. One of which nothing is known has been silent for a lease at least.
   var knowsAllLive = false
   private var sequences: [String: UInt64] = [:]

@@ -32,7 +32,6 @@ struct ClusterControl {
   private var requests: ControlRequests
   /// Since when the watch has been current; nil while it isn't.
   private var watchedSince: MonotonicTime?
-  private var watchedUpTo: UInt64 = 0
   /// Since when this node's own lease has been valid.
   private var validSince: MonotonicTime?
   /// Until when this node takes no other shards than those that a dead or living node has left to it; nil once that time is over.
@@ -73,7 +72,6 @@ struct ClusterControl {
   /// The last message of each subject follows. Until then, what is known of different subjects isn't of the same time.
   mutating func watchBegan() {
     watchedSince = nil
-    watchedUpTo = 0
   }
 
   /// Whether the directory is known up to now.
@@ -84,22 +82,10 @@ struct ClusterControl {
 
   mutating func watchCurrent(at now: MonotonicTime) {
     watchedSince = now
-    directory.completeUpTo = max(directory.completeUpTo, watchedUpTo)
   }
 
-  /// A message of the watch.
-  ///
-  /// - Parameters:
-  ///   - record: nil for a subject that isn't known.
-  ///   - isLast: the engine had no more messages. Before that, what came between may be missing: a message that was replaced meanwhile comes later,
-  ///     as the one that has replaced it.
-  mutating func watched(_ record: ControlRecord?, _ sequence: UInt64, isLast: Bool, at now: MonotonicTime) {
-    if let record { observed(record, sequence, at: now) }
-    watchedUpTo = max(watchedUpTo, sequence)
-    if watchedSince != nil, isLast { directory.completeUpTo = max(directory.completeUpTo, sequence) }
-  }
-
-  private mutating func observed(_ record: ControlRecord, _ sequence: UInt64, at now: MonotonicTime) {
+  /// A message that is stored: one of the watch, an own one whose outcome has come, or one that was asked for.
+  mutating func observed(_ record: ControlRecord, _ sequence: UInt64, at now: MonotonicTime) {
     let former = Former(record, directory)
     guard directory.apply(record, sequence, at: now) else { return }
     learned(record, former, at: now)

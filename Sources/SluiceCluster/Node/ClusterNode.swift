@@ -214,7 +214,7 @@ public final class ClusterNode: @unchecked Sendable {
       let payload = message.removal == nil ? message.payload.text : ""
       let record = ControlRecord(
         subject: message.subject.text, payload: payload, sequence: message.sequence)
-      control.watched(record, message.sequence, isLast: message.pending == 0, at: loop.now)
+      if let record { control.observed(record, message.sequence, at: loop.now) }
     }
     signal.fire()
   }

@@ -27,7 +27,7 @@ struct RemovedRenewalTests {
 
     func hear(_ record: ControlRecord) {
       sequence += 1
-      control.watched(record, sequence, isLast: true, at: now)
+      control.observed(record, sequence, at: now)
     }
 
     /// - Returns: the subjects of what it writes, in order.
@@ -102,7 +102,6 @@ struct RemovedRenewalTests {
     let shard = ShardRecord(writer: 1, count: 2, state: .held, owner: "a", session: 2, term: 0)
     _ = directory.apply(.node("a", node), 2, at: now)
     _ = directory.apply(.shard(0, shard), 3, at: now)
-    directory.completeUpTo = 3
     directory.knowsAllLive = true
     directory.clear(.node("a", nil), at: now)
     #expect(directory.owner(of: 0)?.owner == "a")

@@ -55,7 +55,7 @@ final class ControlScale {
     nodesChanged()
     controls[node]?.watchBegan()
     for (record, sequence) in last.values.sorted(by: { $0.sequence < $1.sequence }) {
-      controls[node]?.watched(record, sequence, isLast: false, at: now)
+      controls[node]?.observed(record, sequence, at: now)
     }
     controls[node]?.watchCurrent(at: now)
     advance(node)
@@ -151,7 +151,7 @@ final class ControlScale {
     case .store(let node, let write): store(write, of: node)
     case .deliver(let node, let record, let sequence):
       delivered += 1
-      change(node) { $0.watched(record, sequence, isLast: true, at: now) }
+      change(node) { $0.observed(record, sequence, at: now) }
     case .answer(let node, let number, let outcome): change(node) { $0.finished(number, outcome, at: now) }
     case .read(let node, let number, let record):
       let outcome = last[record.subject].map { ReadOutcome.found($0.record, $0.sequence) } ?? .none
