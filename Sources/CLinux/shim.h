@@ -3,7 +3,6 @@
 #define SLUICE_CLINUX_SHIM_H
 
 #include <linux/futex.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -30,7 +29,8 @@ static inline long sluice_futex_wake(const void *word, int count) {
 }
 
 // What the system knows of a TCP connection that doesn't take more bytes. The C library's header has an old tcp_info without the window, and the kernel's
-// can't be included beside it: the offsets are those of the kernel's, which only grows at its end.
+// can't be included beside it: the offsets are those of the kernel's, which only grows at its end. With <netinet/in.h> here, whether a file of Swift finds
+// in_addr in Glibc would depend on which module was built first.
 struct sluice_tcp_state {
   uint32_t retransmits;     // of the oldest segment that isn't acknowledged
   uint32_t probes;          // of a full window, that weren't answered
@@ -44,7 +44,7 @@ static inline int sluice_tcp_look(int descriptor, struct sluice_tcp_state *state
     uint32_t words[64];
   } info = {{0}};
   socklen_t length = sizeof info;
-  if (getsockopt(descriptor, IPPROTO_TCP, 11 /* TCP_INFO */, &info, &length) != 0) return -1;
+  if (getsockopt(descriptor, 6 /* IPPROTO_TCP */, 11 /* TCP_INFO */, &info, &length) != 0) return -1;
   if (length < 28) return -1;
   state->retransmits = info.bytes[2];
   state->probes = info.bytes[3];
