@@ -101,3 +101,9 @@ public struct ProblemLimits: Hashable, Sendable {
 
   public init() {}
 }
+
+/// The most urgent problems, and all of them by kind.
+struct FoundProblems: Sendable {
+  var problems: [Problem] = []
+  var kinds: [ProblemKind] = []
+}

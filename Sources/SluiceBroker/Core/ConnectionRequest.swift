@@ -8,5 +8,5 @@ enum ConnectionRequest: Sendable {
   /// Closes a connection with this error; tells whether there was such a connection.
   case close(UInt64, WireError, @Sendable (Bool) -> Void)
   /// The most urgent problems.
-  case problems(now: MonotonicTime, @Sendable (ProblemWatch.Found) -> Void)
+  case problems(now: MonotonicTime, @Sendable (FoundProblems) -> Void)
 }

@@ -11,20 +11,14 @@ final class ProblemWatch: Sendable {
   private static let told = 20
   private static let interval = Duration.seconds(1)
 
-  /// The most urgent problems, and all of them by kind.
-  struct Found: Sendable {
-    var problems: [Problem] = []
-    var kinds: [ProblemKind] = []
-  }
-
   private struct State {
     var finder: ProblemFinder
-    var found = Found()
+    var found = FoundProblems()
     /// When these were found; nil before the first time.
     var time: MonotonicTime?
     /// Whether a snapshot is under way, and what waits for it.
     var isLooking = false
-    var waiting: [@Sendable (Found) -> Void] = []
+    var waiting: [@Sendable (FoundProblems) -> Void] = []
   }
 
   private let state: Mutex<State>
@@ -42,10 +36,10 @@ final class ProblemWatch: Sendable {
   func problems(
     now: MonotonicTime,
     in snapshot: (SnapshotRequest, @escaping @Sendable (GatheredSnapshot, ClusterInfo?) -> Void) -> Void,
-    _ completion: @escaping @Sendable (Found) -> Void
+    _ completion: @escaping @Sendable (FoundProblems) -> Void
   ) {
     enum Step {
-      case known(Found)
+      case known(FoundProblems)
       case look
       case wait
     }
@@ -70,7 +64,7 @@ final class ProblemWatch: Sendable {
   private func take(_ snapshot: BrokerSnapshot, _ cluster: ClusterInfo?, at time: MonotonicTime) {
     let (found, waiting) = state.withLock { state in
       let problems = state.finder.problems(in: snapshot, cluster)
-      state.found = Found(problems: Array(problems.prefix(Self.told)), kinds: state.finder.kinds)
+      state.found = FoundProblems(problems: Array(problems.prefix(Self.told)), kinds: state.finder.kinds)
       state.time = time
       state.isLooking = false
       return (state.found, state.waiting.take())
@@ -79,7 +73,7 @@ final class ProblemWatch: Sendable {
   }
 }
 
-extension [@Sendable (ProblemWatch.Found) -> Void] {
+extension [@Sendable (FoundProblems) -> Void] {
   fileprivate mutating func take() -> Self {
     defer { self = [] }
     return self

@@ -30,7 +30,7 @@ final class BrokerGathering: Sendable {
     }
   }
 
-  func info(_ found: ProblemWatch.Found, wallClock: Int64) -> BrokerInfo {
+  func info(_ found: FoundProblems, wallClock: Int64) -> BrokerInfo {
     let (count, longest) = stopped.withLock { $0 }
     core.metrics.set(.topics, to: core.registry.count)
     return BrokerInfo(
