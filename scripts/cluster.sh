@@ -145,6 +145,9 @@ cluster {
   name: sluice
   listen: "$(host_of "$1"):$(route_port "$1")"
   routes: [${routes%, }]
+  # A server that is cut off without a word is noticed after these pings, rather than after minutes.
+  ping_interval: "2s"
+  ping_max: 2
   $route_tls
 }
 # The nodes' account may ask each server whether it syncs.
