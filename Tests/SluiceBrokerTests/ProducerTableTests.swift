@@ -84,6 +84,21 @@ struct ProducerTableTests {
     #expect(!table.isCurrent(second.ticket))
   }
 
+  /// A connection to another node may be younger than the client's own to this one, which the client has gone over to.
+  @Test func betweenNodesTheLastOpeningHasIt() throws {
+    var table = ProducerTable(limits: .init())
+    let relayed = ProducerTable.Holder(connection: nil) { _ in }
+    _ = try open(&table, 7, on: 9)
+    guard case .opened(let second, _, _?) = table.open(7, from: 0, relayed, now: time(0)) else {
+      Issue.record("a publication by way of another node doesn't take a producer over")
+      return
+    }
+    #expect(losses.told.isEmpty)
+    let third = try open(&table, 7, on: 4)
+    append(1, second, &table, isTaken: false)
+    append(1, third.ticket, &table)
+  }
+
   @Test func anEarlierConnectionMayHaveItWhenNobodyElseHas() throws {
     var table = ProducerTable(limits: .init())
     let ticket = try open(&table, 7, on: 5).ticket

@@ -279,4 +279,46 @@ import Testing
     broker.settle()
     #expect(recorder.completion == .failure(.producerFenced))
   }
+
+  /// In a cluster, an opening that was held up between two nodes comes behind the one that has replaced it.
+  @Test func anEarlierOpeningOfItsOwnDoesNotFenceAProducer() throws {
+    let subject = client.subject("t")
+    let recorder = Recorder<Message>()
+    subject.subscribe(recorder)
+    try broker.open(100)
+    try send("a", to: subject)
+    broker.send(Fault(code: .topicMoved, message: "its node is lost"), 1)
+    broker.world.run(for: .milliseconds(100))
+    let second = try #require(broker.takeReceived().last)
+    #expect(second.type == .publishOpen)
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 100), second.stream)
+    #expect(try published() == ["0: a"])
+    broker.send(Fault(code: .producerFenced, message: "another"), second.stream)
+    broker.world.run(for: .milliseconds(100))
+    let third = try #require(broker.takeReceived().last)
+    #expect(third.type == .publishOpen)
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 100, nextSequence: 1), third.stream)
+    broker.settle()
+    #expect(subject.acknowledgedCount == 1)
+    #expect(recorder.completion == nil)
+    // It was one opening, so that another time it is another producer.
+    broker.send(Fault(code: .producerFenced, message: "another"), third.stream)
+    broker.settle()
+    #expect(recorder.completion == .failure(.producerFenced))
+  }
+
+  @Test func anOpeningIsNotHeldUpForLong() throws {
+    let subject = client.subject("t")
+    let recorder = Recorder<Message>()
+    subject.subscribe(recorder)
+    try broker.open(100)
+    broker.send(Fault(code: .topicMoved, message: "its node is lost"), 1)
+    broker.world.run(for: .milliseconds(100))
+    let second = try #require(broker.takeReceived().last)
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 100), second.stream)
+    broker.world.run(for: DoubtfulOpenings.memory)
+    broker.send(Fault(code: .producerFenced, message: "another"), second.stream)
+    broker.settle()
+    #expect(recorder.completion == .failure(.producerFenced))
+  }
 }

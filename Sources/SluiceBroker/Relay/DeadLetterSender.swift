@@ -103,7 +103,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
     _ answer: @escaping @Sendable (Result<UInt64, WireError>) -> Void
   ) throws(WireError) {
     let topic = try topic(name)
-    let next = try topic.next(of: producer, from: first, rank: core.nextConnection(), now: topics.loop.now)
+    let next = try topic.next(of: producer, from: first, now: topics.loop.now)
     // What isn't on disk yet may still be lost.
     topic.whenCommitted { [topics] fault in
       topics.loop.execute { answer(fault.map { .failure(WireError($0)) } ?? .success(next)) }
@@ -115,7 +115,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
     _ answer: @escaping @Sendable (WireError?) -> Void
   ) throws(WireError) {
     let topic = try topic(name)
-    try topic.append(deadLetter, by: producer, sequence, rank: core.nextConnection(), on: topics)
+    try topic.append(deadLetter, by: producer, sequence, on: topics)
     guard durably else { return topics.loop.execute { answer(nil) } }
     topic.whenCommitted { [topics] fault in
       topics.loop.execute { answer(fault.map { WireError($0) }) }

@@ -268,7 +268,11 @@ final class NodeLink: ByteStreamHandler {
 
   private func watch() {
     switch beat.check(at: loop.now.nanoseconds) {
-    case .expired: return close(because: "nothing was heard from it for \(Self.keepalive) ms")
+    case .expired:
+      // What waits to be sent is for streams that are opened again elsewhere: it must not arrive behind them when a cut is over.
+      stream?.abort()
+      stream = nil
+      close(because: "nothing was heard from it for \(Self.keepalive) ms")
     case .ping(let next):
       send(Ping(token: 0), stream: 0)
       sleep(until: next)

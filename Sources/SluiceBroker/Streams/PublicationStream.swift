@@ -87,9 +87,8 @@ final class PublicationStream: DueStream, TopicPublisher {
       throw WireError(fault)
     }
     let continuation = streams.continuation(of: stream)
-    // A node's connection is older than clients' that come to it: the last one to open is the newest.
-    let rank = streams.client.isNode ? streams.core.nextConnection() : streams.client.connection
-    let holder = ProducerTable.Holder(connection: rank) { _ in
+    let holder = ProducerTable.Holder(connection: streams.client.isNode ? nil : streams.client.connection) {
+      _ in
       continuation.resume { (publication: PublicationStream) in publication.fenced() }
     }
     let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)

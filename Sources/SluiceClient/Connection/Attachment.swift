@@ -40,6 +40,24 @@ enum Attachment {
       }
     }
   }
+
+  /// The stream ends without the last word of the topic's node.
+  func doubt(at now: MonotonicTime) {
+    switch self {
+    case .subscription(let subscription): subscription.doubts.add(at: now)
+    case .publication(let publication): publication.doubts.add(at: now)
+    case .request: break
+    }
+  }
+
+  /// Another opening has taken the stream's place; see ``DoubtfulOpenings/explain(at:)``.
+  func explainsLoss(at now: MonotonicTime) -> Bool {
+    switch self {
+    case .subscription(let subscription): subscription.doubts.explain(at: now)
+    case .publication(let publication): publication.doubts.explain(at: now)
+    case .request: false
+    }
+  }
 }
 
 /// The owners that wait for a stream, in the order in which they came.

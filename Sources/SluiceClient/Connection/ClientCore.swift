@@ -54,6 +54,8 @@ final class ClientCore: @unchecked Sendable {
   private var awaiting = AwaitingStreams()
   /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
   private var draining: [RemoteSubscription] = []
+  /// A broker has said that another node serves a topic.
+  var isInCluster = false
   /// The source of producer ids, and of the seeds for delays.
   private var random: SeededRandom
 

@@ -152,7 +152,17 @@ final class StreamMultiplexer {
     let error = ClientError(fault, topic: attachment?.topic)
     // It was under way when the broker sent GOAWAY.
     if fault.code == .shuttingDown, isFollowed, let attachment { return leave(attachment, error) }
-    if fault.code == .topicMoved, let attachment { return follow(attachment, error) }
+    if fault.code == .topicMoved, let attachment {
+      // It may be another node's word, which has lost the topic's node.
+      core.isInCluster = true
+      attachment.doubt(at: core.loop.now)
+      return follow(attachment, error)
+    }
+    if fault.code == .producerFenced || fault.code == .cursorTaken, let attachment,
+      attachment.explainsLoss(at: core.loop.now)
+    {
+      return core.follow(attachment, error)
+    }
     switch attachment {
     case .subscription(let subscription):
       // Its offsets belong to an earlier epoch.
@@ -169,6 +179,7 @@ final class StreamMultiplexer {
   }
 
   private func redirected(_ stream: UInt32, _ frame: Redirect) {
+    core.isInCluster = true
     guard let attachment = detach(stream) else { return }
     guard let node else { return core.nodes.open(attachment, at: frame) }
     // Two nodes don't agree on where the topic is.
@@ -380,6 +391,7 @@ final class StreamMultiplexer {
     output.removeAll()
     lastBuffer = nil
     let pings = exchange(&pings, with: [:])
+    if core.isInCluster { for attachment in attachments { attachment?.doubt(at: core.loop.now) } }
     return exchange(&attachments, with: []).compactMap { $0 }
       + pings.keys.sorted().compactMap { pings[$0].map { .request($0.request) } }
   }

@@ -82,6 +82,7 @@ final class Publication: @unchecked Sendable {
   /// The delays while the broker's storage refuses the publication.
   var reopening = Reopening()
   var move: Move?
+  var doubts = DoubtfulOpenings()
   /// True while it is among the connection's due publications.
   var isDue = false
 

@@ -67,7 +67,8 @@ public final class TopicSubject: Subject, Sendable {
   /// program that gives the same records the same numbers (the lines of a file, say) publishes each exactly once.
   ///
   /// One publication at a time: opening another one with the same `id` ends the earlier one with
-  /// ``ClientError/Code/producerFenced``.
+  /// ``ClientError/Code/producerFenced``. In a cluster, a publication that has lost its node is opened once more instead, within 15 s of the loss: an
+  /// opening of its own, held up between two nodes, may have come behind the one that replaced it.
   public struct Producer: Hashable, Sendable {
     /// Not 0, and unique on the topic.
     public var id: UInt64

@@ -72,6 +72,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   /// The broker has sent SUBSCRIBED on this stream.
   private var isSubscribed = false
   var move: Move?
+  var doubts = DoubtfulOpenings()
 
   @usableFromInline
   init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver, wantsProducers: Bool = false) {

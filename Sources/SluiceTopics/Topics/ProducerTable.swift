@@ -22,12 +22,13 @@ package struct ProducerTable {
 
   /// The publication that is attached.
   package struct Holder: Sendable {
-    /// The broker's number for the connection: a later connection's is larger.
-    package var connection: UInt64
+    /// The broker's number for the connection: a later connection's is larger. Nil when the publication came by way of another node, or is the broker's own: the
+    /// order of connections says nothing about it then, and the last one to open is the newest.
+    package var connection: UInt64?
     /// Notifies it that its ticket is no longer valid. Called without a lock, on any loop.
     package var lose: @Sendable (Ticket) -> Void
 
-    package init(connection: UInt64, lose: @escaping @Sendable (Ticket) -> Void) {
+    package init(connection: UInt64?, lose: @escaping @Sendable (Ticket) -> Void) {
       self.connection = connection
       self.lose = lose
     }
@@ -106,7 +107,7 @@ package struct ProducerTable {
     if let slot = slots[producer], var entry = entries[slot] {
       var former: FormerHolder?
       if let old = entry.holder {
-        guard holder.connection >= old.connection else { return .fenced }
+        if let new = holder.connection, let old = old.connection, new < old { return .fenced }
         former = FormerHolder(holder: old, ticket: Ticket(slot: slot, generation: entry.generation))
       }
       entry.next = max(entry.next, first)

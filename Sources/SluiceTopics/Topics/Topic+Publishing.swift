@@ -11,7 +11,7 @@ extension Topic {
   package func publishOne(_ batch: UnsafeRawBufferPointer, on topics: TopicLoop) throws(WireError) {
     let now = topics.loop.now
     let frame = PublishOpen(topic: name, acknowledgement: .received)
-    let attachment = try attachPublication(frame, ProducerTable.Holder(connection: 0) { _ in }, now: now)
+    let attachment = try attachPublication(frame, ProducerTable.Holder(connection: nil) { _ in }, now: now)
     var held = grant(to: PublishingBudget.Allowance(), now: now)
     defer {
       detachPublication(returning: held, nil, now: now)
@@ -45,14 +45,13 @@ extension Topic {
   /// - Parameters:
   ///   - producer: its number.
   ///   - first: the sequence of the first record that it still has.
-  ///   - rank: of the broker's numbers of connections.
   ///   - now: the loop's time.
   /// - Throws: why nothing can be published.
   package func next(
-    of producer: UInt64, from first: UInt64, rank: UInt64, now: MonotonicTime
+    of producer: UInt64, from first: UInt64, now: MonotonicTime
   ) throws(WireError) -> UInt64 {
     if let fault = storageRefusal { throw WireError(fault) }
-    let attachment = try attach(producer, from: first, rank: rank, now: now)
+    let attachment = try attach(producer, from: first, now: now)
     detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now)
     return attachment.nextSequence
   }
@@ -63,15 +62,14 @@ extension Topic {
   ///   - batch: one record.
   ///   - producer: the number of the producer, which attaches and leaves at once.
   ///   - sequence: the record's.
-  ///   - rank: of the broker's numbers of connections.
   ///   - topics: those of the loop.
   /// - Throws: why it can't be published.
   package func append(
-    _ batch: BatchBuilder, by producer: UInt64, _ sequence: UInt64, rank: UInt64, on topics: TopicLoop
+    _ batch: BatchBuilder, by producer: UInt64, _ sequence: UInt64, on topics: TopicLoop
   ) throws(WireError) {
     if let fault = storageRefusal { throw WireError(fault) }
     let now = topics.loop.now
-    let attachment = try attach(producer, from: sequence, rank: rank, now: now)
+    let attachment = try attach(producer, from: sequence, now: now)
     defer { detachPublication(returning: PublishingBudget.Allowance(), attachment.ticket, now: now) }
     guard attachment.nextSequence == sequence else { return }
     let result = unsafe batch.bytes.withUnsafeBytes { bytes in
@@ -86,10 +84,10 @@ extension Topic {
   }
 
   private func attach(
-    _ producer: UInt64, from first: UInt64, rank: UInt64, now: MonotonicTime
+    _ producer: UInt64, from first: UInt64, now: MonotonicTime
   ) throws(WireError) -> Attachment {
     let frame = PublishOpen(
       topic: name, acknowledgement: .received, producer: producer, firstSequence: first)
-    return try attachPublication(frame, ProducerTable.Holder(connection: rank) { _ in }, now: now)
+    return try attachPublication(frame, ProducerTable.Holder(connection: nil) { _ in }, now: now)
   }
 }

@@ -1,3 +1,4 @@
+import ReactiveCore
 import SluiceClient
 import SluiceWire
 import TestSupport
@@ -83,7 +84,20 @@ final class ClusterLoad {
         "producer \(producer.id) of \(producer.topic) has \(producer.acknowledged) of \(sent) acknowledged: \(producer.account); \(shown ?? "")"
     }
     throw TestFailure(
-      "topics don't go on within 120 s\n\(waiting.joined(separator: "\n"))\(stage.logs)")
+      "topics don't go on within 120 s\n\(waiting.joined(separator: "\n"))\n\(connections)\(stage.logs)")
+  }
+
+  /// The states of the clients, and what each node says of its connections.
+  private var connections: String {
+    let states = clients.map { client in
+      let state = Shared("")
+      client.connectionState.sink { value in state.update { $0 = "\(value)" } }.cancel()
+      return state.value
+    }
+    let lists = stage.nodes.indices.map { node in
+      (try? stage.sluice("connection", "list", "--json", at: node))?.text ?? "node \(node) doesn't answer"
+    }
+    return "clients: \(states)\n\(lists.joined(separator: "\n"))"
   }
 
   /// Waits until each producer has an acknowledgement of a record that it publishes from now on; false if one doesn't in time.
