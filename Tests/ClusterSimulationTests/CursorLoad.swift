@@ -11,7 +11,7 @@ import SluiceSimulation
 final class CursorLoad: StoryLoad, @unchecked Sendable {
   private static let name = "reader"
 
-  private let cluster: WholeCluster
+  private unowned let cluster: WholeCluster
   private let producer: NumberedProducer
   private let clients: [Client]
   private let flaw: LoadFlaw?

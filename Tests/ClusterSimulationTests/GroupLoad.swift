@@ -13,7 +13,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   /// and once nothing is broken any more.
   private static let underWay = (stalled: Duration.seconds(7), whole: Duration.milliseconds(500))
 
-  private let cluster: WholeCluster
+  private unowned let cluster: WholeCluster
   private let producer: NumberedProducer
   private let clients: [Client]
   private let flaw: LoadFlaw?

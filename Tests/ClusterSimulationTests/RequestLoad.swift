@@ -11,7 +11,7 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
   private static let topic = "quotes"
   private static let clearErrors: Set<String> = ["request-timeout", "no-responders"]
 
-  private let cluster: WholeCluster
+  private unowned let cluster: WholeCluster
   private let askers: [Client]
   private let answerer: Client
   private let flaw: LoadFlaw?

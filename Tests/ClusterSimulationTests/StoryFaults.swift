@@ -45,7 +45,7 @@ enum StoryFault: String, CaseIterable {
 
 /// Makes faults in a whole cluster, drawn from its seed, and counts those that had an effect.
 final class StoryFaults {
-  private let cluster: WholeCluster
+  private unowned let cluster: WholeCluster
   private let names: [String]
   private(set) var counts: [StoryFault: Int] = [:]
 
