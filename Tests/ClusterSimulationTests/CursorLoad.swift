@@ -103,6 +103,10 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
     if let last { commit(last) }
   }
 
+  func begin() { subscribe() }
+
+  func leave() { subscription = nil }
+
   var isDone: Bool {
     cluster.stored.place(of: Self.name) == UInt64(producer.sent)
       && committed == producer.sent

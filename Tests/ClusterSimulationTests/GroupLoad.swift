@@ -121,6 +121,13 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     settleHeld()
   }
 
+  /// All of its members leave, and others come.
+  func begin() {
+    for index in members.indices { join(index) }
+  }
+
+  func leave() { members = [] }
+
   var isDone: Bool {
     cluster.stored.isAllDone(in: Self.name, through: producer.sent) && deliveries.count == producer.sent
   }

@@ -5,7 +5,8 @@ import SluiceSimulation
 
 /// Clients that ask, and one that answers.
 ///
-/// The oracle: each request gets its own answer, or an error that says why there is none, once; one that failed because nothing listens wasn't published.
+/// The oracle: each request gets its own answer, or an error that says why there is none, once; one that failed because nothing listens wasn't published; and after
+/// the faults all are answered.
 // @unchecked: one thread uses it.
 final class RequestLoad: StoryLoad, @unchecked Sendable {
   private static let topic = "quotes"
@@ -21,8 +22,11 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
   private var pending: Set<Int> = []
   private var seen: Set<Int> = []
   private var isFinishing = false
-  /// A request was answered after the faults.
-  private var isAnswered = false
+  private var isOver = false
+  /// How many requests in a row must be answered after the faults.
+  private static let last = 4
+  /// How many were by now.
+  private var answeredLast = 0
   private(set) var problems: [String] = []
   private(set) var counts: [String: Int] = [:]
 
@@ -65,12 +69,13 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
   }
 
   private func answered(_ number: Int, _ result: Result<TopicRecord, ClientError>) {
+    if isOver { return }
     if pending.remove(number) == nil { note("\(number) was answered twice") }
     switch result {
     case .success(let reply):
       counts["answered", default: 0] += 1
       if reply.string != "answer \(number)" { note("\(number) got '\(reply.string)'") }
-      if isFinishing { isAnswered = true }
+      if isFinishing { goOn() }
     case .failure(let error):
       counts["failed", default: 0] += 1
       if !Self.clearErrors.contains(error.code.description) || error.message.isEmpty {
@@ -79,9 +84,20 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
       if error.code == .noResponders, seen.contains(number) {
         note("\(number) was published, and has failed with \(error.code)")
       }
-      // Nothing is broken any more, and one that was under way may have been lost before.
-      if isFinishing, !isAnswered { ask() }
+      if isFinishing { failedLast() }
     }
+  }
+
+  /// Asks one after the other.
+  private func goOn() {
+    answeredLast += 1
+    if pending.isEmpty, answeredLast < Self.last { ask() }
+  }
+
+  /// While shards still move, the topic begins anew elsewhere, and what was under way is lost.
+  private func failedLast() {
+    answeredLast = 0
+    if pending.isEmpty { ask() }
   }
 
   func act() {
@@ -93,7 +109,17 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
     ask()
   }
 
-  var isDone: Bool { pending.isEmpty && isAnswered }
+  func begin() {
+    answeredLast = 0
+    if pending.isEmpty { ask() }
+  }
 
-  var open: String { "requests: \(pending.sorted()) of \(asked) open, answered \(isAnswered)" }
+  func leave() {
+    isOver = true
+    responder = nil
+  }
+
+  var isDone: Bool { pending.isEmpty && answeredLast >= Self.last }
+
+  var open: String { "requests: \(pending.sorted()) of \(asked) open, \(answeredLast) answered at last" }
 }

@@ -6,6 +6,10 @@ protocol StoryLoad: AnyObject {
   func act()
   /// Nothing is broken any more: brings to an end what was begun.
   func finish()
+  /// Begins again behind ``finish()``, as clients of a kind that can.
+  func begin()
+  /// The story is over: nothing more is taken or asked for.
+  func leave()
   /// Whether all has come to its end.
   var isDone: Bool { get }
   var problems: [String] { get }

@@ -14,7 +14,7 @@ final class WholeStory {
   /// What clients meet in many stories, besides faults.
   static let met = [
     "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
-    "producer restarted", "unanswered read",
+    "producer restarted", "unanswered read", "taken over",
   ]
 
   let cluster: WholeCluster
@@ -28,6 +28,7 @@ final class WholeStory {
   private let topics: [String]
   private let faults: StoryFaults
   private let loadFlaw: LoadFlaw?
+  private let hasFlaw: Bool
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
   private var patterns: [NumberedPatternSubscriber] = []
@@ -42,12 +43,16 @@ final class WholeStory {
     faults = StoryFaults(cluster, nodes: names)
     self.isFormer = isFormer
     self.loadFlaw = loadFlaw
+    hasFlaw = flaw != nil || loadFlaw != nil
     isLong = seed % 4 == 0
     topics = (1...(isLong ? 5 : 2)).map { "orders.\($0)" }
     if !isLong { cluster.shards = cluster.pick([2, 4]) }
     cluster.engineOptions.flaw = flaw
-    // What is broken shows at replicas only.
-    if flaw != nil { cluster.engineOptions.replicaTimeout = nil }
+    if flaw != nil {
+      // What is broken shows at replicas only, and where they are behind.
+      cluster.engineOptions.replicaTimeout = nil
+      for server in cluster.engine.servers { server.lag = cluster.world.random.next(in: .zero ... .seconds(1)) }
+    }
     if isFormer { cluster.times.initialDelay = .zero }
     // Small ones, so that a run has many checkpoints, and commits of several messages.
     let checkpointBytes = cluster.pick([8 << 20, 2_000, 20_000])
@@ -61,6 +66,7 @@ final class WholeStory {
   private var world: SimulatedWorld { cluster.world }
 
   func play() throws {
+    defer { for load in loads { load.leave() } }
     guard try begin() else { return }
     let weighted = isFormer ? StoryFault.formerWeighted : StoryFault.weighted
     let breaking = isFormer ? StoryFault.formerBreaking : StoryFault.breaking
@@ -74,12 +80,30 @@ final class WholeStory {
     try faults.end()
     for producer in producers { producer.publish(5) }
     for load in loads { load.finish() }
-    if !cluster.run(limit: .seconds(120), until: { isDone }) {
-      problems.append("not all is acknowledged and delivered: \(open)")
-    }
+    if isAllDone(), !isFormer, world.random.oneIn(3) { try takeOver() }
     problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
     problems += loads.flatMap(\.problems) + cluster.stored.problems
     count()
+  }
+
+  /// Waits for the end of all that was begun.
+  private func isAllDone() -> Bool {
+    let limit = hasFlaw ? Duration.seconds(30) : .seconds(120)
+    if cluster.run(limit: limit, until: { isDone }) { return true }
+    problems.append("not all is acknowledged and delivered: \(open)")
+    return false
+  }
+
+  /// Loses the owner of a topic of which everything is stored: nothing of that comes again from the next one.
+  private func takeOver() throws {
+    guard let owner = cluster.owner(of: topics[0]) else { return }
+    owner.kill()
+    for producer in producers { producer.publish(2) }
+    for load in loads { load.begin() }
+    counts["taken over", default: 0] += 1
+    world.run(for: world.random.next(in: .zero ... .seconds(4)))
+    try cluster.start(owner.name)
+    _ = isAllDone()
   }
 
   private var isDone: Bool {
