@@ -34,7 +34,7 @@ enum StoryFault: String, CaseIterable {
   /// Each breaks something, whatever has happened before.
   static let breaking: [Self] =
     formerBreaking + [.cutNodes, .cutServer, .pauseLeader, .stepDown, .isolate, .jump]
-  static let weighted = allCases + [.kill, .start, .stall, .cutNodes, .cutNodes]
+  static let weighted = allCases + [.kill, .stall, .heal, .cutNodes, .cutNodes, .undrain]
 
   /// Those that there were when the seeds in ``WholeClusterSeedTests`` failed that are kept.
   static let formerBreaking: [Self] = [.kill, .stall, .cut, .lag, .crash, .drain]
@@ -60,6 +60,14 @@ final class StoryFaults {
   private func duration(_ range: ClosedRange<Duration>) -> Duration { world.random.next(in: range) }
 
   private func server() -> Int { world.random.next(in: 0...2) }
+
+  /// The next one; what is down comes back before long.
+  func draw(mustBreak: Bool) -> StoryFault {
+    if mustBreak { return cluster.pick(StoryFault.breaking) }
+    if stopped != nil, !world.random.oneIn(3) { return .start }
+    if stoppedServer != nil, !world.random.oneIn(3) { return .restart }
+    return cluster.pick(StoryFault.weighted)
+  }
 
   func make(_ fault: StoryFault) throws {
     if try happens(fault, to: cluster.node(cluster.pick(names))) { counts[fault, default: 0] += 1 }
@@ -102,7 +110,7 @@ final class StoryFaults {
     case .crash: return change(server(), engine.crash)
     case .restart:
       let drawn = server()
-      let index = engine.servers.firstIndex { !$0.isRunning || $0.isPaused } ?? drawn
+      let index = stoppedServer ?? drawn
       return change(index, engine.servers[index].isPaused ? engine.resume : engine.restart)
     case .pauseLeader:
       guard let leader = engine.leader(of: stream()) else { return false }
@@ -125,6 +133,9 @@ final class StoryFaults {
 
   /// A node that has been killed.
   private var stopped: WholeNode? { cluster.nodes.first { !$0.isRunning } }
+
+  /// A server of the engine that was killed, or doesn't get the processor.
+  private var stoppedServer: Int? { engine.servers.firstIndex { !$0.isRunning || $0.isPaused } }
 
   private func change(_ index: Int, _ body: (Int) -> Void) -> Bool {
     let before = (engine.servers[index].isAvailable, engine.servers[index].isRunning)

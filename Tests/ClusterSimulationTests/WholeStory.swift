@@ -8,13 +8,13 @@ import SluiceTopics
 
 /// What happens in one run.
 ///
-/// One in four stories is long: many topics and subscribers, and up to eight faults. The others are short: few topics, and one or two faults, the first of which breaks
+/// One in six stories is long: many topics and subscribers, and up to six faults. The others are short: few topics, and one or two faults, the first of which breaks
 /// something. Clients of all kinds are in the long ones, and beside producers and subscribers one of the other kinds in the short ones.
 final class WholeStory {
   /// What clients meet in many stories, besides faults.
   static let met = [
     "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
-    "producer restarted", "unanswered read", "taken over",
+    "producer restarted", "taken over",
   ]
 
   let cluster: WholeCluster
@@ -44,7 +44,7 @@ final class WholeStory {
     self.isFormer = isFormer
     self.loadFlaw = loadFlaw
     hasFlaw = flaw != nil || loadFlaw != nil
-    isLong = seed % 4 == 0
+    isLong = seed % (isFormer ? 4 : 6) == 0
     topics = (1...(isLong ? 5 : 2)).map { "orders.\($0)" }
     if !isLong { cluster.shards = cluster.pick([2, 4]) }
     cluster.engineOptions.flaw = flaw
@@ -68,22 +68,24 @@ final class WholeStory {
   func play() throws {
     defer { for load in loads { load.leave() } }
     guard try begin() else { return }
-    let weighted = isFormer ? StoryFault.formerWeighted : StoryFault.weighted
-    let breaking = isFormer ? StoryFault.formerBreaking : StoryFault.breaking
-    for number in 0..<world.random.next(in: isLong ? 3...8 : 1...2) {
+    for number in 0..<world.random.next(in: isLong ? 3...(isFormer ? 8 : 6) : 1...2) {
       for producer in producers { producer.publish(world.random.next(in: 0...20)) }
       for load in loads { load.act() }
-      try faults.make(cluster.pick(isLong || number > 0 ? weighted : breaking))
+      try faults.make(isFormer ? formerFault(number) : faults.draw(mustBreak: !isLong && number == 0))
       restartProducer()
       world.run(for: world.random.next(in: .milliseconds(20)...(.seconds(4))))
     }
     try faults.end()
     for producer in producers { producer.publish(5) }
     for load in loads { load.finish() }
-    if isAllDone(), !isFormer, world.random.oneIn(3) { try takeOver() }
+    if isAllDone(), !isFormer, world.random.oneIn(6) { try takeOver() }
     problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
     problems += loads.flatMap(\.problems) + cluster.stored.problems
     count()
+  }
+
+  private func formerFault(_ number: Int) -> StoryFault {
+    cluster.pick(isLong || number > 0 ? StoryFault.formerWeighted : StoryFault.formerBreaking)
   }
 
   /// Waits for the end of all that was begun.
@@ -159,12 +161,14 @@ final class WholeStory {
   }
 
   private func beginLoads() throws {
+    let kind = world.random.next(in: 0...3)
+    if isLong || kind == 3 { spare = try client() }
+    guard isLong || kind != 3 else { return }
     var clients: [Client] = []
     for name in names {
       let routing = cluster.pick([ClientRouting.direct, .relay])
       clients.append(try cluster.client(of: name) { $0.routing = routing })
     }
-    let kind = world.random.next(in: 0...3)
     if isLong || kind == 0 {
       loads.append(GroupLoad(cluster, producers[0], clients, flaw: loadFlaw))
     }
@@ -172,7 +176,6 @@ final class WholeStory {
       loads.append(CursorLoad(cluster, producers[1], clients, flaw: loadFlaw))
     }
     if isLong || kind == 2 { loads.append(RequestLoad(cluster, clients, flaw: loadFlaw)) }
-    if isLong || kind == 3 { spare = try client() }
   }
 
   /// The process of a producer ends, and another one goes on with what it knew to be acknowledged.
