@@ -39,7 +39,8 @@ struct IsolatedReplicaTests {
     cluster.engine.isolate(isolated)
     #expect(
       cluster.world.run(limit: .seconds(60)) {
-        cluster.isSettled && cluster.engine.streamNames.allSatisfy { hasLeader($0, besides: isolated, cluster) }
+        cluster.isSettled
+          && cluster.engine.streamNames.allSatisfy { hasLeader($0, besides: isolated, cluster) }
       })
     cluster.world.run(for: .seconds(5))
 

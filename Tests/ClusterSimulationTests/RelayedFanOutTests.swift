@@ -14,7 +14,9 @@ struct RelayedFanOutTests {
     node.broker.links.first { $0.node == owner.name }?.recordsReceived ?? 0
   }
 
-  @Test("with 100 subscribers spread over three nodes, each record goes to two nodes, once", arguments: [false, true])
+  @Test(
+    "with 100 subscribers spread over three nodes, each record goes to two nodes, once",
+    arguments: [false, true])
   func oncePerNode(isDurable: Bool) throws {
     let cluster = WholeCluster(seed: 7)
     for name in ["a", "b", "c"] { try cluster.start(name) }

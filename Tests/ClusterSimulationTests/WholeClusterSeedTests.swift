@@ -63,7 +63,8 @@ struct WholeClusterSeedTests {
     var counts: [String: Int] = [:]
     for seed in Self.seeds.prefix(Self.reaching) { counts.merge(try play(seed), uniquingKeysWith: +) }
     guard Self.seeds.count >= Self.reaching else { return }
-    print("In \(Self.reaching) clusters: \(counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })")
+    print(
+      "In \(Self.reaching) clusters: \(counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })")
     let wanted = StoryFault.allCases.map(\.rawValue) + WholeStory.met
     #expect(wanted.filter { counts[$0, default: 0] == 0 } == [])
   }

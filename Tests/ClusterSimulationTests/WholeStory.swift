@@ -51,7 +51,9 @@ final class WholeStory {
     if flaw != nil {
       // What is broken shows at replicas only, and where they are behind.
       cluster.engineOptions.replicaTimeout = nil
-      for server in cluster.engine.servers { server.lag = cluster.world.random.next(in: .zero ... .seconds(1)) }
+      for server in cluster.engine.servers {
+        server.lag = cluster.world.random.next(in: .zero ... .seconds(1))
+      }
     }
     if isFormer { cluster.times.initialDelay = .zero }
     // Small ones, so that a run has many checkpoints, and commits of several messages.

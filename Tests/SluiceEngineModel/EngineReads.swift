@@ -50,7 +50,8 @@ extension EngineModel {
     guard let stream = streams[name], stream.configuration.allowsDirectReads else { return false }
     let get = try? JSONDecoder().decode(Get.self, from: Data(request.payload))
     // It takes minutes until the others count a replica out that has lost them, and the read that goes there gets no answer.
-    if servers.contains(where: { $0.isRunning && $0.isIsolated }), world.random.oneIn(faults.isolatedReadOneIn)
+    if servers.contains(where: { $0.isRunning && $0.isIsolated }),
+      world.random.oneIn(faults.isolatedReadOneIn)
     {
       lostReads += 1
       return true
