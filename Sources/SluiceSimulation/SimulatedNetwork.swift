@@ -9,10 +9,17 @@ import SluiceIO
 public final class SimulatedNetwork: Network, @unchecked Sendable {
   public var placement = ConnectionPlacement.leastLoaded
 
+  /// From the loops of one name to an address.
+  private struct Way: Hashable {
+    var origin: String
+    var target: SocketAddress
+  }
+
   private let scheduler: SimulatedScheduler
   private let settings: SimulatedSettings
   private var listeners: [SocketAddress: SimulatedListener] = [:]
   private var cutAddresses: Set<SocketAddress> = []
+  private var cutWays: Set<Way> = []
   private var knocking: [SimulatedConnect] = []
   private var opened = 0
   private var nextPort: UInt16 = 49_152
@@ -72,7 +79,7 @@ public final class SimulatedNetwork: Network, @unchecked Sendable {
   /// The first packet of an attempt arrives.
   private func knock(_ attempt: SimulatedConnect) {
     if attempt.isAbandoned { return }
-    if cutAddresses.contains(attempt.target) {
+    if isCut(from: attempt.loop, to: attempt.target) {
       knocking.append(attempt)
       return
     }
@@ -121,9 +128,40 @@ public final class SimulatedNetwork: Network, @unchecked Sendable {
   /// Ends a cut. Attempts that hang and weren't abandoned get through after a while.
   public func heal(_ address: SocketAddress) {
     cutAddresses.remove(address)
-    for connection in connections where connection.address == address { connection.heal() }
-    let waiting = knocking.filter { $0.target == address }
-    knocking.removeAll { $0.target == address }
+    healed(address)
+  }
+
+  /// As ``cut(_:)``, for connections from loops of that name only: also from those that are made later, as a process that is started again.
+  public func cut(from origin: String, to address: SocketAddress) {
+    cutWays.insert(Way(origin: origin, target: address))
+    for connection in connections where connection.address == address && isCut(connection) {
+      connection.cut()
+    }
+  }
+
+  /// Ends a cut that was made with ``cut(from:to:)``.
+  public func heal(from origin: String, to address: SocketAddress) {
+    if cutWays.remove(Way(origin: origin, target: address)) != nil { healed(address) }
+  }
+
+  private func isCut(from loop: SimulatedLoop, to address: SocketAddress) -> Bool {
+    cutAddresses.contains(address) || cutWays.contains(Way(origin: loop.name, target: address))
+  }
+
+  private func isCut(_ connection: SimulatedConnection) -> Bool {
+    isCut(from: connection.clientSide.loop, to: connection.address)
+  }
+
+  /// Heals what is open to the address, and isn't cut otherwise.
+  private func healed(_ address: SocketAddress) {
+    for connection in connections where connection.address == address && !isCut(connection) {
+      connection.heal()
+    }
+    let isOpen = { [unowned self] (attempt: SimulatedConnect) in
+      attempt.target == address && !isCut(from: attempt.loop, to: address)
+    }
+    let waiting = knocking.filter(isOpen)
+    knocking.removeAll(where: isOpen)
     for attempt in waiting {
       let delay = scheduler.random.next(in: settings.conditions.retransmission)
       scheduler.schedule(after: delay) { [unowned self] in knock(attempt) }

@@ -7,26 +7,59 @@ final class NumberedProducer: @unchecked Sendable {
   private(set) var sent = 0
   private(set) var acknowledged = 0
   private(set) var problems: [String] = []
-  private let subject: TopicSubject
+  private let settings: TopicSettings
+  private let id: UInt64?
+  private var client: Client
+  private var subject: TopicSubject
+  /// Grows with each life of its process.
+  private var life = 0
 
-  init(_ topic: String, _ client: Client, _ settings: TopicSettings) {
+  /// - Parameter id: of a producer that can be started again; nil for one that can't.
+  init(_ topic: String, _ client: Client, _ settings: TopicSettings, id: UInt64? = nil) {
     self.topic = topic
-    subject = client.subject(topic, as: settings)
+    self.settings = settings
+    self.id = id
+    self.client = client
+    subject = client.subject(topic, as: settings, producer: id.map { .init(id: $0) })
   }
 
   func publish(_ count: Int) {
     for _ in 0..<count {
-      let number = sent
       sent += 1
-      subject.publish(Message("\(number)")) { [self] result in
-        switch result {
-        case .success:
-          if acknowledged != number { problems.append("\(number) is acknowledged before \(acknowledged)") }
-          acknowledged = number + 1
-        case .failure(let error): problems.append("\(number) has failed: \(error)")
-        }
+      publish(number: sent - 1)
+    }
+  }
+
+  private func publish(number: Int) {
+    let life = life
+    subject.publish(Message("\(number)")) { [self] result in
+      // What a process that has ended would have heard.
+      guard life == self.life else { return }
+      switch result {
+      case .success:
+        if acknowledged != number { problems.append("\(number) is acknowledged before \(acknowledged)") }
+        acknowledged = number + 1
+      case .failure(let error):
+        // What the process before had sent may come behind what this one has, by way of another node.
+        if error.code == .producerFenced, life > 0 { return begin() }
+        problems.append("\(number) has failed: \(error)")
       }
     }
+  }
+
+  /// Ends its process, and starts another one, which publishes again what wasn't acknowledged.
+  func restart(with client: Client) {
+    self.client.close()
+    self.client = client
+    begin()
+  }
+
+  private func begin() {
+    guard let id else { return }
+    life += 1
+    subject = client.subject(
+      topic, as: settings, producer: .init(id: id, firstSequence: UInt64(acknowledged)))
+    for number in acknowledged..<sent { publish(number: number) }
   }
 
   var isDone: Bool { acknowledged == sent }

@@ -20,11 +20,14 @@ final class WholeCluster {
   var times = LeaseTimes()
   private var ways: [String: [NATSAddress]] = [:]
   private var clients: [Client] = []
+  /// Sees what the engine has stored of groups and cursors.
+  let stored = StoredStatesOracle()
 
   init(seed: UInt64, conditions: SimulatedConditions = .calm) {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
     engine = EngineModel(in: world)
-    engine.committed = { [unowned world] stream, message in
+    engine.committed = { [unowned world, stored] stream, message in
+      stored.committed(stream, message, at: world.now)
       world.trace?(
         "\(world.now.nanoseconds) \(stream) stores \(message.sequence) \(message.subject), \(message.payload.count) bytes"
       )
@@ -68,6 +71,21 @@ final class WholeCluster {
 
   func healEngine(for name: String) {
     for way in addresses(for: name) { world.network.heal(.host(way.host, port: way.port)) }
+  }
+
+  /// Cuts two nodes off from each other; the bytes under way are lost.
+  func cut(_ one: String, _ other: String) {
+    world.network.cut(from: one, to: WholeNode.address(of: other))
+    world.network.cut(from: other, to: WholeNode.address(of: one))
+  }
+
+  func heal(_ one: String, _ other: String) {
+    world.network.heal(from: one, to: WholeNode.address(of: other))
+    world.network.heal(from: other, to: WholeNode.address(of: one))
+  }
+
+  func pick<Element>(_ choices: [Element]) -> Element {
+    choices[world.random.next(in: 0...(choices.count - 1))]
   }
 
   func node(_ name: String) -> WholeNode? { nodes.first { $0.name == name } }

@@ -11,12 +11,16 @@ import Testing
 /// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these. A story takes a tenth of a second in a debug build, on average.
 @Suite("A cluster with clients under faults")
 struct WholeClusterSeedTests {
-  /// Fresh seeds of a run.
+  /// Fresh seeds of a run, of which the first are those that ``reach()`` plays.
   private static let count: UInt64 = 1_000
-  /// Played without an initial delay, as they were when they failed: with one, another story follows from them.
+  /// Played as stories were when they failed: another one follows from them now.
   private static let onceFailed: [UInt64] = [652]
+  /// Seeds that have failed since.
+  private static let failedSince: [UInt64] = [288]
   /// How many seeds a test case plays, one after the other; test cases run at the same time.
   private static let together = 20
+  /// How many seeds have to reach every kind of fault and load.
+  private static let reaching = 100
 
   private static let seeds: [UInt64] = {
     if let seed = variable("SLUICE_SEED").flatMap({ UInt64($0) }) { return [seed] }
@@ -26,8 +30,10 @@ struct WholeClusterSeedTests {
     }
     let base = variable("SLUICE_SEED_BASE").flatMap { UInt64($0) } ?? UInt64(time(nil)) % 1_000_000_000
     print("Clusters with clients play seeds from \(base) on: SLUICE_SEED_BASE=\(base) plays the same again.")
-    return onceFailed + (base..<base + count)
+    return onceFailed + failedSince + (base..<base + count)
   }()
+
+  private static var others: [UInt64] { Array(seeds.dropFirst(reaching)) }
 
   private static func variable(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
@@ -35,18 +41,32 @@ struct WholeClusterSeedTests {
 
   @Test(
     "every acknowledged record is delivered once and in order",
-    arguments: stride(from: 0, to: seeds.count, by: together).map {
-      Array(seeds[$0..<min($0 + together, seeds.count)])
+    arguments: stride(from: 0, to: others.count, by: together).map {
+      Array(others[$0..<min($0 + together, others.count)])
     })
   func play(seeds: [UInt64]) throws {
-    for seed in seeds {
-      let delay = Self.onceFailed.contains(seed) ? .zero : LeaseTimes().initialDelay
-      let story = try WholeStory(seed: seed, initialDelay: delay)
-      if Self.variable("SLUICE_SEED") != nil { story.cluster.world.trace = { print($0) } }
-      try story.play()
-      #expect(
-        story.problems == [], "SLUICE_SEED=\(seed) swift test --filter WholeClusterSeedTests plays it again")
-    }
+    for seed in seeds { _ = try play(seed) }
+  }
+
+  /// - Returns: what happened, and how often.
+  private func play(_ seed: UInt64) throws -> [String: Int] {
+    let story = try WholeStory(seed: seed, isFormer: Self.onceFailed.contains(seed))
+    if Self.variable("SLUICE_SEED") != nil { story.cluster.world.trace = { print($0) } }
+    try story.play()
+    #expect(
+      story.problems == [], "SLUICE_SEED=\(seed) swift test --filter WholeClusterSeedTests plays it again")
+    return story.counts
+  }
+
+  @Test("every kind of fault, and all that clients can meet, happens in a hundred seeds")
+  func reach() throws {
+    var counts: [String: Int] = [:]
+    for seed in Self.seeds.prefix(Self.reaching) { counts.merge(try play(seed), uniquingKeysWith: +) }
+    guard Self.seeds.count >= Self.reaching else { return }
+    print(
+      "In \(Self.reaching) clusters: \(counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })")
+    let wanted = StoryFault.allCases.map(\.rawValue) + WholeStory.met
+    #expect(wanted.filter { counts[$0, default: 0] == 0 } == [])
   }
 
   @Test("a seed plays the same story each time", arguments: [3, 8] as [UInt64])
@@ -66,6 +86,16 @@ struct WholeClusterSeedTests {
     try story.play()
     story.cluster.world.trace = nil
     return lines
+  }
+
+  @Test("what goes wrong between clients and brokers is noticed", arguments: LoadFlaw.allCases)
+  func loadFlaws(flaw: LoadFlaw) throws {
+    for seed: UInt64 in 1...100 {
+      let story = try WholeStory(seed: seed, loadFlaw: flaw)
+      try story.play()
+      if !story.problems.isEmpty { return }
+    }
+    Issue.record("100 seeds have not shown the flaw \(flaw)")
   }
 
   @Test("a store that doesn't do its part is noticed", arguments: EngineFlaw.allCases)

@@ -8,87 +8,136 @@ import SluiceTopics
 
 /// What happens in one run.
 ///
-/// One in four stories is long: many topics and subscribers, and up to eight disturbances. The others are short: few topics, and one or two disturbances, each of
-/// which breaks something.
+/// One in six stories is long: many topics and subscribers, and up to six faults. The others are short: few topics, and one or two faults, the first of which breaks
+/// something. Clients of all kinds are in the long ones, and beside producers and subscribers one of the other kinds in the short ones.
 final class WholeStory {
-  /// What is wrong with a node, with the engine, or with the ways between them.
-  private enum Disturbance: CaseIterable {
-    case kill, start, stall, cut, heal, lag, crash, restart, drain, undrain
-
-    /// It breaks something, whatever has happened before.
-    static let breaking: [Disturbance] = [.kill, .stall, .cut, .lag, .crash, .drain]
-    static let weighted = allCases + [.kill, .start, .stall]
-  }
+  /// What clients meet in many stories, besides faults.
+  static let met = [
+    "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
+    "producer restarted", "taken over",
+  ]
 
   let cluster: WholeCluster
   private(set) var problems: [String] = []
+  /// Which faults had an effect, and what the clients have met.
+  private(set) var counts: [String: Int] = [:]
   private let isLong: Bool
+  /// As stories were when the seeds failed that are kept: with fewer kinds of faults, and clients that publish and subscribe only.
+  private let isFormer: Bool
   private let names = ["a", "b", "c"]
   private let topics: [String]
+  private let faults: StoryFaults
+  private let loadFlaw: LoadFlaw?
+  private let hasFlaw: Bool
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
   private var patterns: [NumberedPatternSubscriber] = []
+  private var loads: [any StoryLoad] = []
+  /// For a producer that is started again.
+  private var spare: Client?
 
   init(
-    seed: UInt64, flaw: EngineFlaw? = nil, initialDelay: Duration = LeaseTimes().initialDelay
+    seed: UInt64, flaw: EngineFlaw? = nil, loadFlaw: LoadFlaw? = nil, isFormer: Bool = false
   ) throws {
     cluster = WholeCluster(seed: seed, conditions: SimulatedConditions())
-    isLong = seed % 4 == 0
+    faults = StoryFaults(cluster, nodes: names)
+    self.isFormer = isFormer
+    self.loadFlaw = loadFlaw
+    hasFlaw = flaw != nil || loadFlaw != nil
+    isLong = seed % (isFormer ? 4 : 6) == 0
     topics = (1...(isLong ? 5 : 2)).map { "orders.\($0)" }
-    if !isLong { cluster.shards = pick([2, 4]) }
+    if !isLong { cluster.shards = cluster.pick([2, 4]) }
     cluster.engineOptions.flaw = flaw
-    // What is broken shows at replicas only.
-    if flaw != nil { cluster.engineOptions.replicaTimeout = nil }
-    cluster.times.initialDelay = initialDelay
+    if flaw != nil {
+      // What is broken shows at replicas only, and where they are behind.
+      cluster.engineOptions.replicaTimeout = nil
+      for server in cluster.engine.servers {
+        server.lag = cluster.world.random.next(in: .zero ... .seconds(1))
+      }
+    }
+    if isFormer { cluster.times.initialDelay = .zero }
     // Small ones, so that a run has many checkpoints, and commits of several messages.
-    let checkpointBytes = pick([8 << 20, 2_000, 20_000])
+    let checkpointBytes = cluster.pick([8 << 20, 2_000, 20_000])
     cluster.engineOptions.checkpointBytes = checkpointBytes
     cluster.engineOptions.checkpointInterval = checkpointBytes == 20_000 ? .milliseconds(300) : .zero
-    cluster.engineOptions.messageBytes = pick([.max, .max, 1_500])
-    cluster.engine.faults.resetOneIn = pick([0, 0, 50])
-    cluster.engine.faults.silentOneIn = pick([0, 0, 100])
+    cluster.engineOptions.messageBytes = cluster.pick([.max, .max, 1_500])
+    cluster.engine.faults.resetOneIn = cluster.pick([0, 0, 50])
+    cluster.engine.faults.silentOneIn = cluster.pick([0, 0, 100])
   }
 
   private var world: SimulatedWorld { cluster.world }
 
-  private func pick<Element>(_ choices: [Element]) -> Element {
-    choices[cluster.world.random.next(in: 0...(choices.count - 1))]
+  func play() throws {
+    defer { for load in loads { load.leave() } }
+    guard try begin() else { return }
+    for number in 0..<world.random.next(in: isLong ? 3...(isFormer ? 8 : 6) : 1...2) {
+      for producer in producers { producer.publish(world.random.next(in: 0...20)) }
+      for load in loads { load.act() }
+      try faults.make(isFormer ? formerFault(number) : faults.draw(mustBreak: !isLong && number == 0))
+      restartProducer()
+      world.run(for: world.random.next(in: .milliseconds(20)...(.seconds(4))))
+    }
+    try faults.end()
+    for producer in producers { producer.publish(5) }
+    for load in loads { load.finish() }
+    if isAllDone(), !isFormer, world.random.oneIn(6) { try takeOver() }
+    problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
+    problems += loads.flatMap(\.problems) + cluster.stored.problems
+    count()
   }
 
-  private func duration(_ range: ClosedRange<Duration>) -> Duration { world.random.next(in: range) }
+  private func formerFault(_ number: Int) -> StoryFault {
+    cluster.pick(isLong || number > 0 ? StoryFault.formerWeighted : StoryFault.formerBreaking)
+  }
 
-  func play() throws {
-    guard try begin() else { return }
-    for number in 0..<world.random.next(in: isLong ? 3...8 : 1...2) {
-      for producer in producers { producer.publish(world.random.next(in: 0...20)) }
-      try disturb(pick(isLong || number > 0 ? Disturbance.weighted : Disturbance.breaking))
-      world.run(for: duration(.milliseconds(20)...(.seconds(4))))
-    }
-    try calmDown()
-    for producer in producers { producer.publish(5) }
-    let isDone = cluster.run(limit: .seconds(120)) {
-      producers.allSatisfy(\.isDone)
-        && subscribers.allSatisfy { subscriber in
-          subscriber.next == producers.first { $0.topic == subscriber.topic }?.sent
-        }
-        && patterns.allSatisfy { pattern in producers.allSatisfy { pattern.next[$0.topic] == $0.sent } }
-    }
-    if !isDone { problems.append("not all is acknowledged and delivered: \(open)") }
-    problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
+  /// Waits for the end of all that was begun.
+  private func isAllDone() -> Bool {
+    let limit = hasFlaw ? Duration.seconds(30) : .seconds(120)
+    if cluster.run(limit: limit, until: { isDone }) { return true }
+    problems.append("not all is acknowledged and delivered: \(open)")
+    return false
+  }
+
+  /// Loses the owner of a topic of which everything is stored: nothing of that comes again from the next one.
+  private func takeOver() throws {
+    guard let owner = cluster.owner(of: topics[0]) else { return }
+    owner.kill()
+    for producer in producers { producer.publish(2) }
+    for load in loads { load.begin() }
+    counts["taken over", default: 0] += 1
+    world.run(for: world.random.next(in: .zero ... .seconds(4)))
+    try cluster.start(owner.name)
+    _ = isAllDone()
+  }
+
+  private var isDone: Bool {
+    producers.allSatisfy(\.isDone)
+      && subscribers.allSatisfy { subscriber in
+        subscriber.next == producers.first { $0.topic == subscriber.topic }?.sent
+      }
+      && patterns.allSatisfy { pattern in producers.allSatisfy { pattern.next[$0.topic] == $0.sent } }
+      && loads.allSatisfy(\.isDone)
+  }
+
+  private func count() {
+    for (fault, number) in faults.counts { counts[fault.rawValue, default: 0] += number }
+    for load in loads { counts.merge(load.counts, uniquingKeysWith: +) }
+    counts["unanswered read"] = cluster.engine.lostReads
   }
 
   /// Starts the nodes and the clients.
   ///
-  /// - Returns: false when that fails without a disturbance.
+  /// - Returns: false when that fails without a fault.
   private func begin() throws -> Bool {
     for name in names { try cluster.start(name) }
     guard cluster.settle() else {
       problems.append("the cluster doesn't settle at first")
       return false
     }
-    for topic in topics {
+    for (number, topic) in topics.enumerated() {
       producers.append(
-        NumberedProducer(topic, try cluster.client(of: pick(names)), WholeClusterTests.durable))
+        NumberedProducer(
+          topic, try client(), WholeClusterTests.durable, id: isFormer ? nil : UInt64(number) + 1))
       producers.last?.publish(5)
     }
     guard cluster.run(limit: .seconds(60), until: { producers.allSatisfy(\.isDone) }) else {
@@ -96,15 +145,46 @@ final class WholeStory {
       return false
     }
     for topic in topics {
-      for _ in 0..<(isLong ? 2 : 1) {
-        subscribers.append(NumberedSubscriber(topic, try cluster.client(of: pick(names))))
-      }
+      for _ in 0..<(isLong ? 2 : 1) { subscribers.append(NumberedSubscriber(topic, try client())) }
     }
-    for demand in isLong ? [nil, 1, 7] : [pick([nil, 1, 7])] {
-      patterns.append(
-        NumberedPatternSubscriber("orders.*", try cluster.client(of: pick(names)), demand: demand))
+    for demand in isLong ? [nil, 1, 7] : [cluster.pick([nil, 1, 7])] {
+      patterns.append(NumberedPatternSubscriber("orders.*", try client(), demand: demand))
     }
+    if !isFormer { try beginLoads() }
     return true
+  }
+
+  /// A client of any node, which goes to other nodes by itself or by way of that one.
+  private func client() throws -> Client {
+    let name = cluster.pick(names)
+    if isFormer { return try cluster.client(of: name) }
+    let routing = cluster.pick([ClientRouting.direct, .relay])
+    return try cluster.client(of: name) { $0.routing = routing }
+  }
+
+  private func beginLoads() throws {
+    let kind = world.random.next(in: 0...3)
+    if isLong || kind == 3 { spare = try client() }
+    guard isLong || kind != 3 else { return }
+    var clients: [Client] = []
+    for name in names {
+      let routing = cluster.pick([ClientRouting.direct, .relay])
+      clients.append(try cluster.client(of: name) { $0.routing = routing })
+    }
+    if isLong || kind == 0 {
+      loads.append(GroupLoad(cluster, producers[0], clients, flaw: loadFlaw))
+    }
+    if isLong || kind == 1 {
+      loads.append(CursorLoad(cluster, producers[1], clients, flaw: loadFlaw))
+    }
+    if isLong || kind == 2 { loads.append(RequestLoad(cluster, clients, flaw: loadFlaw)) }
+  }
+
+  /// The process of a producer ends, and another one goes on with what it knew to be acknowledged.
+  private func restartProducer() {
+    guard spare != nil, world.random.oneIn(2), let client = spare.take() else { return }
+    producers[0].restart(with: client)
+    counts["producer restarted", default: 0] += 1
   }
 
   /// What is missing, for messages.
@@ -116,35 +196,6 @@ final class WholeStory {
         + cluster.running.map { "\($0.name) \($0.member.routes.route(of: topic))" }.joined(separator: ", ")
     }
     return
-      "acknowledged \(late), delivered \(behind), by patterns \(patterns.map { $0.next.sorted { $0.key < $1.key }.map(\.value) }), routes \(routes)"
-  }
-
-  private func disturb(_ disturbance: Disturbance) throws {
-    let node = cluster.node(pick(names))
-    switch disturbance {
-    case .kill: if cluster.running.count > 1 { node?.kill() }
-    case .start: if let node, !node.isRunning { try cluster.start(node.name) }
-    case .stall:
-      guard let node, node.isRunning else { return }
-      let length = duration(.milliseconds(100)...(.seconds(6)))
-      for loop in node.loops { loop.stall(for: length) }
-    case .cut: if let node { cluster.cutEngine(from: node.name) }
-    case .heal: if let node { cluster.healEngine(for: node.name) }
-    case .lag: cluster.engine.servers[world.random.next(in: 0...2)].lag = duration(.zero...(.seconds(2)))
-    case .crash: cluster.engine.crash(world.random.next(in: 0...2))
-    case .restart: cluster.engine.restart(world.random.next(in: 0...2))
-    case .drain: node?.member.drain(pick(names)) { _ in }
-    case .undrain: node?.member.drain(pick(names), false) { _ in }
-    }
-  }
-
-  /// Nothing is broken any more.
-  private func calmDown() throws {
-    cluster.engine.heal()
-    for name in names {
-      cluster.healEngine(for: name)
-      if cluster.node(name)?.isRunning != true { try cluster.start(name) }
-      for loop in cluster.node(name)?.loops ?? [] { loop.resume() }
-    }
+      "acknowledged \(late), delivered \(behind), by patterns \(patterns.map { $0.next.sorted { $0.key < $1.key }.map(\.value) }), routes \(routes), \(loads.map(\.open))"
   }
 }

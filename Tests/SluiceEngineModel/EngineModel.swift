@@ -14,6 +14,9 @@ public struct EngineFaults: Sendable {
   public var election: ClosedRange<Duration> = .seconds(1) ... .seconds(6)
   /// How long a write takes until most replicas have it.
   public var commit: ClosedRange<Duration> = .microseconds(100) ... .milliseconds(3)
+  /// While there is a server that has lost the others, one in so many reads goes to its replicas, which the others still count on, and gets no
+  /// answer; 0: none.
+  public var isolatedReadOneIn = 3
   /// How long the answer to a read of the leader waits behind the look at what is stored.
   public var answer: ClosedRange<Duration> = .zero ... .milliseconds(5)
 
@@ -44,6 +47,9 @@ public final class EngineModel: @unchecked Sendable {
   public var clockOffset = Duration.zero
   /// Sees each message when it is committed, with its stream's name.
   public var committed: (String, StreamContents.Message) -> Void = { _, _ in }
+
+  /// Reads that went to replicas which have lost the other servers.
+  public internal(set) var lostReads = 0
 
   var streams: [String: EngineStream] = [:] { didSet { routesChanged() } }
   /// The streams of the subjects that were looked up, until streams or their subjects change.

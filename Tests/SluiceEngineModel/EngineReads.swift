@@ -49,8 +49,15 @@ extension EngineModel {
   func serveRead(_ name: String, _ request: ModelMessage, from server: EngineServerModel) -> Bool {
     guard let stream = streams[name], stream.configuration.allowsDirectReads else { return false }
     let get = try? JSONDecoder().decode(Get.self, from: Data(request.payload))
+    // It takes minutes until the others count a replica out that has lost them, and the read that goes there gets no answer.
+    if servers.contains(where: { $0.isRunning && $0.isIsolated }),
+      world.random.oneIn(faults.isolatedReadOneIn)
+    {
+      lostReads += 1
+      return true
+    }
     // The server nearest to the client answers, usually.
-    let others = servers.filter(\.isRunning)
+    let others = servers.filter { $0.isRunning && !$0.isIsolated }
     let reader = world.random.oneIn(4) ? others[world.random.next(in: 0...(others.count - 1))] : server
     run(on: reader) { [self] in read(get, of: stream, at: reader, request) }
     return true

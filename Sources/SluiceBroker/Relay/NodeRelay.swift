@@ -96,7 +96,14 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     }
     guard let target = action.routed else { return false }
     let route = routes.route(of: target.topic)
-    if route == .local { return false }
+    if route == .local {
+      // Another node may have the topic by now, and have moved the place on.
+      guard target.beginsAtKeptPlace, !routes.lease.isValid(at: loop.readClock()) else { return false }
+      try streams.client.require(target)
+      wait(action, target, on: streams)
+      tryAgainSoon()
+      return true
+    }
     try streams.client.require(target)
     guard case .remote(let node) = route else {
       wait(action, target, on: streams)
@@ -186,12 +193,16 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
       guard !isStopped, streams.session.object(stream) === pattern else { return }
       streams.releaseStream(stream)
       wait(action, Self.target(of: stream), on: streams, until: deadline)
-      if againTimer == nil {
-        againTimer = loop.schedule(after: Self.againDelay) { [unowned self] in
-          againTimer = nil
-          tryAgain()
-        }
-      }
+      tryAgainSoon()
+    }
+  }
+
+  /// Tries what waits again after a while: nothing tells when it could go on.
+  private func tryAgainSoon() {
+    guard againTimer == nil else { return }
+    againTimer = loop.schedule(after: Self.againDelay) { [unowned self] in
+      againTimer = nil
+      tryAgain()
     }
   }
 

@@ -44,6 +44,8 @@ final class RelayedPublication: DueStream, LinkedStream {
 
   // MARK: The producer
 
+  /// - Parameter isAwaited: makes no difference. The owner isn't told that the producer doesn't wait, and acknowledges each batch: a node that stops knows by that
+  ///   what has come to the owner, see ``isDrained(isPatient:)``.
   func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
     guard let number, let spent = streams.session.publication(stream)?.records.spent else { return }
     guard PublishHeader.size + batch.count <= link.maximumFrame else {

@@ -12,6 +12,8 @@ struct RoutedAction {
   var deadLetters = ""
   /// Whether the client states settings of the topic.
   var statesSettings = false
+  /// Whether it begins at a place that the topic's owner keeps. A former owner may know an old one.
+  var beginsAtKeptPlace = false
 }
 
 extension ServerAction {
@@ -21,11 +23,12 @@ extension ServerAction {
     case .subscribe(let stream, let frame):
       RoutedAction(
         stream: stream, topic: frame.topic, verb: .subscribe, kind: .subscription,
-        statesSettings: frame.settings != TopicSettings())
+        statesSettings: frame.settings != TopicSettings(),
+        beginsAtKeptPlace: !frame.cursor.isEmpty && frame.epoch == 0)
     case .join(let stream, let frame):
       RoutedAction(
         stream: stream, topic: frame.topic, verb: .joinGroup, kind: .subscription,
-        deadLetters: frame.settings.deadLetters)
+        deadLetters: frame.settings.deadLetters, beginsAtKeptPlace: true)
     case .openPublication(let stream, let frame):
       RoutedAction(
         stream: stream, topic: frame.topic, verb: .publishOpen, kind: .publication,

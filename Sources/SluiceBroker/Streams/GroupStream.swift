@@ -32,8 +32,10 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
-  /// A node without a valid lease sends none of its records.
+  /// A node of a cluster without a valid lease sends none of its records, stored or not: another node may have the topic, whose members have settled them.
   private let mayBeHeld: Bool
+  /// The lease wasn't valid when it was asked for records last.
+  private var isHeld = false
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
 
@@ -45,7 +47,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     credit = Credit(granted: granted)
     self.group = group
     self.loopState = loopState
-    mayBeHeld = streams.mayHold(loopState.topic)
+    mayBeHeld = streams.isClustered
     source = RecordSource(group.epoch, at: LogCursor(unplacedAt: 0))
     loader = StoreLoader(group.topic.name, group.epoch.storage, on: streams.loop)
     loader?.consumer = self
@@ -169,6 +171,11 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     place = .ended
   }
 
+  /// The group calls it when there is something new for it. What it was called for while it was held comes when the topic is woken, as at the end of that.
+  func wait() {
+    if isHeld { loopState.wait(self) }
+  }
+
   func woken() {
     place = .none
     streams.makeReady(self)
@@ -220,7 +227,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   // MARK: Producing
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
-    if mayBeHeld, streams.topics.holdsUnsaved { return .waiting }
+    isHeld = mayBeHeld && streams.topics.holdsUnsaved
+    if isHeld { return .waiting }
     var budget = bytes
     while true {
       guard budget > 0, writes.hasRoom else { return .more }

@@ -73,8 +73,11 @@ final class StreamMultiplexer: @unchecked Sendable {
     return topics.holdsUnsaved || !routes.lease.isValid(at: loop.readClock())
   }
 
+  /// Whether the broker is a node of a cluster.
+  var isClustered: Bool { core.routes != nil }
+
   /// Whether records of a topic aren't sent while the node's lease isn't valid.
-  func mayHold(_ topic: Topic) -> Bool { core.routes != nil && topic.isUnsaved }
+  func mayHold(_ topic: Topic) -> Bool { isClustered && topic.isUnsaved }
 
   // MARK: The table
 

@@ -82,6 +82,10 @@ enum EngineFlaw: Hashable, Sendable, CaseIterable {
   case staleRead
   /// Space is freed up to the last sequence, not up to the front.
   case purgeBeyondFront
+  /// Commits are answered when they are sent.
+  case earlyAnswer
+  /// The places of groups and cursors aren't stored.
+  case noPlaces
 }
 
 extension StoreError {

@@ -128,6 +128,12 @@ final class EngineStore: ShardStore, @unchecked Sendable {
 
   func commit(_ changes: [TopicChange], as number: UInt64) -> CommitOutcome {
     if let refusal { return .settled(refusal) }
+    var changes = changes
+    if options.flaw == .noPlaces {
+      for index in changes.indices {
+        changes[index].states.removeAll { $0.kind == .group || $0.kind == .cursor }
+      }
+    }
     var extents: [StoredExtent?] = []
     do throws(StoreError) {
       for change in changes { extents.append(try extent(after: change)) }
@@ -251,6 +257,10 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     changedBytes += size
     bytes += UInt64(size)
     let fence = fence
+    if options.flaw == .earlyAnswer, !pending.isAnswered {
+      pending.isAnswered = true
+      loop.soon { [self] in events(.settled(pending.number, nil)) }
+    }
     do throws(NATSError) {
       try api.commit(messages, to: names.stream) { [self] in answered(pending, under: fence, $0) }
     } catch {
@@ -285,7 +295,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       sent.removeFirst()
       last = max(last, first.last)
       apply(first)
-      events(.settled(first.number, nil))
+      if !first.isAnswered { events(.settled(first.number, nil)) }
     }
     pump()
   }
@@ -417,7 +427,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
         }
       }
     }
-    for pending in failed { events(.settled(pending.number, error)) }
+    for pending in failed where !pending.isAnswered { events(.settled(pending.number, error)) }
   }
 
   /// Reads what was stored behind the last sequence that is known, and tries the barrier again behind it.

@@ -21,6 +21,8 @@ final class PendingCommit {
   /// The sequence of the first message of each change.
   private(set) var firstSequences: [UInt64] = []
   var isStored = false
+  /// See ``EngineFlaw/earlyAnswer``.
+  var isAnswered = false
   /// When it was sent last.
   var sentAt = MonotonicTime(nanoseconds: 0)
   /// What the engine has answered, when it has refused it.

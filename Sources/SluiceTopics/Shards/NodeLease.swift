@@ -3,9 +3,9 @@ import Synchronization
 
 /// Until when this node of a cluster may believe that its shards are its own, by its own clock. From any thread.
 ///
-/// To deliver what the engine has confirmed needs no lease, since the engine refuses a former owner. Everything else does: acknowledgements, and records that are
-/// only in this process's memory. Loops look at the end of each turn, with the present time, so that a process which was stopped for longer than its
-/// lease tells no client anything of the kind when it goes on.
+/// To deliver what the engine has confirmed needs no lease, since the engine refuses a former owner. Everything else does: acknowledgements, records that are
+/// only in this process's memory, and what groups and durable cursors have come to. Loops look at the end of each turn, with the present time, so that a
+/// process which was stopped for longer than its lease tells no client anything of the kind when it goes on.
 package final class NodeLease: Sendable {
   private let end = Atomic<UInt64>(0)
 

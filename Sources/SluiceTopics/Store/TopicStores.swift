@@ -13,7 +13,7 @@ package final class TopicStores: Sendable {
   }
 
   private let kind: Kind
-  private let services = Mutex<[ShardID: StoreService]>([:])
+  private let services = Mutex(ShardServices())
   /// Of the shards' services.
   package let arrivals = StoreArrivals()
 
@@ -50,7 +50,7 @@ package final class TopicStores: Sendable {
     switch kind {
     case .none: []
     case .one(let service): [service]
-    case .shards: services.withLock { services in services.keys.sorted().compactMap { services[$0] } }
+    case .shards: services.withLock { $0.inOrder }
     }
   }
 
@@ -58,7 +58,7 @@ package final class TopicStores: Sendable {
 
   /// - Returns: the shard's service, if it had one.
   package func remove(_ shard: ShardID) -> StoreService? {
-    services.withLock { $0.removeValue(forKey: shard) }
+    services.withLock { $0.remove(shard) }
   }
 
   /// Removes a service that is closed; the shard may have another one by now.
@@ -76,7 +76,7 @@ package final class TopicStores: Sendable {
     case .shards:
       // Most turns bring none, and a node has many shards.
       guard arrivals.take() else { return }
-      for service in services.withLock({ $0 }).values { service.kick() }
+      for service in all { service.kick() }
     }
   }
 
@@ -145,6 +145,25 @@ extension StoreSnapshot {
     waiting += other.waiting
     limit = limit.flatMap { own in other.limit.map { own + $0 } }
     availableBytes = availableBytes ?? other.availableBytes
+  }
+}
+
+/// The services of a node's shards. In the order of the shards they are called, so that a simulation follows from its seed.
+private struct ShardServices {
+  private var byShard: [ShardID: StoreService] = [:]
+  private(set) var inOrder: [StoreService] = []
+
+  subscript(shard: ShardID) -> StoreService? {
+    get { byShard[shard] }
+    set {
+      byShard[shard] = newValue
+      inOrder = byShard.sorted { $0.key < $1.key }.map(\.value)
+    }
+  }
+
+  mutating func remove(_ shard: ShardID) -> StoreService? {
+    defer { self[shard] = nil }
+    return byShard[shard]
   }
 }
 

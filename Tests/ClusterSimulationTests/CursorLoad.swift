@@ -1,0 +1,118 @@
+import ReactiveCore
+import SluiceClient
+import SluiceIO
+import SluiceSimulation
+
+/// A subscriber with a durable cursor that commits some records, and subscribes again, elsewhere, now and then.
+///
+/// The oracle: a subscription begins at or before the place that was committed, so that nothing is missing, and not before the place that the engine had stored.
+/// In it, no record is missing or comes twice.
+// @unchecked: one thread uses it.
+final class CursorLoad: StoryLoad, @unchecked Sendable {
+  private static let name = "reader"
+
+  private unowned let cluster: WholeCluster
+  private let producer: NumberedProducer
+  private let clients: [Client]
+  private let flaw: LoadFlaw?
+  private var subscription: AnyCancellable?
+  /// Grows with each subscription.
+  private var life = 0
+  /// The offset behind the last record that was committed.
+  private var committed = 0
+  /// The next record of this subscription; nil before the first.
+  private var next: Int?
+  /// What a new subscription may not begin before.
+  private var stored = 0
+  private var last: TopicRecord?
+  private var isFinishing = false
+  private(set) var problems: [String] = []
+  private(set) var counts: [String: Int] = [:]
+
+  init(_ cluster: WholeCluster, _ producer: NumberedProducer, _ clients: [Client], flaw: LoadFlaw?) {
+    self.cluster = cluster
+    self.producer = producer
+    self.clients = clients
+    self.flaw = flaw
+    cluster.stored.watch(Self.name)
+    subscribe()
+  }
+
+  private func subscribe() {
+    life += 1
+    (next, last) = (nil, nil)
+    stored = Int(cluster.stored.place(of: Self.name))
+    let life = life
+    let former = subscription
+    subscription = cluster.pick(clients).topic(
+      producer.topic, from: .earliest, cursor: .init(Self.name, commit: .manual)
+    ).sink { [unowned self] completion in
+      // The next one takes it over.
+      if life == self.life { ended(completion) }
+    } receiveValue: { [unowned self] record in
+      if life == self.life { take(record) }
+    }
+    former?.cancel()
+  }
+
+  private func ended(_ completion: Subscribers.Completion<ClientError>) {
+    if case .failure(let error) = completion {
+      // What the former subscription had sent may come behind what this one has, by way of another node.
+      if error.code == .cursorTaken { return subscribe() }
+      // A cursor can't be made while the engine can't be reached.
+      if error.code == .storageFailed, !cluster.stored.isThere(Self.name) { return subscribe() }
+    }
+    note("the subscription has ended: \(completion)")
+  }
+
+  private func note(_ problem: String) {
+    if problems.count < 5 { problems.append("cursor: \(problem)") }
+  }
+
+  private func count(_ what: String) { counts[what, default: 0] += 1 }
+
+  private func take(_ record: TopicRecord) {
+    let offset = Int(record.offset)
+    if record.string != "\(offset)" { note("\(record.string) came at offset \(offset)") }
+    if let next {
+      if offset != next { note("\(offset) came instead of \(next)") }
+    } else {
+      count("resumed")
+      if offset > committed { note("begins at \(offset), and \(committed) wasn't committed") }
+      if offset < stored { note("begins at \(offset), and \(stored) was stored") }
+    }
+    next = offset + 1
+    last = record
+    if isFinishing || cluster.world.random.oneIn(3) { commit(record) }
+  }
+
+  private func commit(_ record: TopicRecord) {
+    count("committed")
+    record.commit()
+    committed = max(committed, Int(record.offset) + 1)
+    // As if the records before the next two weren't there.
+    if flaw == .commitsAhead { committed = max(committed - 2, 0) }
+  }
+
+  func act() {
+    if cluster.world.random.oneIn(2) { subscribe() }
+  }
+
+  func finish() {
+    isFinishing = true
+    if let last { commit(last) }
+  }
+
+  func begin() { subscribe() }
+
+  func leave() { subscription = nil }
+
+  var isDone: Bool {
+    cluster.stored.place(of: Self.name) == UInt64(producer.sent)
+      && committed == producer.sent
+  }
+
+  var open: String {
+    "cursor: \(next ?? -1) is next, \(committed) of \(producer.sent) committed, stored \(cluster.stored.place(of: Self.name))"
+  }
+}

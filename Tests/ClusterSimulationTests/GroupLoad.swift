@@ -1,0 +1,138 @@
+import ReactiveCore
+import SluiceClient
+import SluiceIO
+import SluiceSimulation
+
+/// Members of a group that acknowledge each record, at once or later, refuse some, and leave with others.
+///
+/// The oracle: a record comes again until it is acknowledged, and never again once the engine has stored that it was.
+// @unchecked: one thread uses it.
+final class GroupLoad: StoryLoad, @unchecked Sendable {
+  private static let name = "workers"
+  /// What was on its way to a member when another one's acknowledgement was stored may still come, for as long as a node may be stalled that it comes through;
+  /// and once nothing is broken any more.
+  private static let underWay = (stalled: Duration.seconds(7), whole: Duration.milliseconds(500))
+
+  private unowned let cluster: WholeCluster
+  private let producer: NumberedProducer
+  private let clients: [Client]
+  private let flaw: LoadFlaw?
+  private let options: GroupOptions
+  private var members: [AnyCancellable?] = []
+  private var held: [(member: Int, delivery: Delivery)] = []
+  /// When the faults ended.
+  private var end: MonotonicTime?
+  /// How often each record has come.
+  private var deliveries: [Int: Int] = [:]
+  private(set) var problems: [String] = []
+  private(set) var counts: [String: Int] = [:]
+
+  init(_ cluster: WholeCluster, _ producer: NumberedProducer, _ clients: [Client], flaw: LoadFlaw?) {
+    self.cluster = cluster
+    self.producer = producer
+    self.clients = clients
+    self.flaw = flaw
+    options = GroupOptions(acknowledgement: .explicit, deadline: cluster.pick([nil, .seconds(2)]))
+    cluster.stored.watch(Self.name)
+    for index in 0..<2 {
+      members.append(nil)
+      join(index)
+    }
+  }
+
+  private func join(_ index: Int) {
+    members[index] = cluster.pick(clients).group(
+      Self.name, of: producer.topic, options: options, from: .earliest
+    ).sink { [unowned self] completion in
+      ended(index, completion)
+    } receiveValue: { [unowned self] in
+      take($0, as: index)
+    }
+  }
+
+  private func ended(_ index: Int, _ completion: Subscribers.Completion<ClientError>) {
+    // A group can't be made while the engine can't be reached.
+    if case .failure(let error) = completion, error.code == .storageFailed,
+      !cluster.stored.isThere(Self.name)
+    {
+      return join(index)
+    }
+    note("member \(index) has ended: \(completion)")
+  }
+
+  private func note(_ problem: String) {
+    if problems.count < 5 { problems.append("group: \(problem)") }
+  }
+
+  private func count(_ what: String) { counts[what, default: 0] += 1 }
+
+  private func take(_ delivery: Delivery, as member: Int) {
+    let offset = delivery.record.offset
+    if delivery.record.string != "\(offset)" || offset >= UInt64(producer.sent) {
+      note("\(delivery.record.string) came at offset \(offset) of \(producer.sent)")
+    }
+    if let time = cluster.stored.doneTime(of: offset, in: Self.name),
+      time + (isWhole ? Self.underWay.whole : Self.underWay.stalled) < cluster.world.now
+    {
+      note("\(offset) came again (delivery \(delivery.count)), and is stored as done with")
+    }
+    deliveries[Int(offset), default: 0] += 1
+    if deliveries[Int(offset)]! > 1 { count("delivered again") }
+    if end != nil { return settle(delivery) }
+    switch cluster.world.random.next(in: 0...9) {
+    case 0:
+      delivery.refuse()
+      count("refused")
+    case 1...3: held.append((member, delivery))
+    default: settle(delivery)
+    }
+  }
+
+  /// Whether the faults have ended, and what they had held up has come.
+  private var isWhole: Bool { end.map { $0 + .seconds(1) < cluster.world.now } ?? false }
+
+  private func settle(_ delivery: Delivery) {
+    count("acknowledged")
+    if flaw == .refusesForAcknowledging, delivery.record.offset % 5 == 3 { return delivery.refuse() }
+    delivery.acknowledge()
+  }
+
+  func act() {
+    let index = cluster.world.random.next(in: 0...(members.count - 1))
+    switch cluster.world.random.next(in: 0...3) {
+    case 0:
+      // Leaves with what it has.
+      members[index] = nil
+      held.removeAll { $0.member == index }
+      join(index)
+      count("left")
+    case 1: break
+    default: settleHeld()
+    }
+  }
+
+  private func settleHeld() {
+    for (_, delivery) in held { settle(delivery) }
+    held = []
+  }
+
+  func finish() {
+    end = cluster.world.now
+    settleHeld()
+  }
+
+  /// All of its members leave, and others come.
+  func begin() {
+    for index in members.indices { join(index) }
+  }
+
+  func leave() { members = [] }
+
+  var isDone: Bool {
+    cluster.stored.isAllDone(in: Self.name, through: producer.sent) && deliveries.count == producer.sent
+  }
+
+  var open: String {
+    "group: \(deliveries.count) of \(producer.sent) have come, stored \(cluster.stored.summary(of: Self.name))"
+  }
+}
