@@ -1,33 +1,42 @@
 #!/usr/bin/env bash
-# Compares packaging/openapi.yaml with the admin listener of a running broker, and packaging/openapi-doors.yaml with its door for HTTP: has schemathesis send generated requests, good ones and bad ones, and check each answer.
+# Compares packaging/openapi.yaml with the admin listener of a running broker, and packaging/openapi-doors.yaml with its door for HTTP: has schemathesis send generated requests, good ones
+# and bad ones, and check each answer. Takes 20 seconds.
 #
 #   scripts/check-api.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
+#   scripts/check-api.sh --install                  installs schemathesis only
 #
 # Installs schemathesis in .build/schemathesis with pip when it isn't in PATH. Exits with 0 when every answer is as described, 1 otherwise, 2 when it can't compare.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-programs=.build/release
+programs=.build/release install=
 case ${1:-} in
 '') ;;
+--install) [ $# -eq 1 ] || exit 2; install=yes ;;
 --programs) [ $# -eq 2 ] || exit 2; programs=$2 ;;
-*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 fail() { echo "check-api: $*" >&2; exit 2; }
-[ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs; build it, or name a folder with --programs"
-programs=$(cd "$programs" && pwd)
 tool=$(command -v schemathesis || true)
 if [ -z "$tool" ]; then
   tool=$PWD/.build/schemathesis/bin/schemathesis
   if [ ! -x "$tool" ]; then
-    python3 -m venv .build/schemathesis && .build/schemathesis/bin/pip install --quiet schemathesis || fail "schemathesis can't be installed"
+    rm -rf .build/schemathesis
+    python3 -m venv .build/schemathesis && .build/schemathesis/bin/pip install --quiet --disable-pip-version-check 'schemathesis>=4,<5' ||
+      fail "schemathesis can't be installed"
   fi
 fi
+[ -z "$install" ] || exit 0
+[ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs; build it, or name a folder with --programs"
+programs=$(cd "$programs" && pwd)
 
 work=$(mktemp -d)
 processes=()
+groups=()
 finish() {
   [ ${#processes[@]} -eq 0 ] || kill "${processes[@]}" 2>/dev/null || true
+  # A subscriber that is told to end waits for the command that it runs, so both are told.
+  for group in "${groups[@]}"; do kill -- "-$group" 2>/dev/null || true; done
   wait
   cd /
   rm -rf "$work"
@@ -50,10 +59,10 @@ seq 100 | sluice pub orders --key k --header a=b --quiet
 printf '\377\376' | sluice pub orders --raw --quiet 2>/dev/null || true
 sluice sub orders --cursor billing --count 10 --quiet >/dev/null
 sluice topic create jobs --flow lossless --buffer-records 0 >/dev/null
-sluice sub orders --group workers --from earliest --ack explicit --exec 'sleep 150' >/dev/null 2>&1 &
-processes+=($!)
-sluice sub jobs --exec 'sleep 150' >/dev/null 2>&1 &
-processes+=($!)
+setsid sluice sub orders --group workers --from earliest --ack explicit --exec 'sleep 150' >/dev/null 2>&1 &
+groups+=($!)
+setsid sluice sub jobs --exec 'sleep 150' >/dev/null 2>&1 &
+groups+=($!)
 seq 1000 | sluice pub jobs --quiet >/dev/null 2>&1 &
 processes+=($!)
 sluice pub over one --complete --quiet

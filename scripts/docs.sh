@@ -75,6 +75,15 @@ done)
 
 site=${output:-$work/site}
 docc merge "${archives[@]}" --output-path "$site" --synthesized-landing-page-name Sluice --synthesized-landing-page-kind Documentation
+# DocC writes the members of its objects in any order: sorted, the same source gives the same bytes.
+find "$site" -name '*.json' -print0 | python3 -c '
+import json, sys
+for path in sys.stdin.read().split("\0")[:-1]:
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+'
 if [ -n "$output" ]; then echo "docs: $site/index.html, begin with documentation/sluice"; fi
 [ -n "$port" ] || exit 0
 echo "docs: http://127.0.0.1:$port/documentation/sluice until Ctrl-C"

@@ -9,7 +9,7 @@ say() { echo "quickstart: $*"; }
 scripts/bootstrap.sh
 file=/usr/share/dict/words
 
-say "building (the first time takes some minutes)"
+say "building (the first time takes about five minutes on two cores)"
 for program in sluiced sluice; do
   swift build -c release --product "$program" </dev/null
 done
@@ -46,4 +46,8 @@ kill "$broker"
 wait "$broker"
 broker=
 say "every line came back in its place, and the broker has stopped in good order"
-say "the programs are in $programs; go on with: sluiced &, sluice --help"
+say "go on with:"
+# The link that swift build makes, which is what the README names.
+echo "  export PATH=$PWD/.build/release:\$PATH"
+echo "  sluiced 2>sluiced.log &"
+echo "  sluice --help"

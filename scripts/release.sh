@@ -3,27 +3,30 @@
 #
 #   scripts/release.sh DIR                      puts sluiced and sluice into DIR
 #   scripts/release.sh --artifacts DIR [...]    puts all that users download into DIR: an archive of the programs, a Debian package,
-#                                               a list of what is linked (CycloneDX), an image where docker answers, SHA256SUMS
+#                                               the documentation as a site, a list of what is linked (CycloneDX), an image where docker
+#                                               answers, RELEASE-NOTES.md, SHA256SUMS
 #   scripts/release.sh --check                  makes the artifacts twice, in folders of different names, and compares them
 #
 #     --maintainer 'NAME <ADDRESS>'   of the package; default: DEBFULLNAME and DEBEMAIL
 #     --homepage URL                  of the package and of the list
 #     --no-image                      no image
+#     --no-documentation              no documentation, for which all modules are built without optimisation, too
 #
 # The programs need the C library of this system, or a newer one, and the libraries that --artifacts tells. SLUICE_JOBS is the number of
 # compilers at a time; default: all cores.
 set -euo pipefail
 
-usage() { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 say() { echo "release: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-directory='' task=programs image=yes maintainer=() homepage=()
+directory='' task=programs image=yes documentation=yes maintainer=() homepage=()
 while [ $# -gt 0 ]; do
   case $1 in
     --artifacts) task=artifacts ;;
     --check) task=check ;;
     --no-image) image='' ;;
+    --no-documentation) documentation='' ;;
     --maintainer | --homepage)
       [ -n "${2:-}" ] || { say "$1 needs a value"; usage; }
       case $1 in --maintainer) maintainer=(--maintainer "$2") ;; --homepage) homepage=(--homepage "$2") ;; esac
@@ -82,8 +85,11 @@ artifacts() { # DIRECTORY
   mkdir -p "$work/$name"
   scripts/install.sh --destdir "$work/$name" --no-user --programs "$work/programs"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
-  tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu --directory "$work" "$name" |
-    gzip -9n >"$1/$name.tar.gz"
+  pack "$work" "$name" >"$1/$name.tar.gz"
+  if [ -n "$documentation" ]; then
+    scripts/docs.sh --output "$work/sluice-$version-documentation" >&2
+    pack "$work" "sluice-$version-documentation" >"$1/sluice-$version-documentation.tar.gz"
+  fi
 
   if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
     scripts/package-deb.sh --programs "$work/programs" --output "$1" "${maintainer[@]}" "${homepage[@]}" >/dev/null
@@ -92,7 +98,14 @@ artifacts() { # DIRECTORY
   fi
   python3 scripts/release/linked.py "$work/programs" "$source/.build" "$version" "${homepage[1]:-}" >"$1/$name.cdx.json"
   if [ -n "$image" ]; then makeImage "$work" "$1/$name.image.tar.gz" "$version"; fi
+  scripts/release/notes.sh "$1" "$version" "${homepage[1]:-}" >"$work/notes"
+  mv "$work/notes" "$1/RELEASE-NOTES.md"
   (cd "$1" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS)
+}
+
+# An archive with the commit's time and without owners.
+pack() { # WORK FOLDER
+  tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu --directory "$1" "$2" | gzip -9n
 }
 
 makeImage() { # WORK FILE VERSION
@@ -111,7 +124,10 @@ makeImage() { # WORK FILE VERSION
 # --- Twice the same
 
 check() {
-  local work copy
+  local work copy left
+  # An image has the times at which docker made it.
+  left=(--no-image)
+  [ -n "$documentation" ] || left+=(--no-documentation)
   work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-reproduce.XXXXXX")
   # shellcheck disable=SC2064
   trap "rm -rf '$work'" EXIT
@@ -120,8 +136,7 @@ check() {
     git ls-files -z --cached --others --exclude-standard | xargs -0 tar --create --ignore-failed-read 2>/dev/null |
       tar --extract --directory "$work/$copy"
     say "building in $work/$copy"
-    # An image has the times at which docker made it.
-    "$work/$copy/scripts/release.sh" --artifacts "$work/made/$copy" --no-image "${maintainer[@]}" "${homepage[@]}"
+    "$work/$copy/scripts/release.sh" --artifacts "$work/made/$copy" "${left[@]}" "${maintainer[@]}" "${homepage[@]}"
     rm -rf "${work:?}/$copy/.build"
   done
   if ! diff -r "$work/made/one" "$work/made/another/folder" >&2; then fail "the two builds differ"; fi
