@@ -184,7 +184,6 @@ final class ClusterStage {
   func connect(first: Int = 0) async throws -> Client {
     var options = ClientOptions()
     options.keepalive = .seconds(2)
-    options.connectTimeout = .seconds(600)
     var policy = ReconnectPolicy()
     policy.initialDelay = .milliseconds(10)
     policy.maximumDelay = .milliseconds(100)
