@@ -108,11 +108,10 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   func leave() { subscription = nil }
 
   var isDone: Bool {
-    cluster.stored.place(of: Self.name) == UInt64(producer.sent)
-      && committed == producer.sent
+    cluster.stored.place(of: Self.name) == UInt64(producer.sent) && next == producer.sent
   }
 
   var open: String {
-    "cursor: \(next ?? -1) is next, \(committed) of \(producer.sent) committed, stored \(cluster.stored.place(of: Self.name))"
+    "cursor: \(next.map { "\($0)" } ?? "nothing") is next, \(committed) of \(producer.sent) committed, stored \(cluster.stored.place(of: Self.name))"
   }
 }

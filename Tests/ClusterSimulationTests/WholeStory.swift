@@ -57,7 +57,8 @@ final class WholeStory {
     }
     if isFormer { cluster.times.initialDelay = .zero }
     // Small ones, so that a run has many checkpoints, and commits of several messages.
-    let checkpointBytes = cluster.pick([8 << 20, 2_000, 20_000])
+    var checkpointBytes = cluster.pick([8 << 20, 2_000, 20_000])
+    if flaw == .purgeBeyondFront { checkpointBytes = 2_000 }
     cluster.engineOptions.checkpointBytes = checkpointBytes
     cluster.engineOptions.checkpointInterval = checkpointBytes == 20_000 ? .milliseconds(300) : .zero
     cluster.engineOptions.messageBytes = cluster.pick([.max, .max, 1_500])

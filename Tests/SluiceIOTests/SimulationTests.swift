@@ -230,6 +230,27 @@ private final class EchoWorld {
     #expect(story.world.run { peer.received == [1, 2, 3] })
   }
 
+  @Test func aCutBetweenTwoHoldsUpTheirConnectionsOnly() throws {
+    let story = try EchoWorld(seed: 12)
+    let network = story.world.network
+    network.cut(from: "another", to: story.address)
+    let client = try story.connect { $0.send([1]) }
+    #expect(story.world.run { client.received == [1] })
+
+    network.cut(from: "client", to: story.address)
+    client.loop.execute { client.send([2]) }
+    let opened = story.open { $0.send([3]) }
+    story.world.run(for: .seconds(60))
+    #expect(client.received == [1] && opened.value == nil)
+    // What is cut in another way as well stays so.
+    network.cut(story.address)
+    network.heal(from: "client", to: story.address)
+    story.world.run(for: .seconds(60))
+    #expect(client.received == [1] && opened.value == nil)
+    network.heal(story.address)
+    #expect(story.world.run { client.received == [1, 2] && opened.value != nil })
+  }
+
   @Test func connectionsCanBeRefusedByChance() throws {
     let story = try EchoWorld(seed: 11)
     story.world.conditions.refusedOneIn = 2

@@ -259,7 +259,10 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     let fence = fence
     if options.flaw == .earlyAnswer, !pending.isAnswered {
       pending.isAnswered = true
-      loop.soon { [self] in events(.settled(pending.number, nil)) }
+      loop.soon { [self] in
+        apply(pending)
+        events(.settled(pending.number, nil))
+      }
     }
     do throws(NATSError) {
       try api.commit(messages, to: names.stream) { [self] in answered(pending, under: fence, $0) }
@@ -294,8 +297,9 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     while let first = sent.first, first.isStored {
       sent.removeFirst()
       last = max(last, first.last)
+      if first.isAnswered { continue }
       apply(first)
-      if !first.isAnswered { events(.settled(first.number, nil)) }
+      events(.settled(first.number, nil))
     }
     pump()
   }
