@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing and the demonstration need, and looks for Swift.
-# With --tests also what some tests need, which are skipped without it: a browser, clients of MQTT, and Prometheus' check of metrics. With --instructions what scripts/instructions.sh
+# With --tests also what some tests need, which are skipped without it: a browser, clients of MQTT, Prometheus' check of metrics, and a parser of YAML. With --instructions what scripts/instructions.sh
 # needs: valgrind. Needs root or sudo for that only. Calling it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ packages=(
 
 case ${1:-} in
   "") ;;
-  --tests) packages+=(chromium fonts-dejavu-core mosquitto-clients node-mqtt prometheus) ;;
+  --tests) packages+=(chromium fonts-dejavu-core mosquitto-clients node-mqtt prometheus python3-yaml) ;;
   --instructions) packages+=(valgrind) ;;
   *) fail "there is no option '$1'; there are --tests and --instructions" ;;
 esac

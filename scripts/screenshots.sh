@@ -77,6 +77,7 @@ for topic in orders.eu prices; do
 done
 sluice sub orders.eu --group workers --ack auto >/dev/null &
 processes+=($!)
-sleep 45
+# Before the subscriber, which sleeps for 60 seconds, asks for the next record.
+sleep 30
 python3 scripts/screenshots/dashboard.py "$(sed -n 's/^sluiced admin on //p' "$work/ready")" svg >"$work/picture"
 mv "$work/picture" Sources/Documentation/Sluice.docc/Resources/dashboard.svg

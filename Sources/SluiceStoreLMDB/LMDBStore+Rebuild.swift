@@ -68,11 +68,16 @@ extension LMDBStore {
   /// Returns the damage in the structure of a store's file, in a line each; empty for a sound file. No process may have it open to write.
   ///
   /// A damaged store can't be opened safely: LMDB trusts its pages.
-  public static func pageFaults(at path: String) throws(StoreError) -> [String] {
+  ///
+  /// - Parameter progress: called now and then with the bytes of the file that were gone through and with all bytes; returns whether to go on.
+  /// - Throws: ``StoreError`` when the file can't be opened, or `progress` returned false.
+  public static func pageFaults(
+    at path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
+  ) throws(StoreError) -> [String] {
     let directory = try StoreDirectory(path, .readOnly)
     let lock = try StoreLock(path, isShared: true)
     defer { lock.release() }
-    return try PageCheck(directory.data).faults
+    return try PageCheck(directory.data, progress: progress).faults
   }
 
   /// Rebuilds a store from what can be read of a damaged file, without LMDB reading that.
@@ -80,16 +85,20 @@ extension LMDBStore {
   /// The old file stays in its place until the new one is complete, on disk, and verified. So a failure, or a crash at any time, leaves
   /// the one or the other. Batches are copied unverified: `StoreRepair` checks them.
   ///
+  /// - Parameters:
+  ///   - limit: how large the new file may become, in bytes.
+  ///   - progress: of the check of the old file, as with ``pageFaults(at:progress:)``.
   /// - Returns: nil when the file's structure isn't damaged; nothing was changed then.
   /// - Throws: `StoreError.Kind.damaged` when nothing can be read; `StoreError.Kind.full` when there is no room for both files;
   ///   `StoreError.Kind.newer`.
-  public static func rebuild(at path: String, limit: Int = Options().limit) throws(StoreError)
-    -> StoreRebuild?
-  {
+  public static func rebuild(
+    at path: String, limit: Int = Options().limit,
+    progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
+  ) throws(StoreError) -> StoreRebuild? {
     let directory = try StoreDirectory(path, .existing)
     let lock = try StoreLock(path, isShared: false)
     defer { lock.release() }
-    let faults = try PageCheck(directory.data).faults
+    let faults = try PageCheck(directory.data, progress: progress).faults
     if faults.isEmpty { return nil }
     directory.removeNew()
     do throws(StoreError) {

@@ -1,3 +1,4 @@
+import Glibc
 import SluiceWire
 import TestSupport
 import Testing
@@ -36,6 +37,26 @@ import Testing
     let object = try broker.run("topic", "show", "t", "--json").standardOutput.text
     #expect(object.contains(#""slowness":"client""#) && object.contains(#""slowness":"demand""#), "\(object)")
     withExtendedLifetime((idle, stuck)) {}
+  }
+
+  /// A reader by HTTP that has stopped is told from one whose network is slow, as it is by the native protocol.
+  @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
+  func aReaderByHTTPThatDoesNotReadIsFound() throws {
+    let broker = try BrokerProcess(options: Self.patient + ["--listen", "http://127.0.0.1:0"])
+    try broker.client().create("t")
+    let reader = try ChildProcess("/usr/bin/curl", ["-sN", "\(broker.addresses[1])/topics/t?from=earliest"])
+    try broker.waitForSubscriptions(1, on: "t")
+    reader.signal(SIGSTOP)
+    defer {
+      reader.signal(SIGCONT)
+      reader.stop()
+    }
+    try publishMuch(broker)
+    try eventually("the client that doesn't read is found") {
+      try broker.show("t").subscriptions.first?.slowness == .client
+    }
+    let why = try broker.run("why", "t").standardOutput.text
+    #expect(why.contains("the client hasn't read what it was sent for "), "\(why)")
   }
 
   @Test(.enabled(if: PulledCable.isPossible, "needs to be root, and network namespaces"))

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -18,6 +19,21 @@ import Testing
       "\"in_per_second\":0.0",
     ] { #expect(line.contains(part), "\(line)") }
     try broker.requireRunning()
+  }
+
+  /// No client is attached, and the records are in memory only.
+  @Test func cursorsAndGroupsWithoutClientsLag() throws {
+    let broker = try BrokerProcess()
+    let client = try broker.client()
+    try client.publishAll((0..<30).map { "\($0)" }, to: "orders")
+    try client.publishAll(["x"], to: "words")
+    try client.moveCursor("billing", of: "orders", to: .earliest)
+    let top = try broker.sluice("top", "--once", "--json", "--interval", "50ms")
+    #expect(try top.waitForExit() == .code(0))
+    let lines = top.standardOutput.lines
+    #expect(lines.count == 2)
+    #expect(lines.contains { $0.contains("\"topic\":\"orders\"") && $0.contains("\"lag\":30,") }, "\(lines)")
+    #expect(lines.contains { $0.contains("\"topic\":\"words\"") && $0.contains("\"lag\":0,") }, "\(lines)")
   }
 
   @Test func toAPipeItPrintsTableAfterTableUntilInterrupted() throws {

@@ -10,6 +10,9 @@ const lines = new Map();
 // hall-2 comes before hall-10.
 const names = new Intl.Collator("en", { numeric: true });
 
+// Records that the subscriber, cursor or group has yet to get that is furthest behind.
+const largestLag = (row) => Math.max(number(row.lag), number(row.consumerLag?.lag ?? 0));
+
 const sortKeys = {
   name: null,
   in: (topic) => topic.in,
@@ -18,7 +21,7 @@ const sortKeys = {
   bytes: (topic) => number(topic.row.bytes),
   subscriptions: (topic) => topic.row.subscriptions,
   publications: (topic) => topic.row.publications,
-  lag: (topic) => number(topic.row.lag),
+  lag: (topic) => largestLag(topic.row),
   outstanding: (topic) => number(topic.row.outstanding),
 };
 
@@ -132,7 +135,7 @@ function fillTopicLine(line, topic) {
   put(line.cells.bytes, number(row.bytes), bytes);
   put(line.cells.subscriptions, row.subscriptions, count);
   put(line.cells.publications, row.publications, count);
-  put(line.cells.lag, number(row.lag), count);
+  put(line.cells.lag, largestLag(row), count);
   put(line.cells.outstanding, number(row.outstanding), count);
   if (topic.line) drawLine(line.svg, topic.line);
   const tags = [];

@@ -72,6 +72,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     link = DoorLink(self, peer: peer, on: loop)
   }
 
+  var obstacle: StreamObstacle? { transport.obstacle }
+
   // MARK: Bytes of the client
 
   func linkStarted() {

@@ -13,8 +13,11 @@ struct PageCheck {
   /// What is damaged, in a line each; empty when nothing is.
   private(set) var faults: [String] = []
 
-  /// - Throws: when the file can't be opened.
-  init(_ path: String) throws(StoreError) {
+  /// - Parameter progress: called now and then with the bytes that were gone through and with all bytes; returns whether to go on.
+  /// - Throws: when the file can't be opened, or `progress` returned false.
+  init(
+    _ path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
+  ) throws(StoreError) {
     let file = try PageFile(path)
     let metas = PageMeta.all(of: file)
     guard let meta = metas.first else {
@@ -28,10 +31,13 @@ struct PageCheck {
       faults = walk.faults
       return
     }
+    let pageSize = UInt64(meta.pageSize)
+    walk.progress = { progress($0 * pageSize, (meta.lastPage + 1) * pageSize) }
     let tables = walk.tables(meta)
     for name in Self.tableNames where tables[name] == nil { walk.note("there is no table \(name)") }
     for (name, tree) in tables.sorted(by: { $0.key < $1.key }) { walk.walk(tree, name) { _ in } }
     walk.checkFreePages(meta)
+    if walk.isStopped { throw StoreError(.failed, "the check of \(path) was stopped before it was through") }
     faults = walk.faults
     if walk.moreFaults > 0 { faults.append("and \(walk.moreFaults) faults more") }
   }

@@ -51,6 +51,11 @@ struct PageWalk {
   /// Pages in use.
   private(set) var used: UInt64 = 2
 
+  /// Called with the pages that were gone through so far, at each page of a tree; returns whether to go on.
+  var progress: (UInt64) -> Bool = { _ in true }
+  /// Whether ``progress`` has stopped the walk.
+  private(set) var isStopped = false
+
   private var table = ""
   private var counts = (branches: UInt64(0), leaves: UInt64(0), overflows: UInt64(0), entries: UInt64(0))
   private var before: [UInt8]?
@@ -99,7 +104,8 @@ struct PageWalk {
   }
 
   private mutating func visit(_ number: UInt64, depth: Int, _ tree: PageTree, _ body: (Entry) -> Void) {
-    guard depth <= Self.deepest, take(number, 1), let page = page(number) else { return }
+    if !isStopped, !progress(used) { isStopped = true }
+    guard !isStopped, depth <= Self.deepest, take(number, 1), let page = page(number) else { return }
     let lower = Int(page.number(at: 12, as: UInt16.self) ?? 0)
     let upper = Int(page.number(at: 14, as: UInt16.self) ?? 0)
     let flags = (page.number(at: 10, as: UInt16.self) ?? 0) & ~Flag.dirty

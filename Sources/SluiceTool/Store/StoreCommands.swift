@@ -167,7 +167,9 @@ struct StoreRepairCommand: Command {
   func start(_ run: Run) {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
       if isDryRun, let refusal = try job.refusesPages(of: directory) { return refusal }
-      let rebuild = isDryRun ? nil : try LMDBStore.rebuild(at: directory)
+      let rebuild =
+        isDryRun ? nil : try LMDBStore.rebuild(at: directory) { job.checked($0, of: $1) }
+      job.pagesAreChecked()
       if let rebuild { try job.print(StoreTable.text(rebuild)) }
       let store = try StoreJob.open(directory, isDryRun ? .readOnly : .existing)
       job.expect(try store.inspection().size.used)

@@ -19,6 +19,8 @@ final class StoreJob: Sendable {
 
   private let done = Atomic<UInt64>(0)
   private let total: Atomic<UInt64> = Atomic(0)
+  /// What the phases before the present one have done.
+  private let base: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
   private let watched = Mutex<String?>(nil)
   /// The line that shows progress; nil where there is no terminal.
@@ -64,7 +66,7 @@ final class StoreJob: Sendable {
     let line = ProgressLine.start(run) { [self] in
       var status = stat()
       if let path = watched.withLock({ $0 }), unsafe stat(path, &status) == 0 {
-        done.store(UInt64(max(status.st_size, 0)), ordering: .relaxed)
+        done.store(base.load(ordering: .relaxed) + UInt64(max(status.st_size, 0)), ordering: .relaxed)
       }
       let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
       return done == 0 ? nil : ProgressLine.Figures(done: done, total: total == 0 ? nil : total, unit: .bytes)
@@ -88,9 +90,9 @@ final class StoreJob: Sendable {
 
   var isStopped: Bool { stopped.load(ordering: .relaxed) }
 
-  /// Records progress, in bytes. Returns whether to go on.
+  /// Records progress of the present phase, in bytes. Returns whether to go on.
   func progressed(to bytes: UInt64) -> Bool {
-    done.store(bytes, ordering: .relaxed)
+    done.store(base.load(ordering: .relaxed) + bytes, ordering: .relaxed)
     return !isStopped
   }
 
@@ -99,9 +101,20 @@ final class StoreJob: Sendable {
     watched.withLock { $0 = path }
   }
 
-  /// States about how many bytes the job will read.
+  /// States about how many bytes the job will read from the present phase on.
   func expect(_ bytes: UInt64) {
-    total.store(bytes, ordering: .relaxed)
+    total.store(base.load(ordering: .relaxed) + bytes, ordering: .relaxed)
+  }
+
+  /// Records progress of the check of a file's pages, behind which its records are read: about as many bytes again.
+  func checked(_ bytes: UInt64, of all: UInt64) -> Bool {
+    expect(2 * all)
+    return progressed(to: bytes)
+  }
+
+  /// Begins the phase behind the check of the pages.
+  func pagesAreChecked() {
+    base.store(done.load(ordering: .relaxed), ordering: .relaxed)
   }
 
   /// Prints a piece of the result.
@@ -134,7 +147,8 @@ final class StoreJob: Sendable {
   func refusesPages(
     of directory: String, _ line: (String) -> String = { "the file: \($0)\n" }
   ) throws(StoreError) -> Outcome? {
-    let faults = try LMDBStore.pageFaults(at: directory)
+    let faults = try LMDBStore.pageFaults(at: directory) { [self] in checked($0, of: $1) }
+    pagesAreChecked()
     if faults.isEmpty { return nil }
     for fault in faults { try print(line(fault)) }
     return .failure(

@@ -7,7 +7,7 @@ import SluiceWire
 struct TopSample {
   var time: MonotonicTime
   var topics: [TopicSummary]
-  /// Of topics with attached clients.
+  /// Of topics with attached clients or records.
   var details: [String: TopicInfo] = [:]
 }
 

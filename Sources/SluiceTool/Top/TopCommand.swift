@@ -26,7 +26,7 @@ struct TopCommand: Command {
       last minute a producer had no demand because of it.
 
       LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that a durable cursor \
-      or group has yet to take.
+      or group has yet to take. Both are of at most 200 topics: those with clients first, then durable ones, then others with records.
 
       Fills the screen of a terminal: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
       s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
@@ -52,7 +52,7 @@ struct TopCommand: Command {
   }
 }
 
-/// One `sluice top` at work: asks for all topics, then for details of those with attached clients, and shows a table.
+/// One `sluice top` at work: asks for all topics, then for details of those with attached clients or records, and shows a table.
 // Unchecked: used on the loop only.
 final class Watching: @unchecked Sendable {
   /// The most topics whose details are asked for in a sample.
@@ -146,13 +146,16 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  /// Asks about the topics that are in use, all at once.
+  /// Asks about the topics that are in use, or may have cursors that lag, all at once.
   private func ask(_ sample: TopSample) {
     // Publishers that wait for the store aren't attached to their durable topics.
     let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
-    let stored = sample.topics.filter { $0.subscriptions + $0.publications == 0 && $0.storage == .durable }
+    let unused = sample.topics.filter { $0.subscriptions + $0.publications == 0 }
+    let stored = unused.filter { $0.storage == .durable }
+    // Cursors and groups lag behind topics in memory, too, without a client.
+    let kept = unused.filter { $0.storage != .durable && $0.records > 0 }
     let opened = sample.topics.filter { $0.topic == state.opened }
-    let used = (opened + (inUse + stored).filter { $0.topic != state.opened }).prefix(Self.detailed)
+    let used = (opened + (inUse + stored + kept).filter { $0.topic != state.opened }).prefix(Self.detailed)
     guard !used.isEmpty else { return show(sample) }
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {

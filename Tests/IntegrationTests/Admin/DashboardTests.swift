@@ -1,3 +1,4 @@
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -272,6 +273,69 @@ struct DashboardTests {
     try press("Close", in: "dialog")
     try browser.wait("!document.querySelector('dialog')")
     subscriber.stop()
+    #expect(browser.complaints == [])
+  }
+
+  @Test func moreProblemsThanCanBeReadAreSummarisedByKind() throws {
+    let broker = try BrokerProcess(
+      "--admin", "127.0.0.1:0", "--admin-problem-lag", "100ms", "--admin-problem-hold", "100ms")
+    let client = try broker.client()
+    func fall(behind topics: Range<Int>) throws {
+      for number in topics {
+        try client.publishAll(["x"], to: "t\(number)")
+        try client.moveCursor("billing", of: "t\(number)", to: .earliest)
+      }
+    }
+    try fall(behind: 0..<20)
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(try #require(broker.adminAddress))/")
+    // So many are listed one by one.
+    try browser.wait("document.querySelectorAll('#problems > li > a').length === 20")
+    #expect(try browser.holds("!document.querySelector('#problems summary')"))
+
+    try fall(behind: 20..<25)
+    _ = try broker.sluice("topic", "create", "held", "--flow", "lossless", "--without-subscribers", "hold")
+      .waitForExit()
+    let producer = try broker.sluice("pub", "held", "x")
+    let summary = "document.querySelector('#problems summary')"
+    try browser.wait(
+      "\(summary)?.textContent === '25 durable cursors and groups are behind.' && document.querySelectorAll('#problems > li').length === 2"
+    )
+    // A kind with one problem is that problem.
+    #expect(
+      try browser.holds(
+        "document.querySelector('#problems > li > a').textContent.startsWith('The producers of held wait')"))
+    #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '26'"))
+    #expect(try browser.holds("document.title === '(26) Sluice'"))
+
+    // It opens, stays open while the page goes on, and leads to the places.
+    try browser.run("\(summary).click()")
+    try browser.run("window.time = document.querySelector('#problems > li > .quiet').textContent")
+    try browser.wait("document.querySelector('#problems > li > .quiet').textContent !== window.time")
+    #expect(try browser.holds("document.querySelector('#problems details').open"))
+    #expect(
+      try browser.holds(
+        "[...document.querySelectorAll('#problems details a')].every((link) => link.textContent.includes('Cursor billing of t'))"
+      ))
+    for width in [1280, 360] {
+      try browser.show(width: width, dark: false)
+      #expect(try browser.holds("document.documentElement.scrollWidth <= \(width)"), "\(width)")
+    }
+    try browser.run("document.querySelector('#problems details a').click()")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('billing')")
+    #expect(browser.complaints == [])
+    producer.stop()
+  }
+
+  @Test func theLagOfATopicIsAlsoThatOfItsCursors() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0")
+    let client = try broker.client()
+    try client.publishAll((0..<30).map { "\($0)" }, to: "orders")
+    try client.moveCursor("billing", of: "orders", to: .earliest)
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(try #require(broker.adminAddress))/#/topics")
+    try browser.wait(
+      "document.querySelector('tr.topic')?.lastElementChild.previousSibling.textContent === '30'")
     #expect(browser.complaints == [])
   }
 

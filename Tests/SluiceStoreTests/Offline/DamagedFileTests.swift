@@ -47,6 +47,33 @@ struct DamagedFileTests {
     return scratch
   }
 
+  @Test("The check of the structure says how far it is, and can be stopped")
+  func progress() throws {
+    let file = try Self.soundFile()
+    let scratch = try Self.directory(with: file)
+    var told: [UInt64] = []
+    var all: Set<UInt64> = []
+    #expect(
+      try LMDBStore.pageFaults(at: scratch.path) { done, total in
+        told.append(done)
+        all.insert(total)
+        return true
+      } == [])
+    #expect(told.count > 10 && told == told.sorted() && told.first! < told.last!)
+    let total = try #require(all.first)
+    #expect(all.count == 1 && told.last! <= total && total <= file.count)
+    var calls = 0
+    #expect(throws: StoreError.self) {
+      try LMDBStore.pageFaults(at: scratch.path) { _, _ in
+        calls += 1
+        return calls < 5
+      }
+    }
+    #expect(calls == 5)
+    #expect(throws: StoreError.self) { try LMDBStore.rebuild(at: scratch.path) { _, _ in false } }
+    #expect(try Data(contentsOf: URL(filePath: "\(scratch.path)/data.mdb")) == file)
+  }
+
   @Test("The structure of sound stores is found to be sound: new, used, emptied and compacted")
   func sound() throws {
     let scratch = try Self.directory(with: try Self.soundFile())

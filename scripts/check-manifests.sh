@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Compares packaging/kubernetes with the schemas of Kubernetes, unknown members included: with kubernetes-validate, which has them in it, so that no cluster is needed. Takes some seconds.
+#
+#   scripts/check-manifests.sh
+#
+# Installs kubernetes-validate (150 MB) in .build/kubernetes-validate with pip when it isn't in PATH. Exits with 0 when all is as in the schemas, 1 otherwise, 2 when it can't compare.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ $# -eq 0 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+tool=$(command -v kubernetes-validate || true)
+if [ -z "$tool" ]; then
+  folder=.build/kubernetes-validate
+  tool=$PWD/$folder/bin/kubernetes-validate
+  if [ ! -x "$tool" ]; then
+    rm -rf "$folder"
+    python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate ||
+      { echo "check-manifests: kubernetes-validate can't be installed" >&2; exit 2; }
+  fi
+fi
+"$tool" --strict packaging/kubernetes/*.yaml || exit 1
