@@ -346,7 +346,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   func hello(_ key: NodeLinks.Key) -> Hello {
     Hello(
       maximumFrame: UInt32(key.maximumFrame), keepalive: NodeLink.keepalive,
-      name: core.configuration.software,
+      name: routes.name.isEmpty ? core.configuration.software : "node \(routes.name)",
       credentials: .node(onBehalfOf: key.identity, carrying: key.carried))
   }
 

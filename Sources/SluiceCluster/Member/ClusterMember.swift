@@ -16,7 +16,7 @@ import SluiceTopics
 public final class ClusterMember: @unchecked Sendable {
   public let options: ClusterOptions
   /// Which node serves which topics, for the broker.
-  package let routes = ShardRoutes()
+  package let routes: ShardRoutes
   private let loop: any EventLoop
   private let node: ClusterNode
   private let engine: JetStreamEngine
@@ -43,6 +43,7 @@ public final class ClusterMember: @unchecked Sendable {
     report: @escaping @Sendable (ClusterEvent) -> Void = { _ in }
   ) throws {
     self.options = options
+    routes = ShardRoutes(of: options.name)
     self.loop = loop
     self.report = report
     self.storeReport = storeReport

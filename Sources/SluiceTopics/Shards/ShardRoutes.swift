@@ -40,7 +40,13 @@ package final class ShardRoutes: Sendable {
   package let lease = NodeLease()
   private let state = Mutex(State())
 
-  package init() {}
+  /// The node's name, for operators of other nodes; empty for none.
+  package let name: String
+
+  /// - Parameter name: the node's.
+  package init(of name: String = "") {
+    self.name = name
+  }
 
   // MARK: Looking up
 

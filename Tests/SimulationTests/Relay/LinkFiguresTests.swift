@@ -39,6 +39,17 @@ import Testing
     #expect(relay.nodes[0].broker.links.isEmpty)
   }
 
+  @Test func theOwnerSaysWhichNodeItsClientsComeBy() throws {
+    let relay = try RelayWorld()
+    let (subscriber, asker) = (relay.connect(to: 1), relay.connect(to: 0))
+    subscriber.send(Subscribe(topic: "t", start: .earliest, grantedThrough: 30), stream: 1)
+    relay.settle()
+    asker.send(TopicShow(topic: "t"), stream: 1)
+    relay.settle()
+    let info = try #require(asker.frames(on: 1).first).decoded(TopicInfo.self)
+    #expect(info.subscriptions.map(\.client) == ["node n1"])
+  }
+
   @Test func connectionsThatAreLostOrCannotBeOpenedAreCounted() throws {
     let relay = try RelayWorld()
     let subscriber = relay.connect(to: 1)

@@ -46,7 +46,7 @@ final class RelayWorld {
       if access != nil { configuration.peers = .certificates(of: ["n0", "n1", "n2"]) }
       configure(&configuration)
       let loops = (0..<loops).map { [world] in world.makeLoop(name: "node \(index), \($0)") }
-      let routes = ShardRoutes()
+      let routes = ShardRoutes(of: "n\(index)")
       // All nodes have theirs for ever.
       routes.lease.set(end: MonotonicTime(nanoseconds: .max))
       let broker = try Broker(
