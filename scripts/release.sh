@@ -54,10 +54,14 @@ options=(
   -Xswiftc -file-prefix-map -Xswiftc "$source=/sluice" -Xcc "-ffile-prefix-map=$source=/sluice" -Xcxx "-ffile-prefix-map=$source=/sluice"
 )
 
+# The compiler merges functions in an order that follows from where they are in its memory, which is random otherwise.
+settled=(setarch -R)
+"${settled[@]}" true 2>/dev/null || { settled=(); say "addresses can't be fixed here (setarch -R): another build may have other bytes"; }
+
 build() { # DIRECTORY
   local program built
   for program in sluiced sluice; do
-    swift build "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} --product "$program" \
+    "${settled[@]}" swift build "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} --product "$program" \
       -Xlinker "-Map=$source/.build/$program.map" </dev/null >&2
   done
   built=$(swift build "${options[@]}" --show-bin-path)
