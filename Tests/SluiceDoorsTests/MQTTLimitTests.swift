@@ -119,5 +119,28 @@ import Testing
     let client = MQTTClient.connected(door, "c")
     for number in 1...3 { client.subscribe("t/\(number)", .atMostOnce, UInt16(number)) }
     #expect(client.take() == ["connack 0", "suback 1 [0]", "suback 2 [0]", "suback 3 [151]"])
+    #expect(
+      door.takeEvents() == [
+        .mqttSubscriptionsRefused(
+          client: "c", identity: "", filter: "t/3", count: 1, code: 0x97,
+          reason: "a session has at most 2 subscriptions")
+      ])
+  }
+
+  @Test func filtersThatMayNotBeUsedAreRefusedAndTold() throws {
+    let door = try Self.world { _ in }
+    let client = MQTTClient.connected(door, "c")
+    let options = MQTTSubscriptionOptions(.atLeastOnce)
+    let items = ["fine", "a/#/b", "a.b", "$share/g"].map { MQTTSubscribe.Item($0, options) }
+    client.send(.subscribe(MQTTSubscribe(7, items)))
+    client.settle()
+    #expect(client.take() == ["connack 0", "suback 7 [1, 143, 143, 143]"])
+    let events = door.takeEvents()
+    guard case .mqttSubscriptionsRefused("c", "", "a/#/b", 3, 0x8F, let reason)? = events.first else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(reason.contains("#"))
+    #expect(events.count == 1)
   }
 }
