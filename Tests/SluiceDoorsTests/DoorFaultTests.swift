@@ -13,10 +13,10 @@ import Testing
 
     func append(_ event: BrokerEvent) { events.withLock { $0.append(event) } }
 
-    /// The reasons and codes of all connections that were closed.
-    var closed: [(reason: String, code: ErrorCode?)] {
+    /// The reasons and codes of all connections that were closed, and the names of their clients.
+    var closed: [(reason: String, code: ErrorCode?, name: String)] {
       events.withLock(\.self).compactMap {
-        if case .closed(_, let reason, let code, _) = $0 { (reason, code) } else { nil }
+        if case .closed(let client, let reason, let code, _) = $0 { (reason, code, client.name) } else { nil }
       }
     }
   }
@@ -77,6 +77,42 @@ import Testing
     door.settle(.seconds(10))
     let closed = try #require(log.closed.first)
     #expect(closed.code == .malformedFrame)
+    #expect(!closed.reason.isEmpty && closed.reason != "the client has closed it")
+  }
+
+  /// Bytes of CONNECT, in MQTT 5 and 3.1.1, with a reserved flag.
+  @Test(
+    arguments: [
+      ([0x10, 0x0D, 0, 4, 0x4D, 0x51, 0x54, 0x54, 5, 3, 0, 0x3C, 0, 0, 0], ["connack 129"]),
+      ([0x10, 0x0C, 0, 4, 0x4D, 0x51, 0x54, 0x54, 4, 3, 0, 0x3C, 0, 0], []),
+    ] as [([UInt8], [String])]) func aMalformedCONNECTIsToldAndReported(bytes: [UInt8], told: [String]) throws
+  {
+    let client = MQTTClient(door, bytes[8] == 5 ? .v5 : .v311, at: 2)
+    client.bytes.send(bytes)
+    client.settle(.seconds(10))
+    #expect(client.take() == told)
+    #expect(client.bytes.hasEnded)
+    let closed = try #require(log.closed.first)
+    #expect(closed.code == .malformedFrame)
+    #expect(closed.reason.contains("reserved"), "\(closed.reason)")
+  }
+
+  @Test(
+    arguments: [
+      // An option byte is missing; a reserved bit of the options; no filter.
+      [0x82, 6, 0, 1, 0, 0, 1, 0x61], [0x82, 7, 0, 1, 0, 0, 1, 0x61, 0xC0], [0x82, 3, 0, 1, 0],
+    ] as [[UInt8]]) func aMalformedSUBSCRIBEIsToldAndReported(bytes: [UInt8]) throws
+  {
+    let client = MQTTClient.connected(door, "m", at: 2)
+    _ = client.take()
+    client.bytes.send(bytes)
+    client.settle(.seconds(10))
+    let codes = [MQTTReason.malformedPacket, .protocolError].map { "disconnect \($0.rawValue)" }
+    let lines = client.take()
+    #expect(lines.count == 1 && codes.contains(lines.first ?? ""), "\(lines)")
+    let closed = try #require(log.closed.first)
+    #expect(closed.code == .malformedFrame)
+    #expect(closed.name == "m")
     #expect(!closed.reason.isEmpty && closed.reason != "the client has closed it")
   }
 

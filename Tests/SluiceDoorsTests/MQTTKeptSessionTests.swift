@@ -42,6 +42,33 @@ import Testing
     #expect(session.encoded.count < 700)
   }
 
+  @Test func aPackedSessionComesBackAsItWas() {
+    var shared = MQTTSharedTopics()
+    var packed: [MQTTPackedSession] = []
+    for topics in [0, 1, 10, 300] {
+      let session = Self.session(topics: topics)
+      packed.append(MQTTPackedSession(session, &shared))
+      #expect(packed.last?.session(shared) == session)
+    }
+    // Each topic is there once, and goes with the last session that has a place in it.
+    #expect(shared.count == 300)
+    packed.removeLast().release(from: &shared)
+    #expect(shared.count == 10)
+    #expect(packed[2].session(shared) == Self.session(topics: 10))
+    let other = MQTTPackedSession(Self.session(topics: 20), &shared)
+    #expect(other.session(shared) == Self.session(topics: 20))
+    #expect(packed[1].session(shared) == Self.session(topics: 1))
+    for session in packed + [other] { session.release(from: &shared) }
+    #expect((shared.count, shared.bytes) == (0, 0))
+  }
+
+  @Test func aPackedSessionWithTenTopicsTakesLittle() {
+    var session = Self.session(topics: 10)
+    (session.exact, session.will) = ([:], nil)
+    var shared = MQTTSharedTopics()
+    #expect(MQTTPackedSession(session, &shared).bytes.count < 200)
+  }
+
   @Test func whatNoBrokerHasWrittenIsRefusedAndDoesNoHarm() throws {
     var random = SeededRandom.printed()
     let bytes = Self.session(topics: 3).encoded

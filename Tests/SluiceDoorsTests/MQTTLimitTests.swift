@@ -4,6 +4,7 @@ import SluiceIO
 import SluiceMQTT
 import SluiceStore
 import SluiceTopics
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -81,10 +82,65 @@ import Testing
     }
   }
 
+  /// A record has the whole session: with one for each of its subscriptions, those would cost as much as their number squared.
+  @Test func aSessionWithManySubscriptionsIsKeptInAFewRecords() throws {
+    let door = try Self.world({ $0.subscriptions = 5000 }, store: MemoryStore())
+    let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
+    let long = String(repeating: "x", count: 200)
+    let items = (0..<400).map { MQTTSubscribe.Item("\($0)/\(long)", MQTTSubscriptionOptions(.atLeastOnce)) }
+    client.send(.subscribe(MQTTSubscribe(1, items)))
+    client.settle(.seconds(1))
+    #expect(client.take().last?.hasPrefix("suback 1 ") == true)
+    let before = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
+    for number in 1...200 {
+      let item = MQTTSubscribe.Item("more/\(number)", MQTTSubscriptionOptions(.atLeastOnce))
+      client.send(.subscribe(MQTTSubscribe(UInt16(number + 1), [item])))
+      door.settle(.milliseconds(1))
+    }
+    client.settle(.seconds(1))
+    #expect(client.take().filter { $0.hasSuffix(" [1]") }.count == 200)
+    let after = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
+    // 88 KiB each, at 8 MiB a second.
+    #expect(after > before)
+    #expect(after - before < 60)
+    try door.restart()
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("more/200", "1", .atLeastOnce, 1)
+    publisher.publish("399/\(long)", "2", .atLeastOnce, 2)
+    publisher.settle()
+    let again = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
+    again.settle(.seconds(1))
+    #expect(again.take().first == "connack 0 present")
+    #expect(Set(again.payloads.map { String(decoding: $0, as: UTF8.self) }) == ["1", "2"])
+  }
+
   @Test func subscriptionsBeyondTheSettingAreRefused() throws {
     let door = try Self.world { $0.subscriptions = 2 }
     let client = MQTTClient.connected(door, "c")
     for number in 1...3 { client.subscribe("t/\(number)", .atMostOnce, UInt16(number)) }
     #expect(client.take() == ["connack 0", "suback 1 [0]", "suback 2 [0]", "suback 3 [151]"])
+    #expect(
+      door.takeEvents() == [
+        .mqttSubscriptionsRefused(
+          client: "c", identity: "", filter: "t/3", count: 1, code: 0x97,
+          reason: "a session has at most 2 subscriptions")
+      ])
+  }
+
+  @Test func filtersThatMayNotBeUsedAreRefusedAndTold() throws {
+    let door = try Self.world { _ in }
+    let client = MQTTClient.connected(door, "c")
+    let options = MQTTSubscriptionOptions(.atLeastOnce)
+    let items = ["fine", "a/#/b", "a.b", "$share/g"].map { MQTTSubscribe.Item($0, options) }
+    client.send(.subscribe(MQTTSubscribe(7, items)))
+    client.settle()
+    #expect(client.take() == ["connack 0", "suback 7 [1, 143, 143, 143]"])
+    let events = door.takeEvents()
+    guard case .mqttSubscriptionsRefused("c", "", "a/#/b", 3, 0x8F, let reason)? = events.first else {
+      Issue.record("\(events)")
+      return
+    }
+    #expect(reason.contains("#"))
+    #expect(events.count == 1)
   }
 }

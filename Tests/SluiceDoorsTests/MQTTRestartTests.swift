@@ -136,6 +136,40 @@ import Testing
     #expect(session("p").take().first == "connack 0 present")
   }
 
+  /// The broker's own connection for sessions ends, as any may: what an earlier process has written is older than what this one has.
+  @Test func aSessionIsTheNewestOneAfterItsJournalHasConnectedAgain() throws {
+    let client = session()
+    client.subscribe("old", .atLeastOnce)
+    client.disconnect()
+    client.settle(.seconds(1))
+    try door.restart()
+    let changed = session()
+    changed.subscribe("new", .atLeastOnce)
+    changed.send(.unsubscribe(MQTTUnsubscribe(2, ["old"])))
+    changed.settle()
+    changed.disconnect()
+    changed.settle(.seconds(1))
+    let operations = try NativeClient(door)
+    for number in 1...20 as ClosedRange<UInt64> {
+      operations.send(ConnectionClose(connection: number), stream: UInt32(number))
+    }
+    operations.settle(.seconds(5))
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("old", "1", .atLeastOnce, 1)
+    publisher.publish("new", "2", .atLeastOnce, 2)
+    publisher.settle()
+    let again = session()
+    again.settle()
+    #expect(again.take() == ["connack 0 present", "publish new \"2\" 1"])
+    again.disconnect()
+    again.settle(.seconds(1))
+    // It is still kept over the end of the process.
+    try door.restart()
+    let last = session()
+    last.settle()
+    #expect(last.take() == ["connack 0 present"])
+  }
+
   @Test func wildcardsDoNotSelectTheTopicsOfTheDoors() throws {
     let client = session()
     client.subscribe("#", .exactlyOnce)

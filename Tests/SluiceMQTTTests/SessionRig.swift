@@ -220,6 +220,9 @@ struct SessionRig {
 
   // MARK: What is seen
 
+  /// Filters that were refused, by SUBSCRIBE.
+  private(set) var refused: [MQTTRefusedFilters] = []
+
   /// What the client has received since the last look.
   var packets: [OwnedPacket] {
     mutating get {
@@ -251,7 +254,7 @@ struct SessionRig {
   private mutating func handle<Result>(
     _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void, UInt64, Int64) -> Result
   ) -> Result {
-    var (output, asks, departure) = (output, asks, departure)
+    var (output, asks, departure, refused) = (output, asks, departure, refused)
     var isStored = false
     let result = body(
       &session, &output,
@@ -278,13 +281,14 @@ struct SessionRig {
         case .store:
           isStored = true
           asks.append(.store)
+        case .refused(let filters): refused.append(filters)
         case .forget: asks.append(.forget)
         case .end(let left, let reason, _):
           departure = left
           asks.append(.end(reason))
         }
       }, now, time)
-    (self.output, self.asks, self.departure) = (output, asks, departure)
+    (self.output, self.asks, self.departure, self.refused) = (output, asks, departure, refused)
     if isStored { stored = session.encodedState }
     return result
   }

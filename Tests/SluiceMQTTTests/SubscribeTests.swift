@@ -46,6 +46,25 @@ struct SubscribeTests {
     #expect(suback.properties.string(.reasonString) == (version == .v5 ? "no" : nil))
   }
 
+  @Test("tells of each SUBSCRIBE which filters were refused, whoever has refused them")
+  func refusals() {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a"]))
+    rig.subscribed(0)
+    #expect(rig.refused == [])
+    rig.send(Self.subscribe(2, ["b", "c/#/d", "e", "f+"]))
+    #expect(rig.refused == [])
+    rig.subscribed(2)
+    rig.subscribed(1, MQTTError(.notAuthorized, "no"))
+    #expect(rig.refused.map(\.count) == [3])
+    #expect(rig.refused.map(\.filter) == ["c/#/d"])
+    #expect(rig.refused.map(\.reason) == [.topicFilterInvalid])
+    rig.send(Self.subscribe(3, ["g"]))
+    rig.subscribed(1, MQTTError(.notAuthorized, "no"))
+    #expect(
+      rig.refused.last == MQTTRefusedFilters(count: 1, filter: "g", reason: .notAuthorized, message: "no"))
+  }
+
   @Test("SUBACKs come in the order of their SUBSCRIBEs")
   func order() {
     var rig = SessionRig.connected()

@@ -5,7 +5,7 @@ import Synchronization
 /// Writes events of the doors to the log, up to a number a second of each kind, since clients can cause any number of them.
 final class DoorLog: Sendable {
   private enum Kind: Hashable {
-    case refused, ended, will
+    case refused, subscription, ended, will
   }
 
   private static let linesPerSecond = 5
@@ -25,6 +25,14 @@ final class DoorLog: Sendable {
         .refused,
         "a client of MQTT was refused a session, or a subscription in one: mqtt-sessions or mqtt-sessions-bytes is reached",
         client, identity)
+    case .mqttSubscriptionsRefused(let client, let identity, let filter, let count, let code, let reason):
+      let hex = String(code, radix: 16, uppercase: true)
+      write(
+        .subscription, "a subscription of a client of MQTT was refused", client, identity,
+        [
+          ("filter", EventLine.text(filter)), ("filters", .number(count)), ("code", .text("0x\(hex)")),
+          ("cause", EventLine.text(reason)),
+        ])
     case .mqttSessionEnded(let client, let identity):
       write(
         .ended,
@@ -39,16 +47,22 @@ final class DoorLog: Sendable {
     }
   }
 
-  private func write(_ kind: Kind, _ message: String, _ client: String, _ identity: String) {
+  private func write(
+    _ kind: Kind, _ message: String, _ client: String, _ identity: String,
+    _ more: [(key: String, value: JSON)] = []
+  ) {
     let (verdict, leftOut) = budget.withLock { budget in
       let verdict = budget.spend(on: kind, atMost: Self.linesPerSecond, now: WallTime.now)
       return (verdict, verdict.isWritten ? budget.takeLeftOut() : [])
     }
     let count = leftOut.reduce(0) { $0 + $1.count }
     if count > 0 {
-      logger.log(.warning, "lines about sessions and wills of MQTT were left out", ["lines": .number(count)])
+      logger.log(
+        .warning, "lines about sessions, subscriptions and wills of MQTT were left out",
+        ["lines": .number(count)])
     }
     guard verdict.isWritten else { return }
-    logger.log(.warning, message, ["client": .text(client), "identity": .text(identity)])
+    let names = [("client", EventLine.text(client)), ("identity", EventLine.text(identity))]
+    logger.log(.warning, message, fields: names + more)
   }
 }

@@ -168,7 +168,7 @@ struct EventLine {
   }
 
   /// A name that a client has chosen, cut to a length that fits a line.
-  private static func text(_ text: String) -> JSON {
+  static func text(_ text: String) -> JSON {
     let longest = 300
     guard text.utf8.count > longest else { return .text(text) }
     return .text(String(decoding: text.utf8.prefix(longest), as: UTF8.self) + "...")

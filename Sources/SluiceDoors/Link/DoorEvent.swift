@@ -2,6 +2,9 @@
 public enum DoorEvent: Hashable, Sendable {
   /// A client of MQTT was refused a session that outlives its connection, or more subscriptions in it: the limit on all sessions is reached.
   case mqttSessionRefused(client: String, identity: String)
+  /// Topic filters in a SUBSCRIBE of a client of MQTT were refused: how many, the first one, the reason code for it and why.
+  case mqttSubscriptionsRefused(
+    client: String, identity: String, filter: String, count: Int, code: UInt8, reason: String)
   /// A session of MQTT wasn't kept: with it, the limit on all sessions would be exceeded.
   case mqttSessionEnded(client: String, identity: String)
   /// The will of a client of MQTT was published before its delay was over: the limit on all wills that wait is reached.

@@ -12,7 +12,7 @@ extension MQTTConnection {
     }
     let granted = request.isUnlimited ? Credit.unlimited : 0
     guard opensStreams, let stream = native.openSubscription(granted: granted) else { return }
-    feeds[stream] = MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted)
+    addRetained(MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted))
     // The keys are the broker's names: those that begin with the tokens before the first wildcard.
     var conditions: [RecordFilter.Condition] = []
     if let pattern = request.patterns.last {

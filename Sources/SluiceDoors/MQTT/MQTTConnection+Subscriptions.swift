@@ -7,6 +7,8 @@ import SluiceWire
 struct MQTTSubscriptionFeeds {
   var request: MQTTSubscriptionRequest
   var streams: [UInt32] = []
+  /// Those of its retained messages, which come to an end.
+  var retained: [UInt32] = []
   /// Streams whose answers are awaited.
   var waiting = 0
   var hasAnswered = false
@@ -89,6 +91,13 @@ extension MQTTConnection {
     subscriptions[feed.number]?.waiting += 1
   }
 
+  /// Adds the stream of a subscription's retained messages.
+  func addRetained(_ feed: MQTTFeed) {
+    feeds[feed.stream] = feed
+    subscriptions[feed.number]?.retained.removeAll { feeds[$0] == nil }
+    subscriptions[feed.number]?.retained.append(feed.stream)
+  }
+
   func unsubscribe(_ number: UInt16) {
     cancelFeeds(of: number)
     subscriptions[number] = nil
@@ -96,16 +105,17 @@ extension MQTTConnection {
   }
 
   func cancelFeeds(of number: UInt16) {
-    for feed in feeds.values where feed.number == number {
-      if case .fetch = feed.role { continue }
-      cancel(feed)
+    guard let subscription = subscriptions[number] else { return }
+    for stream in subscription.streams + subscription.retained {
+      if let feed = feeds[stream] { cancel(feed) }
     }
     subscriptions[number]?.streams = []
+    subscriptions[number]?.retained = []
   }
 
   func cancel(_ feed: MQTTFeed) {
     feeds[feed.stream] = nil
-    held.removeAll { $0.feed === feed }
+    if feed.held > 0 { held.removeAll { $0.feed === feed } }
     if native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
   }
 

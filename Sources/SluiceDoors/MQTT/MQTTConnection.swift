@@ -176,6 +176,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       if keeping == nil { settle(number, place) } else { keeping?.settles.append((number, place)) }
     // Without a store, what is kept is in memory: it is taken when the connection ends.
     case .store: keeping?.want()
+    case .refused(let refused): hub.note(refused, of: key)
     case .forget: hub.put(nil, of: self)
     case .end(let departure, let reason, let message): later.append(.end(departure, reason, message))
     }

@@ -34,6 +34,23 @@ package struct MQTTDeparture: Hashable, Sendable {
   package var willDelay: UInt32
 }
 
+/// Filters of one SUBSCRIBE that were refused.
+package struct MQTTRefusedFilters: Hashable, Sendable {
+  package var count: Int
+  /// The first of them.
+  package var filter: String
+  /// What the client is told about it.
+  package var reason: MQTTReason
+  package var message: String
+
+  package init(count: Int, filter: String, reason: MQTTReason, message: String) {
+    self.count = count
+    self.filter = filter
+    self.reason = reason
+    self.message = message
+  }
+}
+
 /// What a session asks of the broker. Memory is valid during the call only.
 @safe
 package enum MQTTAction {
@@ -69,6 +86,9 @@ package enum MQTTAction {
   case commit(UInt16, MQTTPlace)
   /// The record is settled in the subscription's group.
   case settle(UInt16, MQTTPlace)
+
+  /// The client is told that filters were refused: for the log.
+  case refused(MQTTRefusedFilters)
 
   // The session
   /// Keep ``MQTTSession/encodedState``, as it is now or later. Output of the events before isn't sent until the state is as durable as the session's

@@ -4,19 +4,26 @@ import SluiceWire
 struct PendingSubscribe: Sendable {
   var packetID: UInt16
   /// Nil where the answer is awaited.
-  var reasons: [MQTTReason?]
-  var numbers: [UInt16?]
+  private(set) var reasons: [MQTTReason?] = []
+  private(set) var numbers: [UInt16?] = []
+  /// How many answers are awaited, all of them from that place on: the broker mostly answers in order.
+  private(set) var awaited = 0
+  private var firstAwaited = 0
   /// Whether retained messages are sent once the subscription stands.
-  var sendsRetained: [Bool]
-  /// Why the first filter was refused.
-  var message: String?
+  private(set) var sendsRetained: [Bool] = []
+  /// Nil where none was.
+  private(set) var refused: MQTTRefusedFilters?
+
+  init(packetID: UInt16) {
+    self.packetID = packetID
+  }
 }
 
 extension MQTTSession {
   mutating func take(
     _ packet: MQTTSubscribe, _ output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) throws(MQTTError) {
-    var pending = PendingSubscribe(packetID: packet.packetID, reasons: [], numbers: [], sendsRetained: [])
+    var pending = PendingSubscribe(packetID: packet.packetID)
     var start: Subscribe.Start?
     var fault: MQTTError?
     for property in packet.properties.userProperties where property.name == StartPosition.name {
@@ -34,21 +41,18 @@ extension MQTTSession {
         // No more can stand, and none is looked for.
         guard index < rules.maximumSubscriptions else { throw tooMany }
         let (number, request, isNew) = try add(item, identifier, start)
-        pending.reasons.append(
-          request == nil ? MQTTReason(rawValue: grantedQoS(item.options).rawValue) : nil)
-        pending.numbers.append(number)
         let handling = item.options.retainHandling
-        pending.sendsRetained.append(
-          !item.filter.utf8.starts(with: "$share/".utf8) && rules.takesRetained
+        pending.add(
+          request == nil ? MQTTReason(rawValue: grantedQoS(item.options).rawValue) : nil, number,
+          sendsRetained: !item.filter.utf8.starts(with: "$share/".utf8) && rules.takesRetained
             && (handling == .send || handling == .sendIfNew && isNew))
         if let request { requests.append(request) }
       } catch {
         if error.reason == .protocolError { throw error }
-        pending.reasons.append(
-          error.reason.isAllowed(in: .suback, from: .server) ? error.reason : .implementationSpecific)
-        pending.numbers.append(nil)
-        pending.sendsRetained.append(false)
-        pending.message = pending.message ?? error.message
+        let reason =
+          error.reason.isAllowed(in: .suback, from: .server) ? error.reason : .implementationSpecific
+        pending.add(reason, nil, sendsRetained: false)
+        pending.refuse(item.filter, reason, error.message)
       }
     }
     asked.append(pending)
@@ -132,10 +136,10 @@ extension MQTTSession {
         // What isn't a name for the broker, a group's too, is part of the filter.
         var reason = failure.reason == .topicNameInvalid ? .topicFilterInvalid : failure.reason
         if !reason.isAllowed(in: .suback, from: .server) { reason = .unspecified }
-        asked[index].reasons[place] = reason
-        asked[index].message = asked[index].message ?? failure.message
+        asked[index].answer(place, reason)
+        asked[index].refuse(filter(of: number)?.description ?? "", reason, failure.message)
       } else {
-        asked[index].reasons[place] = MQTTReason(rawValue: granted.rawValue)
+        asked[index].answer(place, MQTTReason(rawValue: granted.rawValue))
       }
       break
     }
@@ -149,12 +153,13 @@ extension MQTTSession {
 
   /// Sends the SUBACKs that are complete, in the order of their SUBSCRIBEs.
   private mutating func answer(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
-    while let pending = asked.first, !pending.reasons.contains(nil) {
+    while let pending = asked.first, pending.awaited == 0 {
       asked.removeFirst()
       let short = MQTTFilterAnswers(.suback, pending.packetID, pending.reasons.compactMap(\.self))
-      if let message = pending.message, wantsProblems, version == .v5 {
+      if let refused = pending.refused { perform(.refused(refused)) }
+      if let refused = pending.refused, wantsProblems, version == .v5 {
         var long = short
-        long.properties.append(.reasonString, message)
+        long.properties.append(.reasonString, refused.message)
         send(.answers(long), or: .answers(short), &output)
       } else {
         send(.answers(short), &output)
@@ -184,7 +189,7 @@ extension MQTTSession {
       state.set(Int(number), nil)
       state.inFlight.detach(number)
       for index in asked.indices {
-        if let place = asked[index].waiting(for: number) { asked[index].reasons[place] = .success }
+        if let place = asked[index].waiting(for: number) { asked[index].answer(place, .success) }
       }
       perform(.unsubscribe(number))
       reasons.append(.success)
@@ -196,8 +201,36 @@ extension MQTTSession {
 }
 
 extension PendingSubscribe {
+  /// Adds a filter.
+  ///
+  /// - Parameters:
+  ///   - reason: nil where the answer is awaited.
+  ///   - number: that of the subscription; nil where there is none.
+  mutating func add(_ reason: MQTTReason?, _ number: UInt16?, sendsRetained: Bool) {
+    reasons.append(reason)
+    numbers.append(number)
+    self.sendsRetained.append(sendsRetained)
+    if reason == nil { awaited += 1 }
+  }
+
   /// Where the answer about a subscription belongs; nil where none is awaited.
   func waiting(for number: UInt16) -> Int? {
-    reasons.indices.first { reasons[$0] == nil && numbers[$0] == number }
+    guard awaited > 0 else { return nil }
+    return reasons[firstAwaited...].indices.first { reasons[$0] == nil && numbers[$0] == number }
+  }
+
+  /// Notes that a filter is refused.
+  mutating func refuse(_ filter: String, _ reason: MQTTReason, _ message: String) {
+    if refused == nil {
+      refused = MQTTRefusedFilters(count: 1, filter: filter, reason: reason, message: message)
+    } else {
+      refused?.count += 1
+    }
+  }
+
+  mutating func answer(_ place: Int, _ reason: MQTTReason?) {
+    if reasons[place] == nil, reason != nil { awaited -= 1 }
+    reasons[place] = reason
+    while firstAwaited < reasons.count, reasons[firstAwaited] != nil { firstAwaited += 1 }
   }
 }

@@ -25,7 +25,8 @@ extension MQTTConnection {
       let stream = native.openSubscription(granted: 0)
     else { return }
     // It never delivers anything.
-    feeds[stream] = MQTTFeed(.retained(filter), number: number, stream: stream, granted: Credit.unlimited)
+    addRetained(
+      MQTTFeed(.retained(filter), number: number, stream: stream, granted: Credit.unlimited))
     link.send(
       Subscribe(topic: Self.retainedTopic, start: .earliest, ifMissing: .fail, grantedThrough: 0),
       stream: stream)
@@ -58,7 +59,7 @@ extension MQTTConnection {
       granted: request.isUnlimited ? Credit.unlimited : 0)
     feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
     feed.local = MQTTRetainedReading(messages)
-    feeds[feed.stream] = feed
+    addRetained(feed)
     part.localFeeds.append(feed)
   }
 

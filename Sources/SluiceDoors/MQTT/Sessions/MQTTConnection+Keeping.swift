@@ -13,6 +13,8 @@ final class MQTTKeeping {
   /// Whether positions have moved, for which nothing waits: what a client has acknowledged may come again.
   var isDirty = false
   fileprivate var timer: TimerToken?
+  /// When the next record may be written, after a long one.
+  fileprivate var pause = MonotonicTime(nanoseconds: 0)
 
   /// Output that may be sent; and output behind changes that aren't kept yet.
   var sendable: [UInt8] = []
@@ -62,6 +64,10 @@ final class MQTTKeeping {
 extension MQTTConnection {
   /// How long positions may have moved before they are kept.
   private static let keepingDelay = Duration.milliseconds(250)
+  /// A record has the session as a whole. So that a client with many subscriptions, or places in many topics, costs the store no more than others, each of its
+  /// records is followed by a pause in proportion to its bytes: changes in between go with the next one.
+  private static let shortRecord = 64 << 10
+  private static let bytesPerSecond = 8 << 20
 
   /// The session as it is kept; its client is connected, unless it is said otherwise.
   func keptSession(_ state: [UInt8], expiry: UInt32) -> MQTTKeptSession {
@@ -83,12 +89,19 @@ extension MQTTConnection {
     keeping?.settles = []
     planExactMessages()
     guard let now = keeping, !now.isUnderWay else { return }
-    if now.kept < now.wanted { return putSession() }
-    guard now.isDirty, now.timer == nil else { return }
-    keeping?.timer = loop.schedule(after: Self.keepingDelay) { [weak self] in
+    let time = loop.now
+    if now.kept < now.wanted, time >= now.pause { return putSession() }
+    guard now.isDirty || now.kept < now.wanted else { return }
+    let due = now.kept < now.wanted ? now.pause : max(now.pause, time + Self.keepingDelay)
+    if let timer = now.timer {
+      guard now.kept < now.wanted else { return }
+      loop.cancel(timer)
+    }
+    keeping?.timer = loop.schedule(at: due) { [weak self] in
       guard let self else { return }
       keeping?.timer = nil
-      if keeping?.isDirty == true, keeping?.isUnderWay == false { putSession() }
+      guard let now = keeping, !now.isUnderWay, now.isDirty || now.kept < now.wanted else { return }
+      putSession()
     }
   }
 
@@ -103,10 +116,17 @@ extension MQTTConnection {
     keeping?.isDirty = false
     var kept = keptSession(session.isLasting ? session.encodedState : [], expiry: session.sessionExpiry)
     kept.will = will
+    pauseKeeping(after: kept.approximateSize)
     let loop = loop
     hub.put(kept, of: self) { [weak self] isKept in
       loop.execute { [weak self] in self?.kept(change, isKept) }
     }
+  }
+
+  private func pauseKeeping(after bytes: Int) {
+    guard bytes > Self.shortRecord else { return }
+    let microseconds = Int64(bytes) * 1_000_000 / Int64(Self.bytesPerSecond)
+    keeping?.pause = loop.now + .microseconds(microseconds)
   }
 
   private func kept(_ change: UInt64, _ isKept: Bool) {

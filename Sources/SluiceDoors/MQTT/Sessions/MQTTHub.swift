@@ -75,6 +75,15 @@ final class MQTTHub: Sendable {
     return hasRoom
   }
 
+  /// Tells the operator that a client's subscriptions were refused.
+  func note(_ refused: MQTTRefusedFilters, of key: Key?) {
+    guard let key else { return }
+    note(
+      .mqttSubscriptionsRefused(
+        client: key.clientID, identity: key.identity, filter: refused.filter, count: refused.count,
+        code: refused.reason.rawValue, reason: refused.message))
+  }
+
   /// Keeps retained messages over the end of the process; nil where nothing does.
   var retained: MQTTRetainedStore? { durableRetained.withLock(\.self) }
 

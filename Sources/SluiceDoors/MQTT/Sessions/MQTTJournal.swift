@@ -36,6 +36,9 @@ protocol MQTTJournalKeeper: AnyObject {
 /// It is a client of the broker as others are, on a connection in memory, with permissions for that topic only. Records that arrive in a turn go out
 /// together, and are on disk together. An entry whose record has become old is written again, so that everything before can be trimmed: the topic has a
 /// few records for each entry.
+///
+/// Where this process' own records are in the topic matters for trimming only. So the journal reads them when the topic has become long, and not as they are
+/// written: a topic without a subscriber has nothing in the broker's memory.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
 final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
   let topic: String
@@ -77,8 +80,13 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
   private var sent: [(sequence: UInt64, item: Item)] = []
   private var isComing = false
 
+  /// The life of the topic that is read; 0 before it is known.
+  private var epoch: UInt64 = 0
   private var firstOffset: UInt64 = 0
+  /// Behind the last record that was read.
   private var nextOffset: UInt64 = 0
+  /// Records of this process that were acknowledged since.
+  private var unreadCount: UInt64 = 0
   private var nextCheck: UInt64 = 0
 
   init(
@@ -155,7 +163,9 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
     let count = sent.prefix { $0.sequence < through }.count
     let done = sent[..<count]
     sent.removeFirst(count)
+    unreadCount += UInt64(count)
     for (_, item) in done { item.completion() }
+    readOwn()
   }
 
   // MARK: Records in
@@ -167,8 +177,14 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
       take(record, offset)
       offset += 1
     }
+    unreadCount -= min(unreadCount, offset - min(offset, nextOffset))
     nextOffset = offset
-    if isLoaded { shorten() }
+  }
+
+  /// Reads what this process has written, once that is much.
+  private func readOwn() {
+    guard isLoaded, subscription == nil, nextOffset + unreadCount >= nextCheck else { return }
+    subscribe()
   }
 
   private func take(_ record: BatchIterator.Record, _ offset: UInt64, isAgain: Bool = false) {
@@ -212,7 +228,6 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
 
   /// Trims the topic once most of its records are out of date.
   private func shorten() {
-    guard nextOffset >= nextCheck else { return }
     let (count, first) = keeper.extent
     let limit = UInt64(count) * 2 + 256
     nextCheck = nextOffset + limit / 2
@@ -253,24 +268,24 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
     case .opened: begin()
     case .publicationOpened:
       isPublishing = true
-      subscribe()
+      if isLoaded { readOwn() } else { subscribe() }
       flush()
     case .acknowledged(_, let ack): acknowledged(through: ack.through)
     case .granted: flush()
-    case .subscribed(let stream, let place) where stream == subscription:
-      firstOffset = place.nextOffset
-      nextOffset = place.nextOffset
+    case .subscribed(let stream, let place) where stream == subscription: subscribed(place)
     case .deliver(let stream, let header, let batch) where stream == rereading?.stream:
       unsafe deliverAgain(header, batch)
     case .deliver(_, let header, let batch): unsafe deliver(header, batch)
     case .lagged(let stream, let lag) where stream == subscription: nextOffset = lag.nextOffset
-    case .live(let stream, _) where stream == subscription: loaded()
+    case .live(let stream, _) where stream == subscription: caughtUp(stream)
     // All that was there has been read.
     case .live(let stream, _) where stream == rereading?.stream: endRereading(stream)
     case .answerPing(let token): link?.send(Pong(token: token), stream: 0)
     case .goAway: isStopping = true
     // An answer to TOPIC_TRIM that fails leaves the topic longer than it has to be.
-    case .refused(let stream, _) where stream == publication || stream == subscription: restart()
+    case .refused(let stream, let fault) where stream == publication || stream == subscription:
+      if fault.code == .topicDeleted || fault.code == .epochChanged { epoch = 0 }
+      restart()
     case .refused(let stream, _) where stream == rereading?.stream: rereading = nil
     case .ended: restart()
     default: break
@@ -294,14 +309,33 @@ final class MQTTJournal: DoorLinkClient, @unchecked Sendable {
   private func subscribe() {
     subscription = native.openSubscription(granted: Credit.unlimited)
     guard let subscription else { return restart() }
+    // What was read once isn't read again, unless the topic is another one.
+    if !isLoaded { epoch = 0 }
+    let start: Subscribe.Start = epoch == 0 ? .earliest : .offset(nextOffset)
     link?.send(
-      Subscribe(topic: topic, start: .earliest, grantedThrough: Credit.unlimited), stream: subscription)
+      Subscribe(topic: topic, start: start, epoch: epoch, grantedThrough: Credit.unlimited),
+      stream: subscription)
+    link?.wake()
   }
 
-  private func loaded() {
-    guard !isLoaded else { return }
-    isLoaded = true
-    keeper.loaded(self)
+  private func subscribed(_ place: Subscribed) {
+    if epoch == 0 { (epoch, firstOffset) = (place.epoch, place.nextOffset) }
+    nextOffset = place.nextOffset
+    guard place.epoch != epoch else { return }
+    // An operator has deleted the topic, and the offsets are those of another one.
+    epoch = 0
+    restart()
+  }
+
+  /// All that was in the topic has been read.
+  private func caughtUp(_ stream: UInt32) {
+    if native.cancel(stream) { link?.send(Cancel(), stream: stream) }
+    (subscription, unreadCount) = (nil, 0)
+    if !isLoaded {
+      isLoaded = true
+      keeper.loaded(self)
+    }
+    shorten()
   }
 
   /// Gives the connection up: another one follows.

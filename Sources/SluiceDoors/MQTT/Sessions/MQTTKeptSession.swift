@@ -42,6 +42,12 @@ struct MQTTKeptSession: Hashable, Sendable {
   /// What is published when the broker has ended without having told the client; nil for none.
   var will: MQTTConnect.Will?
 
+  /// About what it takes when it is encoded.
+  var approximateSize: Int {
+    let places = positions.values.reduce(0) { $0 + $1.offsets.count }
+    return state.count + 40 * topics.count + 16 * places + 20 * exact.count
+  }
+
   /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
   var expires: Int64? {
     guard let leftAt, expiry != .max else { return nil }

@@ -11,7 +11,9 @@ final class MQTTSessionStore: Sendable {
   static let topic = "mqtt.sessions"
 
   private struct Entry {
+    /// ``MQTTPackedSession`` for a client that is away, otherwise ``MQTTKeptSession/encoded``.
     var bytes: [UInt8]
+    var isPacked: Bool
     /// When it ends, in milliseconds since 1970; nil for never, and while the client is connected.
     var expires: Int64?
     /// Where its last record that has come back is in the log; nil before.
@@ -25,8 +27,11 @@ final class MQTTSessionStore: Sendable {
 
   private struct State {
     private(set) var entries: [MQTTHub.Key: Entry] = [:]
-    /// What all entries count, in bytes.
-    private(set) var bytes = 0
+    /// The topics of packed entries.
+    private var topics = MQTTSharedTopics()
+    /// What all entries count, in bytes, but for those topics.
+    private var entryBytes = 0
+    var bytes: Int { entryBytes + topics.bytes }
     var journal: MQTTJournal?
     /// Whether the log's sessions have been read; at once without a log.
     var isLoaded = true
@@ -34,11 +39,47 @@ final class MQTTSessionStore: Sendable {
     /// When sessions that have expired are looked for, in milliseconds since 1970.
     var nextSweep: Int64 = 0
 
-    mutating func set(_ entry: Entry?, of key: MQTTHub.Key) {
+    /// Puts a session, or none, in the place of the one that there is.
+    mutating func set(_ session: MQTTKeptSession?, of key: MQTTHub.Key, offset: UInt64?) {
+      set(session.map { entry($0, offset: offset) }, of: key)
+    }
+
+    private mutating func set(_ entry: Entry?, of key: MQTTHub.Key) {
       let former = entries[key]
       entries[key] = entry
-      bytes += (entry?.cost(of: key) ?? 0) - (former?.cost(of: key) ?? 0)
+      entryBytes += (entry?.cost(of: key) ?? 0) - (former?.cost(of: key) ?? 0)
+      if let former { release(former) }
     }
+
+    /// The same, if there is room for it; otherwise there is none then. Returns whether there is.
+    mutating func set(_ session: MQTTKeptSession, of key: MQTTHub.Key, within limits: MQTTLimits) -> Bool {
+      let (former, before) = (entries[key], bytes)
+      let entry = entry(session, offset: former?.offset)
+      let isKept = limits.haveRoom(
+        for: entry.cost(of: key) + bytes - before, former?.cost(of: key), in: before, of: entries.count)
+      if !isKept { release(entry) }
+      set(isKept ? entry : nil, of: key)
+      return isKept
+    }
+
+    private mutating func entry(_ session: MQTTKeptSession, offset: UInt64?) -> Entry {
+      let isAway = session.leftAt != nil
+      let bytes = isAway ? MQTTPackedSession(session, &topics).bytes : session.encoded
+      return Entry(bytes: bytes, isPacked: isAway, expires: session.expires, offset: offset)
+    }
+
+    private mutating func release(_ entry: Entry) {
+      if entry.isPacked { MQTTPackedSession(packed: entry.bytes).release(from: &topics) }
+    }
+
+    /// Nil for bytes that can't be read.
+    func session(_ entry: Entry) -> MQTTKeptSession? {
+      entry.isPacked
+        ? MQTTPackedSession(packed: entry.bytes).session(topics) : try? MQTTKeptSession(decoding: entry.bytes)
+    }
+
+    /// Whether this process has written the session before it has read what earlier ones have.
+    func hasOwn(_ key: MQTTHub.Key) -> Bool { entries[key].map { $0.offset == nil } ?? false }
 
     mutating func noteOffset(_ offset: UInt64, of key: MQTTHub.Key) { entries[key]?.offset = offset }
   }
@@ -86,10 +127,10 @@ final class MQTTSessionStore: Sendable {
 
   /// What is kept of a session; nil where nothing is, or no longer.
   func session(_ key: MQTTHub.Key, at time: Int64) -> MQTTKeptSession? {
-    guard let entry = state.withLock({ $0.entries[key] }), entry.expires.map({ time < $0 }) ?? true else {
-      return nil
+    state.withLock { state in
+      guard let entry = state.entries[key], entry.expires.map({ time < $0 }) ?? true else { return nil }
+      return state.session(entry)
     }
-    return try? MQTTKeptSession(decoding: entry.bytes)
   }
 
   /// Whether there is room for a session beside the others, or for more in one.
@@ -114,18 +155,15 @@ final class MQTTSessionStore: Sendable {
   ) {
     var bytes = session?.encoded ?? []
     let (journal, isKept) = state.withLock { state -> (MQTTJournal?, Bool) in
-      let former = state.entries[key]
+      let isKnown = state.entries[key] != nil
       var isKept = true
       if let session {
-        let entry = Entry(bytes: bytes, expires: session.expires, offset: former?.offset)
-        isKept = limits.haveRoom(
-          for: entry.cost(of: key), former?.cost(of: key), in: state.bytes, of: state.entries.count)
-        state.set(isKept ? entry : nil, of: key)
+        isKept = state.set(session, of: key, within: limits)
       } else {
-        state.set(nil, of: key)
+        state.set(nil, of: key, offset: nil)
       }
       // Nothing is known of it, so nothing is in the log.
-      if former == nil, session == nil || !isKept, state.isLoaded { return (nil, isKept) }
+      if !isKnown, session == nil || !isKept, state.isLoaded { return (nil, isKept) }
       return (state.journal, isKept)
     }
     if !isKept {
@@ -142,7 +180,7 @@ final class MQTTSessionStore: Sendable {
       guard time >= state.nextSweep else { return ([], nil) }
       state.nextSweep = time + Self.sweepInterval
       let gone = state.entries.filter { $0.value.expires.map { time >= $0 } ?? false }.map(\.key)
-      for key in gone { state.set(nil, of: key) }
+      for key in gone { state.set(nil, of: key, offset: nil) }
       return (gone, state.journal)
     }
     guard let journal, !gone.isEmpty else { return }
@@ -161,13 +199,15 @@ extension MQTTSessionStore: MQTTJournalKeeper {
     guard let key = unsafe MQTTHub.Key(decoding: key) else { return }
     let bytes = unsafe Array(value)
     state.withLock { state in
-      // This process has what it has written anyway.
+      // This process has what it has written anyway, and knows better than an earlier one.
       if isOwn {
         state.noteOffset(offset, of: key)
+      } else if state.isLoaded || state.hasOwn(key) {
+        return
       } else if let session = try? MQTTKeptSession(decoding: bytes) {
-        state.set(Entry(bytes: bytes, expires: session.expires, offset: offset), of: key)
+        state.set(session, of: key, offset: offset)
       } else {
-        state.set(nil, of: key)
+        state.set(nil, of: key, offset: nil)
       }
     }
   }
@@ -192,14 +232,11 @@ extension MQTTSessionStore: MQTTJournalKeeper {
       state.isLoaded = true
       var bereaved: [(key: MQTTHub.Key, session: MQTTKeptSession, will: MQTTConnect.Will?)] = []
       for (key, entry) in state.entries {
-        guard var session = try? MQTTKeptSession(decoding: entry.bytes), session.leftAt == nil else {
-          continue
-        }
+        guard !entry.isPacked, var session = state.session(entry) else { continue }
         session.leftAt = time
         let will = session.will.take()
         bereaved.append((key, session, will))
-        state.set(
-          Entry(bytes: session.encoded, expires: session.expires, offset: entry.offset), of: key)
+        state.set(session, of: key, offset: entry.offset)
       }
       defer { state.waiting = [] }
       return (state.waiting, bereaved)
@@ -213,9 +250,10 @@ extension MQTTSessionStore: MQTTJournalKeeper {
   }
 
   func rewrite(before offset: UInt64, by journal: MQTTJournal) {
-    let old = state.withLock { state in
+    let old = state.withLock { state -> [(key: MQTTHub.Key, bytes: [UInt8])] in
       state.entries.compactMap { key, entry in
-        entry.offset.map { $0 < offset } ?? false ? (key: key, bytes: entry.bytes) : nil
+        guard let last = entry.offset, last < offset, let session = state.session(entry) else { return nil }
+        return (key: key, bytes: session.encoded)
       }
     }
     for session in old { journal.append(session.key.encoded, session.bytes) {} }
