@@ -69,8 +69,10 @@ extension LMDBStore {
   ///
   /// A damaged store can't be opened safely: LMDB trusts its pages.
   ///
-  /// - Parameter progress: called now and then with the bytes of the file that were gone through and with all bytes; returns whether to go on.
-  /// - Throws: ``StoreError`` when the file can't be opened, or `progress` returned false.
+  /// - Parameters:
+  ///   - path: the store's directory.
+  ///   - progress: called now and then with the bytes of the file that were gone through and with all bytes; returns whether to go on.
+  /// - Throws: `StoreError` when the file can't be opened, or `progress` returned false.
   public static func pageFaults(
     at path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
   ) throws(StoreError) -> [String] {
@@ -86,6 +88,7 @@ extension LMDBStore {
   /// the one or the other. Batches are copied unverified: `StoreRepair` checks them.
   ///
   /// - Parameters:
+  ///   - path: the store's directory.
   ///   - limit: how large the new file may become, in bytes.
   ///   - progress: of the check of the old file, as with ``pageFaults(at:progress:)``.
   /// - Returns: nil when the file's structure isn't damaged; nothing was changed then.
