@@ -104,6 +104,8 @@ extension SubscriptionLedger {
       }
     }
     guard end == nil || life.ending != nil, let newest = life.newest(from: start) else { return }
+    // A broker that has crashed may have taken records that nothing has shown, and that have replaced any of these.
+    guard life.head != nil else { return }
     let heard = Set(heard)
     for (key, offset) in newest where offset < next && !heard.contains(offset) {
       if gone.contains(where: { $0.offsets.contains(offset) }) { continue }
