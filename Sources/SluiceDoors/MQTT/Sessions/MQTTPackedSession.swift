@@ -17,18 +17,18 @@ struct MQTTPackedSession {
     var rest = session
     (rest.topics, rest.positions) = ([:], [:])
     var writer = ByteWriter()
-    writer.packed(UInt64(session.topics.count))
+    writer.compact(UInt64(session.topics.count))
     for (number, topic) in session.topics {
-      writer.packed(UInt64(number))
-      writer.packed(UInt64(shared.add(topic)))
+      writer.compact(UInt64(number))
+      writer.compact(UInt64(shared.add(topic)))
     }
-    writer.packed(UInt64(session.positions.count))
+    writer.compact(UInt64(session.positions.count))
     for (number, place) in session.positions {
-      writer.packed(UInt64(number))
-      writer.packed(UInt64(place.offsets.count))
+      writer.compact(UInt64(number))
+      writer.compact(UInt64(place.offsets.count))
       for (topic, offset) in place.offsets {
-        writer.packed(UInt64(topic))
-        writer.packed(offset)
+        writer.compact(UInt64(topic))
+        writer.compact(offset)
       }
     }
     // In one piece, without the room that a writer leaves.
@@ -46,12 +46,12 @@ struct MQTTPackedSession {
       var topics: [UInt32: MQTTKnownTopic] = [:]
       try Self.readTopics(&reader) { number, place in topics[number] = shared[place] }
       var positions: [UInt16: MQTTPositions] = [:]
-      for _ in 0..<(try reader.packed()) {
-        let number = UInt16(truncatingIfNeeded: try reader.packed())
+      for _ in 0..<(try reader.compact("subscriptions")) {
+        let number = UInt16(truncatingIfNeeded: try reader.compact("subscription"))
         var place = MQTTPositions()
-        for _ in 0..<(try reader.packed()) {
-          let topic = UInt32(truncatingIfNeeded: try reader.packed())
-          place.offsets[topic] = try reader.packed()
+        for _ in 0..<(try reader.compact("places")) {
+          let topic = UInt32(truncatingIfNeeded: try reader.compact("topic"))
+          place.offsets[topic] = try reader.compact("offset")
         }
         positions[number] = place
       }
@@ -72,9 +72,9 @@ struct MQTTPackedSession {
   private static func readTopics(
     _ reader: inout ByteReader, _ body: (UInt32, UInt32) -> Void
   ) throws(WireError) {
-    for _ in 0..<(try reader.packed()) {
-      let number = UInt32(truncatingIfNeeded: try reader.packed())
-      body(number, UInt32(truncatingIfNeeded: try reader.packed()))
+    for _ in 0..<(try reader.compact("topics")) {
+      let number = UInt32(truncatingIfNeeded: try reader.compact("topic"))
+      body(number, UInt32(truncatingIfNeeded: try reader.compact("shared topic")))
     }
   }
 }
@@ -126,28 +126,5 @@ struct MQTTSharedTopics {
     numbers[topic] = nil
     free.append(number)
     bytes -= topic.name.utf8.count + Self.overhead
-  }
-}
-
-extension ByteWriter {
-  fileprivate mutating func packed(_ value: UInt64) {
-    var rest = value
-    while rest >= 0x80 {
-      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
-    }
-    bytes.append(UInt8(rest))
-  }
-}
-
-extension ByteReader {
-  fileprivate mutating func packed() throws(WireError) -> UInt64 {
-    var value: UInt64 = 0
-    for shift in stride(from: 0, to: 64, by: 7) {
-      let byte: UInt8 = try integer("packed integer")
-      value |= UInt64(byte & 0x7F) << UInt64(shift)
-      if byte < 0x80 { break }
-    }
-    return value
   }
 }

@@ -39,32 +39,43 @@ final class MQTTSessionStore: Sendable {
     /// When sessions that have expired are looked for, in milliseconds since 1970.
     var nextSweep: Int64 = 0
 
-    /// Puts a session, or none, in the place of the one that there is.
-    mutating func set(_ session: MQTTKeptSession?, of key: MQTTHub.Key, offset: UInt64?) {
-      set(session.map { entry($0, offset: offset) }, of: key)
+    /// Puts a session in the place of the one that there is.
+    ///
+    /// - Parameter encoded: ``MQTTKeptSession/encoded``, which the caller mostly has.
+    mutating func set(
+      _ session: MQTTKeptSession, _ encoded: @autoclosure () -> [UInt8], of key: MQTTHub.Key, offset: UInt64?
+    ) {
+      replace(entry(session, encoded(), offset: offset), of: key)
     }
 
-    private mutating func set(_ entry: Entry?, of key: MQTTHub.Key) {
+    /// The same, if there is room for it; otherwise there is none then. Returns whether there is.
+    mutating func set(
+      _ session: MQTTKeptSession, _ encoded: @autoclosure () -> [UInt8], of key: MQTTHub.Key,
+      within limits: MQTTLimits
+    ) -> Bool {
+      let (former, before) = (entries[key], bytes)
+      let entry = entry(session, encoded(), offset: former?.offset)
+      let isKept = limits.haveRoom(
+        for: entry.cost(of: key) + bytes - before, former?.cost(of: key), in: before, of: entries.count)
+      if !isKept { release(entry) }
+      replace(isKept ? entry : nil, of: key)
+      return isKept
+    }
+
+    mutating func remove(_ key: MQTTHub.Key) { replace(nil, of: key) }
+
+    private mutating func replace(_ entry: Entry?, of key: MQTTHub.Key) {
       let former = entries[key]
       entries[key] = entry
       entryBytes += (entry?.cost(of: key) ?? 0) - (former?.cost(of: key) ?? 0)
       if let former { release(former) }
     }
 
-    /// The same, if there is room for it; otherwise there is none then. Returns whether there is.
-    mutating func set(_ session: MQTTKeptSession, of key: MQTTHub.Key, within limits: MQTTLimits) -> Bool {
-      let (former, before) = (entries[key], bytes)
-      let entry = entry(session, offset: former?.offset)
-      let isKept = limits.haveRoom(
-        for: entry.cost(of: key) + bytes - before, former?.cost(of: key), in: before, of: entries.count)
-      if !isKept { release(entry) }
-      set(isKept ? entry : nil, of: key)
-      return isKept
-    }
-
-    private mutating func entry(_ session: MQTTKeptSession, offset: UInt64?) -> Entry {
+    private mutating func entry(
+      _ session: MQTTKeptSession, _ encoded: @autoclosure () -> [UInt8], offset: UInt64?
+    ) -> Entry {
       let isAway = session.leftAt != nil
-      let bytes = isAway ? MQTTPackedSession(session, &topics).bytes : session.encoded
+      let bytes = isAway ? MQTTPackedSession(session, &topics).bytes : encoded()
       return Entry(bytes: bytes, isPacked: isAway, expires: session.expires, offset: offset)
     }
 
@@ -77,6 +88,9 @@ final class MQTTSessionStore: Sendable {
       entry.isPacked
         ? MQTTPackedSession(packed: entry.bytes).session(topics) : try? MQTTKeptSession(decoding: entry.bytes)
     }
+
+    /// As a record has it; nil for bytes that can't be read.
+    func encoded(_ entry: Entry) -> [UInt8]? { entry.isPacked ? session(entry)?.encoded : entry.bytes }
 
     /// Whether this process has written the session before it has read what earlier ones have.
     func hasOwn(_ key: MQTTHub.Key) -> Bool { entries[key].map { $0.offset == nil } ?? false }
@@ -158,9 +172,9 @@ final class MQTTSessionStore: Sendable {
       let isKnown = state.entries[key] != nil
       var isKept = true
       if let session {
-        isKept = state.set(session, of: key, within: limits)
+        isKept = state.set(session, bytes, of: key, within: limits)
       } else {
-        state.set(nil, of: key, offset: nil)
+        state.remove(key)
       }
       // Nothing is known of it, so nothing is in the log.
       if !isKnown, session == nil || !isKept, state.isLoaded { return (nil, isKept) }
@@ -180,7 +194,7 @@ final class MQTTSessionStore: Sendable {
       guard time >= state.nextSweep else { return ([], nil) }
       state.nextSweep = time + Self.sweepInterval
       let gone = state.entries.filter { $0.value.expires.map { time >= $0 } ?? false }.map(\.key)
-      for key in gone { state.set(nil, of: key, offset: nil) }
+      for key in gone { state.remove(key) }
       return (gone, state.journal)
     }
     guard let journal, !gone.isEmpty else { return }
@@ -205,9 +219,9 @@ extension MQTTSessionStore: MQTTJournalKeeper {
       } else if state.isLoaded || state.hasOwn(key) {
         return
       } else if let session = try? MQTTKeptSession(decoding: bytes) {
-        state.set(session, of: key, offset: offset)
+        state.set(session, bytes, of: key, offset: offset)
       } else {
-        state.set(nil, of: key, offset: nil)
+        state.remove(key)
       }
     }
   }
@@ -236,7 +250,7 @@ extension MQTTSessionStore: MQTTJournalKeeper {
         session.leftAt = time
         let will = session.will.take()
         bereaved.append((key, session, will))
-        state.set(session, of: key, offset: entry.offset)
+        state.set(session, session.encoded, of: key, offset: entry.offset)
       }
       defer { state.waiting = [] }
       return (state.waiting, bereaved)
@@ -252,8 +266,8 @@ extension MQTTSessionStore: MQTTJournalKeeper {
   func rewrite(before offset: UInt64, by journal: MQTTJournal) {
     let old = state.withLock { state -> [(key: MQTTHub.Key, bytes: [UInt8])] in
       state.entries.compactMap { key, entry in
-        guard let last = entry.offset, last < offset, let session = state.session(entry) else { return nil }
-        return (key: key, bytes: session.encoded)
+        guard let last = entry.offset, last < offset, let bytes = state.encoded(entry) else { return nil }
+        return (key: key, bytes: bytes)
       }
     }
     for session in old { journal.append(session.key.encoded, session.bytes) {} }
