@@ -10,8 +10,7 @@ extension Topic {
   /// - Throws: why nothing can be published, or ``ErrorCode/limitReached`` when producers have no demand now.
   package func publishOne(_ batch: UnsafeRawBufferPointer, on topics: TopicLoop) throws(WireError) {
     let now = topics.loop.now
-    let frame = PublishOpen(topic: name, acknowledgement: .received)
-    let attachment = try attachPublication(frame, ProducerTable.Holder(connection: nil) { _ in }, now: now)
+    let attachment = try attach(0, from: 0, now: now)
     var held = grant(to: PublishingBudget.Allowance(), now: now)
     defer {
       detachPublication(returning: held, nil, now: now)
@@ -83,6 +82,7 @@ extension Topic {
     }
   }
 
+  /// - Parameter producer: its number; 0 for none.
   private func attach(
     _ producer: UInt64, from first: UInt64, now: MonotonicTime
   ) throws(WireError) -> Attachment {
