@@ -26,8 +26,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   private var stored = 0
   private var last: TopicRecord?
   private var isFinishing = false
-  private(set) var problems: [String] = []
-  private(set) var counts: [String: Int] = [:]
+  private(set) var notes = LoadNotes("cursor")
 
   init(_ cluster: WholeCluster, _ producer: NumberedProducer, _ clients: [Client], flaw: LoadFlaw?) {
     self.cluster = cluster
@@ -62,24 +61,18 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
       // A cursor can't be made while the engine can't be reached.
       if error.code == .storageFailed, !cluster.stored.isThere(Self.name) { return subscribe() }
     }
-    note("the subscription has ended: \(completion)")
+    notes.note("the subscription has ended: \(completion)")
   }
-
-  private func note(_ problem: String) {
-    if problems.count < 5 { problems.append("cursor: \(problem)") }
-  }
-
-  private func count(_ what: String) { counts[what, default: 0] += 1 }
 
   private func take(_ record: TopicRecord) {
     let offset = Int(record.offset)
-    if record.string != "\(offset)" { note("\(record.string) came at offset \(offset)") }
+    if record.string != "\(offset)" { notes.note("\(record.string) came at offset \(offset)") }
     if let next {
-      if offset != next { note("\(offset) came instead of \(next)") }
+      if offset != next { notes.note("\(offset) came instead of \(next)") }
     } else {
-      count("resumed")
-      if offset > committed { note("begins at \(offset), and \(committed) wasn't committed") }
-      if offset < stored { note("begins at \(offset), and \(stored) was stored") }
+      notes.count("resumed")
+      if offset > committed { notes.note("begins at \(offset), and \(committed) wasn't committed") }
+      if offset < stored { notes.note("begins at \(offset), and \(stored) was stored") }
     }
     next = offset + 1
     last = record
@@ -87,7 +80,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   }
 
   private func commit(_ record: TopicRecord) {
-    count("committed")
+    notes.count("committed")
     record.commit()
     committed = max(committed, Int(record.offset) + 1)
     // As if the records before the next two weren't there.

@@ -24,8 +24,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   private var end: MonotonicTime?
   /// How often each record has come.
   private var deliveries: [Int: Int] = [:]
-  private(set) var problems: [String] = []
-  private(set) var counts: [String: Int] = [:]
+  private(set) var notes = LoadNotes("group")
 
   init(_ cluster: WholeCluster, _ producer: NumberedProducer, _ clients: [Client], flaw: LoadFlaw?) {
     self.cluster = cluster
@@ -57,32 +56,26 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     {
       return join(index)
     }
-    note("member \(index) has ended: \(completion)")
+    notes.note("member \(index) has ended: \(completion)")
   }
-
-  private func note(_ problem: String) {
-    if problems.count < 5 { problems.append("group: \(problem)") }
-  }
-
-  private func count(_ what: String) { counts[what, default: 0] += 1 }
 
   private func take(_ delivery: Delivery, as member: Int) {
     let offset = delivery.record.offset
     if delivery.record.string != "\(offset)" || offset >= UInt64(producer.sent) {
-      note("\(delivery.record.string) came at offset \(offset) of \(producer.sent)")
+      notes.note("\(delivery.record.string) came at offset \(offset) of \(producer.sent)")
     }
     if let time = cluster.stored.doneTime(of: offset, in: Self.name),
       time + (isWhole ? Self.underWay.whole : Self.underWay.stalled) < cluster.world.now
     {
-      note("\(offset) came again (delivery \(delivery.count)), and is stored as done with")
+      notes.note("\(offset) came again (delivery \(delivery.count)), and is stored as done with")
     }
     deliveries[Int(offset), default: 0] += 1
-    if deliveries[Int(offset)]! > 1 { count("delivered again") }
+    if deliveries[Int(offset)]! > 1 { notes.count("delivered again") }
     if end != nil { return settle(delivery) }
     switch cluster.world.random.next(in: 0...9) {
     case 0:
       delivery.refuse()
-      count("refused")
+      notes.count("refused")
     case 1...3: held.append((member, delivery))
     default: settle(delivery)
     }
@@ -92,7 +85,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   private var isWhole: Bool { end.map { $0 + .seconds(1) < cluster.world.now } ?? false }
 
   private func settle(_ delivery: Delivery) {
-    count("acknowledged")
+    notes.count("acknowledged")
     if flaw == .refusesForAcknowledging, delivery.record.offset % 5 == 3 { return delivery.refuse() }
     delivery.acknowledge()
   }
@@ -105,7 +98,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
       members[index] = nil
       held.removeAll { $0.member == index }
       join(index)
-      count("left")
+      notes.count("left")
     case 1: break
     default: settleHeld()
     }

@@ -27,8 +27,7 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
   private static let last = 4
   /// How many were by now.
   private var answeredLast = 0
-  private(set) var problems: [String] = []
-  private(set) var counts: [String: Int] = [:]
+  private(set) var notes = LoadNotes("requests")
 
   init(_ cluster: WholeCluster, _ clients: [Client], flaw: LoadFlaw?) {
     self.cluster = cluster
@@ -36,21 +35,17 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
     answerer = cluster.pick(clients)
     askers = clients
     responder = answerer.topic(Self.topic, from: .new, lag: .skip).sink { [unowned self] completion in
-      note("the responder has ended: \(completion)")
+      notes.note("the responder has ended: \(completion)")
     } receiveValue: { [unowned self] in
       answer($0)
     }
-  }
-
-  private func note(_ problem: String) {
-    if problems.count < 5 { problems.append("requests: \(problem)") }
   }
 
   private func answer(_ request: TopicRecord) {
     guard let number = Int(request.string),
       let inbox = request.headers.first(where: { $0.name == "reply-to" })?.string,
       let correlation = request.headers.first(where: { $0.name == "correlation-id" })
-    else { return note("\(request) isn't a request") }
+    else { return notes.note("\(request) isn't a request") }
     seen.insert(number)
     if flaw == .lostAnswer, number % 3 == 1 { return }
     let answered = flaw == .wrongAnswer && number % 3 == 1 ? number - 1 : number
@@ -70,19 +65,19 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
 
   private func answered(_ number: Int, _ result: Result<TopicRecord, ClientError>) {
     if isOver { return }
-    if pending.remove(number) == nil { note("\(number) was answered twice") }
+    if pending.remove(number) == nil { notes.note("\(number) was answered twice") }
     switch result {
     case .success(let reply):
-      counts["answered", default: 0] += 1
-      if reply.string != "answer \(number)" { note("\(number) got '\(reply.string)'") }
+      notes.count("answered")
+      if reply.string != "answer \(number)" { notes.note("\(number) got '\(reply.string)'") }
       if isFinishing { goOn() }
     case .failure(let error):
-      counts["failed", default: 0] += 1
+      notes.count("failed")
       if !Self.clearErrors.contains(error.code.description) || error.message.isEmpty {
-        note("\(number) has failed with \(error.code): \(error)")
+        notes.note("\(number) has failed with \(error.code): \(error)")
       }
       if error.code == .noResponders, seen.contains(number) {
-        note("\(number) was published, and has failed with \(error.code)")
+        notes.note("\(number) was published, and has failed with \(error.code)")
       }
       if isFinishing { failedLast() }
     }

@@ -12,11 +12,24 @@ protocol StoryLoad: AnyObject {
   func leave()
   /// Whether all has come to its end.
   var isDone: Bool { get }
-  var problems: [String] { get }
   /// What is missing, for messages.
   var open: String { get }
-  /// How often what the load is there for has happened.
-  var counts: [String: Int] { get }
+  var notes: LoadNotes { get }
+}
+
+/// What is wrong with a load, and how often what it is there for has happened.
+struct LoadNotes {
+  private let load: String
+  private(set) var problems: [String] = []
+  private(set) var counts: [String: Int] = [:]
+
+  init(_ load: String) { self.load = load }
+
+  mutating func note(_ problem: String) {
+    if problems.count < 5 { problems.append("\(load): \(problem)") }
+  }
+
+  mutating func count(_ what: String) { counts[what, default: 0] += 1 }
 }
 
 /// What a test plants in the clients of a story, or in what its oracle is told, so that the oracle must notice.

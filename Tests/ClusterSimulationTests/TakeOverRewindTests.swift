@@ -69,7 +69,7 @@ struct TakeOverRewindTests {
     #expect(cluster.run(limit: .seconds(10)) { readers.allSatisfy { $0.events.count == 10 } })
     cluster.world.run(for: .seconds(3))
 
-    // Stored are ten. Ten more are delivered, and nobody has them when the owner dies.
+    // Ten are stored. The owner delivers ten more, which no node and no server of the engine has when it dies.
     cluster.cutEngine(from: owner.name)
     producer.publish(10)
     #expect(

@@ -90,21 +90,21 @@ struct WholeClusterSeedTests {
 
   @Test("what goes wrong between clients and brokers is noticed", arguments: LoadFlaw.allCases)
   func loadFlaws(flaw: LoadFlaw) throws {
-    for seed: UInt64 in 1...100 {
-      let story = try WholeStory(seed: seed, loadFlaw: flaw)
-      try story.play()
-      if !story.problems.isEmpty { return }
-    }
-    Issue.record("100 seeds have not shown the flaw \(flaw)")
+    let isNoticed = try hundredSeedsShowProblems { try WholeStory(seed: $0, loadFlaw: flaw) }
+    #expect(isNoticed, "100 seeds have not shown the flaw \(flaw)")
   }
 
   @Test("a store that doesn't do its part is noticed", arguments: EngineFlaw.allCases)
   func flaws(flaw: EngineFlaw) throws {
-    for seed: UInt64 in 1...100 {
-      let story = try WholeStory(seed: seed, flaw: flaw)
+    let isNoticed = try hundredSeedsShowProblems { try WholeStory(seed: $0, flaw: flaw) }
+    #expect(isNoticed, "100 seeds have not shown that shards' stores have the flaw \(flaw)")
+  }
+
+  private func hundredSeedsShowProblems(_ story: (UInt64) throws -> WholeStory) throws -> Bool {
+    try (1...100 as ClosedRange<UInt64>).contains { seed in
+      let story = try story(seed)
       try story.play()
-      if !story.problems.isEmpty { return }
+      return !story.problems.isEmpty
     }
-    Issue.record("100 seeds have not shown that shards' stores have the flaw \(flaw)")
   }
 }

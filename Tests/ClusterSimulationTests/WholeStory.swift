@@ -83,7 +83,7 @@ final class WholeStory {
     for load in loads { load.finish() }
     if isAllDone(), !isFormer, world.random.oneIn(6) { try takeOver() }
     problems += producers.flatMap(\.problems) + subscribers.flatMap(\.problems) + patterns.flatMap(\.problems)
-    problems += loads.flatMap(\.problems) + cluster.stored.problems
+    problems += loads.flatMap(\.notes.problems) + cluster.stored.problems
     count()
   }
 
@@ -122,7 +122,7 @@ final class WholeStory {
 
   private func count() {
     for (fault, number) in faults.counts { counts[fault.rawValue, default: 0] += number }
-    for load in loads { counts.merge(load.counts, uniquingKeysWith: +) }
+    for load in loads { counts.merge(load.notes.counts, uniquingKeysWith: +) }
     counts["unanswered read"] = cluster.engine.lostReads
   }
 

@@ -31,6 +31,16 @@ import Testing
     return frame
   }
 
+  /// Ends a stream with an error, behind which the client opens the publication again. Returns the new stream.
+  private func reopen(_ stream: UInt32, after code: ErrorCode, next: UInt64) throws -> UInt32 {
+    broker.send(Fault(code: code, message: "it ends"), stream)
+    broker.world.run(for: .milliseconds(100))
+    let opening = try #require(broker.takeReceived().last)
+    #expect(opening.type == .publishOpen)
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 100, nextSequence: next), opening.stream)
+    return opening.stream
+  }
+
   private func send(_ texts: String..., to subject: TopicSubject) throws {
     for text in texts { subject.send(Message(text)) }
     broker.settle()
@@ -287,22 +297,14 @@ import Testing
     subject.subscribe(recorder)
     try broker.open(100)
     try send("a", to: subject)
-    broker.send(Fault(code: .topicMoved, message: "its node is lost"), 1)
-    broker.world.run(for: .milliseconds(100))
-    let second = try #require(broker.takeReceived().last)
-    #expect(second.type == .publishOpen)
-    broker.send(PublishOpened(epoch: 1, grantedThrough: 100), second.stream)
+    let second = try reopen(1, after: .topicMoved, next: 0)
     #expect(try published() == ["0: a"])
-    broker.send(Fault(code: .producerFenced, message: "another"), second.stream)
-    broker.world.run(for: .milliseconds(100))
-    let third = try #require(broker.takeReceived().last)
-    #expect(third.type == .publishOpen)
-    broker.send(PublishOpened(epoch: 1, grantedThrough: 100, nextSequence: 1), third.stream)
+    let third = try reopen(second, after: .producerFenced, next: 1)
     broker.settle()
     #expect(subject.acknowledgedCount == 1)
     #expect(recorder.completion == nil)
     // It was one opening, so that another time it is another producer.
-    broker.send(Fault(code: .producerFenced, message: "another"), third.stream)
+    broker.send(Fault(code: .producerFenced, message: "another"), third)
     broker.settle()
     #expect(recorder.completion == .failure(.producerFenced))
   }
@@ -312,12 +314,9 @@ import Testing
     let recorder = Recorder<Message>()
     subject.subscribe(recorder)
     try broker.open(100)
-    broker.send(Fault(code: .topicMoved, message: "its node is lost"), 1)
-    broker.world.run(for: .milliseconds(100))
-    let second = try #require(broker.takeReceived().last)
-    broker.send(PublishOpened(epoch: 1, grantedThrough: 100), second.stream)
+    let second = try reopen(1, after: .topicMoved, next: 0)
     broker.world.run(for: DoubtfulOpenings.memory)
-    broker.send(Fault(code: .producerFenced, message: "another"), second.stream)
+    broker.send(Fault(code: .producerFenced, message: "another"), second)
     broker.settle()
     #expect(recorder.completion == .failure(.producerFenced))
   }
