@@ -17,15 +17,7 @@ case ${1:-} in
 *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 fail() { echo "check-api: $*" >&2; exit 2; }
-tool=$(command -v schemathesis || true)
-if [ -z "$tool" ]; then
-  tool=$PWD/.build/schemathesis/bin/schemathesis
-  if [ ! -x "$tool" ]; then
-    rm -rf .build/schemathesis
-    python3 -m venv .build/schemathesis && .build/schemathesis/bin/pip install --quiet --disable-pip-version-check 'schemathesis>=4,<5' ||
-      fail "schemathesis can't be installed"
-  fi
-fi
+tool=$(scripts/python-tool.sh schemathesis 'schemathesis>=4,<5')
 [ -z "$install" ] || exit 0
 [ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs; build it, or name a folder with --programs"
 programs=$(cd "$programs" && pwd)

@@ -8,14 +8,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ $# -eq 0 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-tool=$(command -v kubernetes-validate || true)
-if [ -z "$tool" ]; then
-  folder=.build/kubernetes-validate
-  tool=$PWD/$folder/bin/kubernetes-validate
-  if [ ! -x "$tool" ]; then
-    rm -rf "$folder"
-    python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate ||
-      { echo "check-manifests: kubernetes-validate can't be installed" >&2; exit 2; }
-  fi
-fi
+tool=$(scripts/python-tool.sh kubernetes-validate kubernetes-validate)
 "$tool" --strict packaging/kubernetes/*.yaml || exit 1

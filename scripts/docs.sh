@@ -75,8 +75,8 @@ done)
 
 site=${output:-$work/site}
 docc merge "${archives[@]}" --output-path "$site" --synthesized-landing-page-name Sluice --synthesized-landing-page-kind Documentation
-# DocC writes the members of its objects in any order: sorted, the same source gives the same bytes.
-find "$site" -name '*.json' -print0 | python3 -c '
+# DocC writes the members of its objects in any order: sorted, the same source gives the same bytes in a release's archive.
+[ -z "$output" ] || find "$site" -name '*.json' -print0 | python3 -c '
 import json, sys
 for path in sys.stdin.read().split("\0")[:-1]:
     with open(path, encoding="utf-8") as file:

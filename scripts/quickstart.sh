@@ -9,7 +9,7 @@ say() { echo "quickstart: $*"; }
 scripts/bootstrap.sh
 file=/usr/share/dict/words
 
-say "building (the first time takes about five minutes on two cores)"
+say "building (the first time takes about three minutes on two cores)"
 for program in sluiced sluice; do
   swift build -c release --product "$program" </dev/null
 done
