@@ -38,6 +38,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   }
 
   private func subscribe() {
+    let wasStored = cluster.stored.isThere(Self.name)
     life += 1
     (next, last) = (nil, nil)
     stored = Int(cluster.stored.place(of: Self.name))
@@ -47,19 +48,19 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
       producer.topic, from: .earliest, cursor: .init(Self.name, commit: .manual)
     ).sink { [unowned self] completion in
       // The next one takes it over.
-      if life == self.life { ended(completion) }
+      if life == self.life { ended(completion, wasStored: wasStored) }
     } receiveValue: { [unowned self] record in
       if life == self.life { take(record) }
     }
     former?.cancel()
   }
 
-  private func ended(_ completion: Subscribers.Completion<ClientError>) {
+  private func ended(_ completion: Subscribers.Completion<ClientError>, wasStored: Bool) {
     if case .failure(let error) = completion {
       // What the former subscription had sent may come behind what this one has, by way of another node.
       if error.code == .cursorTaken { return subscribe() }
       // A cursor can't be made while the engine can't be reached.
-      if error.code == .storageFailed, !cluster.stored.isThere(Self.name) { return subscribe() }
+      if error.code == .storageFailed, !wasStored { return subscribe() }
     }
     notes.note("the subscription has ended: \(completion)")
   }
@@ -101,7 +102,8 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   func leave() { subscription = nil }
 
   var isDone: Bool {
-    cluster.stored.place(of: Self.name) == UInt64(producer.sent) && next == producer.sent
+    // A subscription that begins where everything was committed gets nothing.
+    cluster.stored.place(of: Self.name) == UInt64(producer.sent) && (next ?? committed) == producer.sent
   }
 
   var open: String {

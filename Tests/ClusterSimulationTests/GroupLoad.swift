@@ -40,22 +40,21 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   }
 
   private func join(_ index: Int) {
+    let wasStored = cluster.stored.isThere(Self.name)
     members[index] = cluster.pick(clients).group(
       Self.name, of: producer.topic, options: options, from: .earliest
     ).sink { [unowned self] completion in
-      ended(index, completion)
+      ended(index, completion, wasStored: wasStored)
     } receiveValue: { [unowned self] in
       take($0, as: index)
     }
   }
 
-  private func ended(_ index: Int, _ completion: Subscribers.Completion<ClientError>) {
-    // A group can't be made while the engine can't be reached.
-    if case .failure(let error) = completion, error.code == .storageFailed,
-      !cluster.stored.isThere(Self.name)
-    {
-      return join(index)
-    }
+  private func ended(
+    _ index: Int, _ completion: Subscribers.Completion<ClientError>, wasStored: Bool
+  ) {
+    // A group can't be made while the engine can't be reached. Another member may have made it before this one hears that.
+    if case .failure(let error) = completion, error.code == .storageFailed, !wasStored { return join(index) }
     notes.note("member \(index) has ended: \(completion)")
   }
 

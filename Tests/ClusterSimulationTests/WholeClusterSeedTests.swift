@@ -8,7 +8,7 @@ import Testing
 
 /// Brokers, their engine and clients under faults that are drawn from a seed: what was acknowledged is there, once and in order, at whatever node a client asks.
 ///
-/// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these. A story takes a tenth of a second in a debug build, on average.
+/// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these; `SLUICE_SEED_BASE=n` plays those from n on. A story takes a tenth of a second in a debug build, on average.
 @Suite("A cluster with clients under faults")
 struct WholeClusterSeedTests {
   /// Fresh seeds of a run, of which the first are those that ``reach()`` plays.
@@ -16,7 +16,7 @@ struct WholeClusterSeedTests {
   /// Played as stories were when they failed: another one follows from them now.
   private static let onceFailed: [UInt64] = [652]
   /// Seeds that have failed since.
-  private static let failedSince: [UInt64] = [288]
+  private static let failedSince: [UInt64] = [288, 795_806_916, 795_807_486]
   /// How many seeds a test case plays, one after the other; test cases run at the same time.
   private static let together = 20
   /// How many seeds have to reach every kind of fault and load.

@@ -190,13 +190,13 @@ final class WholeStory {
 
   /// What is missing, for messages.
   private var open: String {
-    let late = producers.filter { !$0.isDone }.map { "\($0.topic) \($0.acknowledged) of \($0.sent)" }
+    let published = producers.map { "\($0.topic) \($0.acknowledged) of \($0.sent)" }
     let behind = subscribers.map { "\($0.topic) \($0.next)" }
     let routes = topics.map { topic in
       "\(topic): "
         + cluster.running.map { "\($0.name) \($0.member.routes.route(of: topic))" }.joined(separator: ", ")
     }
     return
-      "acknowledged \(late), delivered \(behind), by patterns \(patterns.map { $0.next.sorted { $0.key < $1.key }.map(\.value) }), routes \(routes), \(loads.map(\.open))"
+      "acknowledged \(published), delivered \(behind), by patterns \(patterns.map { $0.next.sorted { $0.key < $1.key }.map(\.value) }), routes \(routes), \(loads.map(\.open))"
   }
 }
