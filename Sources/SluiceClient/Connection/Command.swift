@@ -1,0 +1,30 @@
+/// A step that another thread, or a subscriber on the loop, asks of the client.
+///
+/// The loop performs it later, in order, so the calling thread and the surrounding call make no difference.
+enum Command {
+  case open(Attachment)
+
+  // Subscriptions
+  /// The requested total or the commit has grown.
+  case demand(RemoteSubscription)
+  case cancel(RemoteSubscription)
+  /// A group member has settled records.
+  case settle(RemoteSubscription)
+
+  // Publications
+  /// It has something new to send, or its end has moved.
+  case advance(Publication)
+  /// A source was attached that follows whether the topic is connected.
+  case becomeSource(Publication)
+
+  case close(ClientError)
+
+  /// The node that serves the owner's stream; nil for the client's own broker.
+  var node: DirectLink? {
+    switch self {
+    case .demand(let subscription), .cancel(let subscription), .settle(let subscription): subscription.node
+    case .advance(let publication), .becomeSource(let publication): publication.node
+    case .open, .close: nil
+    }
+  }
+}

@@ -1,0 +1,8 @@
+/// A reference that doesn't retain its object.
+struct Weak<Object: AnyObject> {
+  private(set) weak var object: Object?
+
+  init(_ object: Object) {
+    self.object = object
+  }
+}
