@@ -18,19 +18,53 @@ echo "test: run"
 log=.build/strict/test.log
 # Runs tests; the options are those of `swift test`.
 run() { swift test --scratch-path .build/strict -Xswiftc -warnings-as-errors "$@" </dev/null 2>&1 | tee "$log"; }
+
+# Servers and brokers that keep leases and elect leaders by their clocks, one suite at a time: nothing else may want the processors.
+clusters='^(IntegrationTests[.](Cluster[A-Za-z]*Tests|StaleOwnerTests)|SluiceNATSTests[.](AccessTests|ClusterTests|EngineTests)|SluiceClusterTests[.](RealClusterTests|EngineStoreTests))'
+# Worlds whose clocks are simulated: they take what the clusters leave of the processors, since they are only slower then.
+worlds=(SimulationTests ClusterSimulationTests)
+worlds_log=.build/strict/test-worlds.log
+
+# Each module by itself: all at once, hundreds of threads and gigabytes of simulated worlds take the processors half as much time again.
+each_module() {
+  local module
+  for module in Tests/*Tests; do
+    module=${module#Tests/}
+    [[ " ${worlds[*]} " == *" $module "* ]] || run --skip-build --filter "^${module}[.]" --skip "$clusters" || return 1
+  done
+}
+
+# By the program itself: two `swift test` in one folder wait for each other.
+each_world() {
+  local module program
+  program=$(swift build --scratch-path .build/strict --show-bin-path)/sluicePackageTests.xctest
+  for module in "${worlds[@]}"; do
+    nice -n 19 "$program" --testing-library swift-testing --filter "^${module}[.]" </dev/null >>"$worlds_log" 2>&1 || return 1
+  done
+}
+
+clusters_beside_worlds() {
+  local beside failed=0
+  : >"$worlds_log"
+  # A process group of its own, so that nothing of it outlives this script.
+  set -m
+  each_world &
+  beside=$!
+  set +m
+  trap 'kill -- -'"$beside"' 2>/dev/null || true' EXIT
+  run --skip-build --no-parallel --filter "$clusters" || failed=1
+  if [ $failed -eq 0 ] && ! wait "$beside"; then
+    log=$worlds_log failed=1
+  fi
+  grep -v '^◇' "$worlds_log" || true
+  return $failed
+}
+
 if [ $# -gt 0 ]; then
   run "$@" && exit 0
 else
-  # Servers and brokers that keep leases and elect leaders by their clocks come afterwards, one suite at a time: nothing else wants the processors then.
-  clusters='^(IntegrationTests[.](Cluster[A-Za-z]*Tests|StaleOwnerTests)|SluiceNATSTests[.](AccessTests|ClusterTests|EngineTests)|SluiceClusterTests[.](RealClusterTests|EngineStoreTests))'
-  # Each module by itself: all at once, hundreds of threads and gigabytes of simulated worlds take the processors half as much time again.
-  each_module() {
-    for module in Tests/*Tests; do
-      run --skip-build --filter "^${module#Tests/}[.]" --skip "$clusters" || return 1
-    done
-  }
   swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null \
-    && each_module && run --skip-build --no-parallel --filter "$clusters" && exit 0
+    && each_module && clusters_beside_worlds && exit 0
 fi
 
 # Failures are among thousands of lines: repeats them at the end.
