@@ -6,7 +6,7 @@ import Synchronization
 /// An open file of LMDB's with its tables, and readers to lend.
 ///
 /// After an error that LMDB calls fatal it is of no more use, and another one takes its place.
-// @unchecked: LMDB's environment may be used by all threads; `spare` is guarded.
+// @unchecked: LMDB's environment may be used by all threads; `spare` is a mutex, `isBroken` an atomic; the rest is constant.
 @safe
 final class LMDBEnvironment: @unchecked Sendable {
   /// So many may read at the same time.
@@ -249,7 +249,7 @@ struct LMDBTables: Sendable {
 }
 
 /// Held by any number of users, or by one that changes what it guards. A user may take it again while it holds it.
-// @unchecked: the system's own lock.
+// @unchecked: `lock` is the system's own lock, `changers` an atomic.
 @safe
 final class ReadWriteLock: @unchecked Sendable {
   private let lock: UnsafeMutablePointer<pthread_rwlock_t>

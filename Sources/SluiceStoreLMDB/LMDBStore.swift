@@ -10,7 +10,8 @@ import Synchronization
 ///
 /// Records that the disk can't read are reported as damaged. A page of the tree that the disk can't read ends the process, since pages are read through
 /// the memory map; so may a page with damaged contents.
-// @unchecked: `environment` is guarded by `gate`, and the rest of what changes belongs to the thread that commits.
+// @unchecked: `gate` protects `environment`, `isClosed`, and what replaces a broken environment, on any thread: `lastCommit` and `needsSync`, which the thread that
+// commits changes while it holds `gate` for use. `snapshot` belongs to the one thread that uses such a store; the rest of what changes, to the thread that commits.
 public final class LMDBStore: TopicStore, @unchecked Sendable {
   public enum Access: Hashable, Sendable {
     /// Creates a store if there is none.
@@ -20,7 +21,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     /// There must be one. Nothing is written, and other processes may read it at the same time.
     case readOnly
     /// There must be one, which a broker in another process may have open, now or later. All that is seen is one commit; what the broker frees isn't used
-    /// again until the store is closed. The process must not have the store open besides.
+    /// again until the store is closed. The process must not have the store open besides, and one thread at a time uses it.
     case snapshot
 
     /// Whether something is written.

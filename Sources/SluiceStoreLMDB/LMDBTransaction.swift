@@ -146,7 +146,7 @@ extension MDB_val {
 }
 
 /// A reading transaction with a cursor on the batches, made once and used again and again.
-// @unchecked: used by one thread at a time.
+// @unchecked: used by the one thread that took it from the mutex of ``LMDBEnvironment``, until it gives it back there.
 struct LMDBReader: @unchecked Sendable {
   let transaction: LMDBTransaction
   let tables: LMDBTables

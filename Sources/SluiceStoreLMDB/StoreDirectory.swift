@@ -127,7 +127,7 @@ struct StoreDirectory {
 }
 
 /// Keeps a store to one process, and to one place in it, until it is released or goes away.
-// @unchecked: released once, by the closing of the store.
+// @unchecked: `descriptor` changes in ``release()`` only, which is called under the lock of the store that has it, or by its only owner.
 final class StoreLock: @unchecked Sendable {
   private var descriptor: Int32
 

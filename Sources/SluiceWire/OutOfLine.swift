@@ -17,5 +17,5 @@ package struct OutOfLine<Value> {
   }
 }
 
-// The value can't be changed in place, so copies that share it are copies of it.
+// @unchecked: `Storage` is constant, so copies may share it on any thread.
 extension OutOfLine: @unchecked Sendable where Value: Sendable {}

@@ -47,7 +47,8 @@ extension URLSession {
             throw DecodedDataTaskError.decoding(error, data: data, response: response)
           }
         }
-        .mapError { $0 as! DecodedDataTaskError }  // All errors come from the two places above.
+        // `tryMap` passes on the errors of the `mapError` before it and what its closure throws: all are of this type.
+        .mapError { $0 as! DecodedDataTaskError }
         .subscribe(subscriber)
     }
   }

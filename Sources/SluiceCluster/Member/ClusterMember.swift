@@ -56,7 +56,7 @@ public final class ClusterMember: @unchecked Sendable {
 
   /// Joins the cluster. Once.
   ///
-  /// - Parameter broker: was made with ``routes``, and is started; kept until ``close()``.
+  /// - Parameter broker: was made with the routes of this member, and is started; kept until ``close()``.
   public func start(_ broker: Broker) {
     loop.execute { [self] in
       self.broker = broker

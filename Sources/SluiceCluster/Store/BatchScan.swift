@@ -90,16 +90,10 @@ final class BatchScan {
 
   private func page() {
     guard let known = store.topics[topic], next <= known.last || parts.isOpen else { return finish(nil) }
-    do throws(NATSError) {
-      try store.reads.messages(
-        store.api, of: store.names.stream, matching: store.names.changes(of: topic), from: next,
-        count: bytes < 1 << 16 ? 4 : 256, maximumBytes: min(max(bytes, 1 << 16), 4 << 20),
-        each: { [self] in take($0) }
-      ) { [self] in ended($0) }
-    } catch {
-      let unsent = error
-      store.loop.soon { [self] in ended(.failure(unsent)) }
-    }
+    store.stream.read(
+      store.names.changes(of: topic), from: next, count: bytes < 1 << 16 ? 4 : 256,
+      maximumBytes: min(max(bytes, 1 << 16), 4 << 20), each: { [self] in take($0) }
+    ) { [self] in ended($0) }
   }
 
   private func take(_ message: StoredMessageView) {
@@ -108,7 +102,7 @@ final class BatchScan {
     do throws(StoreError) {
       var reader = unsafe ByteReader(message.payload.memory)
       let envelope = try EngineEnvelope(&reader)
-      guard envelope.kind == .change, store.fences.counts(message.sequence, under: envelope.fence) else {
+      guard envelope.kind == .change, store.fence.counts(message.sequence, under: envelope.fence) else {
         return
       }
       try unsafe parts.take(envelope, reader.remaining, at: message.sequence) {

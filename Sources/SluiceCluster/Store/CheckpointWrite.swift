@@ -12,13 +12,11 @@ struct CheckpointWrite {
   /// - Parameters:
   ///   - dirty: the topics that have changed since the last front; those that aren't in `topics` are deleted.
   ///   - topics: what is known of the shard's topics.
-  ///   - nextTopic: the number of the next topic that is made.
   ///   - fence: the sequence of the fence under which they are sent.
   ///   - names: of the shard.
   ///   - most: the bytes of a message's payload at most.
   init(
-    _ dirty: Set<TopicID>, _ topics: [TopicID: EngineTopic], nextTopic: TopicID, fence: UInt64,
-    _ names: EngineNames, atMost most: Int
+    _ dirty: Set<TopicID>, _ topics: ShardTopics, fence: UInt64, _ names: EngineNames, atMost most: Int
   ) {
     var messages: [NATSMessage] = []
     for id in dirty.sorted() {
@@ -29,7 +27,7 @@ struct CheckpointWrite {
       }
     }
     messages.append(
-      NATSMessage(subject: names.front, payload: EngineFront(nextTopic: nextTopic).message(fence: fence)))
+      NATSMessage(subject: names.front, payload: EngineFront(nextTopic: topics.next).message(fence: fence)))
     for index in messages.indices { messages[index].headers.rollUp(.subject) }
     self.messages = messages[...]
   }

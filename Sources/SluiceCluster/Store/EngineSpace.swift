@@ -50,7 +50,7 @@ struct EngineSpace {
   /// - Parameters:
   ///   - front: the sequence of the last front message; 0 without one. Changes behind it are read when the shard is opened.
   ///   - dirty: topics whose last changes are in no checkpoint.
-  mutating func next(below front: UInt64, _ dirty: Set<TopicID>, _ topics: [TopicID: EngineTopic]) -> Purge? {
+  mutating func next(below front: UInt64, _ dirty: Set<TopicID>, _ topics: ShardTopics) -> Purge? {
     guard !isPurging, front > 0 else { return nil }
     if let topic = deleted.first(where: { !dirty.contains($0) }) {
       isPurging = true
@@ -75,7 +75,7 @@ struct EngineSpace {
   }
 
   /// The engine has purged it.
-  mutating func finish(_ purge: Purge, _ topics: inout [TopicID: EngineTopic]) {
+  mutating func finish(_ purge: Purge, _ topics: inout ShardTopics) {
     isPurging = false
     switch purge.what {
     case .everything: deleted.remove(purge.topic)

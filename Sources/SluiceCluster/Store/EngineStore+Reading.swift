@@ -4,12 +4,7 @@ import SluiceWire
 
 extension EngineStore {
   /// What is stored.
-  var contents: StoreContents {
-    let stored = topics.filter(\.value.isStored).map {
-      StoreContents.Topic(id: $0, row: $1.row, extent: $1.extent)
-    }
-    return StoreContents(topics: stored.sorted { $0.id < $1.id }, nextTopic: nextTopic, wasClosed: false)
-  }
+  var contents: StoreContents { topics.contents }
 
   func states(of topic: TopicID, _ kind: StoredState.Kind) -> [StoredState] {
     guard let known = topics[topic], known.isStored else { return [] }

@@ -55,10 +55,15 @@ struct EngineTopic: Sendable {
     }
   }
 
+  /// What was sent isn't stored.
+  mutating func forgetSent() {
+    sentBeginning = .init(firstOffset: extent.firstOffset, bytesBefore: extent.bytesBefore)
+  }
+
   /// What was under way isn't stored.
   mutating func forgetProjection() {
     projected = extent
-    sentBeginning = .init(firstOffset: extent.firstOffset, bytesBefore: extent.bytesBefore)
+    forgetSent()
     isDeleting = false
     index.remove(from: extent.head)
   }

@@ -2,8 +2,8 @@ import SluiceIO
 import SluiceNATS
 import SluiceStore
 
-/// A commit that isn't settled. Belongs to the store's loop.
-final class PendingCommit {
+/// A commit that isn't settled.
+struct PendingCommit {
   enum Messages {
     case ready([NATSMessage])
     /// The topic's batches have to be known first up to the one that holds the record with that offset.
@@ -42,8 +42,8 @@ final class PendingCommit {
   ///   - topics: what is known of the shard's topics.
   ///   - names: of the shard.
   ///   - most: the bytes of a message's payload at most.
-  func messages(
-    behind predicted: UInt64, under fence: UInt64, _ topics: [TopicID: EngineTopic], _ names: EngineNames,
+  mutating func messages(
+    behind predicted: UInt64, under fence: UInt64, _ topics: ShardTopics, _ names: EngineNames,
     atMost most: Int
   ) -> Messages {
     var beginnings: [EngineChange.Beginning?] = []

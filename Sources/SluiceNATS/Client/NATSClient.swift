@@ -1,6 +1,4 @@
-import Glibc
 import SluiceIO
-import SluiceTLS
 
 /// A client of NATS servers: finds one, keeps a connection to it, and goes to another when it is lost.
 ///
@@ -47,34 +45,16 @@ public final class NATSClient: @unchecked Sendable {
     case done
   }
 
-  private enum Answer {
-    case one(Completion)
-    case many((Result<NATSMessageView, NATSError>) -> Continuation)
-  }
-
-  private struct Handler {
-    let deliver: (NATSMessageView) -> Void
-    let ended: (NATSError?) -> Void
-  }
-
   public let loop: any EventLoop
   public let options: NATSOptions
-  private let network: any Network
-  /// TLS over the network: made when it is needed first, since it reads the system's authorities.
-  private var secureNetwork: TLSNetwork?
+  private let connector: NATSConnector
   private var session: NATSSession
   private var events: ((Event) -> Void)?
   private var connection: NATSConnection?
-  private var attempt: (any ConnectionAttempt)?
-  private var answers: [UInt64: Answer] = [:]
-  private var handlers: [UInt64: Handler] = [:]
+  private var callbacks = NATSCallbacks()
   private var signal: (any LoopSignal)!
   private var timer: (token: TimerToken, time: MonotonicTime)?
   private var isOutputWaiting = false
-  /// Called with whether there is a connection, at each change.
-  private var observers: [UInt64: (Bool) -> Void] = [:]
-  private var lastObserver: UInt64 = 0
-  private var wasConnected = false
 
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
@@ -91,24 +71,11 @@ public final class NATSClient: @unchecked Sendable {
         .invalidAddress,
         "there is no address of a NATS server; give at least one, such as nats://127.0.0.1:4222")
     }
-    self.network = network
-    if addresses.contains(where: \.requiresTLS) || options.tls != NATSOptions.defaultTLS {
-      secureNetwork = try Self.secured(network, options)
-    }
+    connector = try NATSConnector(addresses, options, network, on: loop)
     self.loop = loop
     self.options = options
     session = NATSSession(addresses, options: options, seed: options.seed ?? UInt64.random(in: 0 ... .max))
     signal = loop.makeSignal { [weak self] in self?.flush() }
-  }
-
-  private static func secured(
-    _ network: any Network, _ options: NATSOptions
-  ) throws(NATSError) -> TLSNetwork {
-    do {
-      return TLSNetwork(over: network, client: try TLSClient(options.tls))
-    } catch {
-      throw NATSError(.tlsFailed, "TLS to the NATS servers can't be set up: \(error)")
-    }
   }
 
   // MARK: The connection
@@ -204,13 +171,12 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func request(
-    _ subject: String, headers: NATSHeaders, payload: NATSBytes, timeout: Duration, _ answer: Answer
+    _ subject: String, headers: NATSHeaders, payload: NATSBytes, timeout: Duration,
+    _ answer: NATSCallbacks.Answer
   ) throws(NATSError) -> Request {
-    var isMany = false
-    if case .many = answer { isMany = true }
     let number = try session.request(
-      subject, headers: headers, payload: payload, isMany: isMany, timeout: timeout, at: loop.now)
-    answers[number] = answer
+      subject, headers: headers, payload: payload, isMany: answer.isMany, timeout: timeout, at: loop.now)
+    callbacks.answers[number] = answer
     flushSoon()
     return Request(number: number)
   }
@@ -243,7 +209,7 @@ public final class NATSClient: @unchecked Sendable {
   /// Forgets a request: its completion isn't called. What it asked for may still be carried out.
   public func cancel(_ request: Request) {
     session.endRequest(request.number)
-    let answer = answers.removeValue(forKey: request.number)
+    let answer = callbacks.answers.removeValue(forKey: request.number)
     _ = consume answer
   }
 
@@ -263,7 +229,7 @@ public final class NATSClient: @unchecked Sendable {
     ended: @escaping (NATSError?) -> Void = { _ in }, _ handler: @escaping (NATSMessageView) -> Void
   ) throws(NATSError) -> Subscription {
     let number = try session.subscribe(subject, queue: queue, limit: limit)
-    handlers[number] = Handler(deliver: handler, ended: ended)
+    callbacks.handlers[number] = .init(deliver: handler, ended: ended)
     flushSoon()
     return Subscription(number: number)
   }
@@ -271,7 +237,7 @@ public final class NATSClient: @unchecked Sendable {
   /// Ends a subscription; one that has ended is ignored.
   public func unsubscribe(_ subscription: Subscription) {
     session.unsubscribe(subscription.number)
-    let handler = handlers.removeValue(forKey: subscription.number)
+    let handler = callbacks.handlers.removeValue(forKey: subscription.number)
     _ = consume handler
     flushSoon()
   }
@@ -311,20 +277,21 @@ public final class NATSClient: @unchecked Sendable {
   private func act(_ action: NATSAction) {
     switch action {
     case .none: break
-    case .deliver(let message): handlers[message.subscription]?.deliver(message)
+    case .deliver(let message): callbacks.handlers[message.subscription]?.deliver(message)
     case .answer(let number, let message): answer(number, message)
-    case .failed(let number, let error):
-      switch answers.removeValue(forKey: number) {
-      case .one(let completion): completion(.failure(error))
-      case .many(let handler): _ = handler(.failure(error))
-      case nil: break
-      }
-    case .subscriptionEnded(let number, let error): handlers.removeValue(forKey: number)?.ended(error)
+    case .failed(let number, let error): callbacks.answers.removeValue(forKey: number)?.fail(error)
+    case .subscriptionEnded(let number, let error):
+      callbacks.handlers.removeValue(forKey: number)?.ended(error)
     case .connect(let address, let name):
       // A callback in front of it may have closed the client.
       if session.isConnecting { connect(to: address, certificateName: name) }
     case .secure(let address, let name):
-      withTLS { connection?.secure(address, certificateName: name, over: $0) }
+      do throws(NATSError) {
+        connection?.secure(address, certificateName: name, over: try connector.tls())
+      } catch {
+        disconnect()
+        perform(session.lost(error, at: loop.now))
+      }
     case .disconnect: disconnect()
     case .ready(let info):
       events?(.connected(info))
@@ -338,7 +305,8 @@ public final class NATSClient: @unchecked Sendable {
       timer = nil
       let last = events
       events = nil
-      observers = [:]
+      let observers = callbacks.removeObservers()
+      _ = consume observers
       last?(.closed(error))
     case .several(let actions): for action in actions { act(action) }
     }
@@ -346,23 +314,22 @@ public final class NATSClient: @unchecked Sendable {
 
   /// Calls `observer` with whether there is a connection, at each change, until ``endObserving(_:)`` or the client's end.
   func observe(_ observer: @escaping (Bool) -> Void) -> UInt64 {
-    lastObserver += 1
-    observers[lastObserver] = observer
-    return lastObserver
+    callbacks.observe(observer)
   }
 
-  func endObserving(_ number: UInt64) { observers[number] = nil }
+  func endObserving(_ number: UInt64) {
+    let observer = callbacks.removeObserver(number)
+    _ = consume observer
+  }
 
   private func tellObservers() {
-    guard isConnected != wasConnected else { return }
-    wasConnected = isConnected
-    for number in observers.keys.sorted() { observers[number]?(isConnected) }
+    for number in callbacks.observers(toTell: isConnected) { callbacks.observer(number)?(isConnected) }
   }
 
   private func answer(_ number: UInt64, _ message: NATSMessageView) {
-    switch answers[number] {
+    switch callbacks.answers[number] {
     case .one(let completion):
-      answers[number] = nil
+      callbacks.answers[number] = nil
       completion(.success(message))
     case .many(let handler):
       if handler(.success(message)) == .done { cancel(Request(number: number)) }
@@ -371,46 +338,14 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func connect(to address: NATSAddress, certificateName: String) {
-    let startsSecure = address.requiresTLS && options.handshakeFirst
-    let target = address.socketAddress
-    attempt = network.connect(to: target, on: loop) { [weak self] result in
+    connector.connect(to: address, certificateName: certificateName) { [weak self] result in
       guard let self else {
-        if case .success(let stream) = result { stream.abort() }
+        if case .success(let opened) = result { opened.stream.abort() }
         return
       }
-      attempt = nil
       switch result {
-      case .success(let stream) where startsSecure: secureFirst(stream, address, certificateName)
-      case .success(let stream): opened(HandoverStream(stream), isSecure: false)
-      case .failure(let error): perform(session.lost(NATSError(connecting: error), at: loop.now))
-      }
-    }
-  }
-
-  /// Calls `body` with TLS, or drops the connection if it can't be set up.
-  private func withTLS(_ body: (TLSNetwork) -> Void) {
-    do throws(NATSError) {
-      if secureNetwork == nil { secureNetwork = try Self.secured(network, options) }
-      if let secureNetwork { body(secureNetwork) }
-    } catch {
-      disconnect()
-      perform(session.lost(error, at: loop.now))
-    }
-  }
-
-  private func secureFirst(_ stream: any ByteStream, _ address: NATSAddress, _ certificateName: String) {
-    // Addresses with TLS have had it set up.
-    guard let secureNetwork else { return stream.close() }
-    attempt = secureNetwork.secure(stream, server: certificateName, port: address.port, on: loop) {
-      [weak self] result in
-      guard let self else {
-        if case .success(let stream) = result { stream.abort() }
-        return
-      }
-      attempt = nil
-      switch result {
-      case .success(let stream): opened(stream, isSecure: true)
-      case .failure(let error): perform(session.lost(NATSError(connecting: error), at: loop.now))
+      case .success(let opened): self.opened(opened.stream, isSecure: opened.isSecure)
+      case .failure(let error): perform(session.lost(error, at: loop.now))
       }
     }
   }
@@ -432,8 +367,7 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func disconnect() {
-    attempt?.abandon()
-    attempt = nil
+    connector.abandon()
     connection?.close()
     connection = nil
   }
@@ -467,31 +401,5 @@ public final class NATSClient: @unchecked Sendable {
         }, deadline
       )
     }
-  }
-}
-
-extension NATSError {
-  /// The end of a connection that was open.
-  init(_ error: IOError?) {
-    guard let error else {
-      self.init(.cutOff, "the server closed the connection")
-      return
-    }
-    self.init(error.isTLSFailure ? Self.code(of: error) : .cutOff, "the connection was cut off: \(error)")
-  }
-
-  init(connecting error: IOError) {
-    guard !error.isTLSFailure else {
-      self.init(Self.code(of: error), "\(error)")
-      return
-    }
-    self.init(
-      .connectFailed,
-      error.code == ECONNREFUSED
-        ? "no process listens there; is the NATS server running, and at this address?" : "\(error)")
-  }
-
-  private static func code(of error: IOError) -> Code {
-    error.isCertificateRefusal ? .certificateRefused : .tlsFailed
   }
 }

@@ -99,7 +99,7 @@ final class NATSConnection: ByteStreamHandler {
     client?.flush()
   }
 
-  /// Writes as much as the transport takes. Returns false when the connection has failed; the client knows then.
+  /// Writes as much as the transport takes. Returns why the connection has failed, if so.
   func write(_ output: inout NATSOutput) -> IOError? {
     guard upgrade == nil, !isClosed else { return nil }
     return output.write(to: stream)

@@ -6,6 +6,11 @@ import SluiceIO
 /// requests, and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at
 /// ``nextDeadline``, and writes `output` after each event.
 ///
+/// ```
+///   NATSServerPool ── which server ──► NATSHandshake ──► open, with NATSKeepalive ──► leaving
+///                       NATSTraffic: messages, requests and subscriptions, over all connections
+/// ```
+///
 /// - A request that was written when its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, one that wasn't with
 ///   ``NATSError/Code-swift.struct/notSent``. Nothing is sent again.
 /// - Subscriptions outlive connections. What is published to them between two connections is lost, as NATS says.
@@ -14,12 +19,8 @@ public struct NATSSession {
     case idle
     /// Waiting for the transport.
     case connecting
-    /// Waiting for INFO.
-    case greeting
-    /// Waiting for TLS.
-    case securing
-    /// CONNECT was sent, and its PONG hasn't come.
-    case authenticating
+    /// The transport is there, and the server hasn't accepted the client.
+    case handshaking
     case open
     /// The server is about to stop: requests in flight are still answered, new ones aren't sent.
     case leaving
@@ -30,23 +31,17 @@ public struct NATSSession {
   private(set) var phase = Phase.idle
   var pool: NATSServerPool
   let options: NATSOptions
-  /// What the transport is to write.
-  var output = NATSOutput()
   /// What the server has said about itself; nil before the first connection.
   public private(set) var info: NATSServerInfo?
 
-  private var credentials = NATSCredentials.none
-  private var isSecure = false
+  /// While the phase is ``Phase/handshaking``.
+  private var handshake: NATSHandshake?
   /// When the attempt to connect, or the wait before leaving, ends.
   private var phaseDeadline: MonotonicTime?
   private var keepalive: NATSKeepalive
   private var lastError: NATSError?
 
-  private var subscriptions = NATSSubscriptions()
-  private var requests = NATSRequests()
-  private var lastRequest: UInt64 = 0
-  /// The subjects of answers begin with this; the request's number follows.
-  private let inbox: [UInt8]
+  private var traffic: NATSTraffic
   private var random: SeededRandom
 
   /// - Parameters:
@@ -58,7 +53,8 @@ public struct NATSSession {
     keepalive = NATSKeepalive(interval: options.pingInterval, timeout: options.pingTimeout)
     pool = NATSServerPool(addresses, policy: options.reconnect, seed: seed)
     var random = SeededRandom(seed: ~seed)
-    inbox = Array("_INBOX.\(Self.name(from: &random)).".utf8)
+    traffic = NATSTraffic(
+      inbox: "_INBOX.\(Self.name(from: &random))", maximumBacklog: options.maximumBacklog)
     self.random = random
   }
 
@@ -78,9 +74,12 @@ public struct NATSSession {
   /// The server of the connection or of the attempt, as `name (address)`, for messages.
   public var server: String {
     let address = pool.current.address.description
-    guard let info, phase == .open || phase == .leaving || phase == .authenticating else { return address }
+    guard let info, isAccepted || handshake?.step == .authenticating else { return address }
     return "\(NATSError.printable(info.serverName)) (\(address))"
   }
+
+  /// Whether there is a connection whose server has accepted the client.
+  private var isAccepted: Bool { phase == .open || phase == .leaving }
 
   /// Whether messages and requests can be sent.
   public var isOpen: Bool { phase == .open }
@@ -92,7 +91,13 @@ public struct NATSSession {
   public var maximumPayload: Int { info?.maximumPayload ?? 1 << 20 }
 
   /// Requests that wait for answers.
-  public var requestCount: Int { requests.count }
+  public var requestCount: Int { traffic.requestCount }
+
+  /// What the transport is to write.
+  var output: NATSOutput {
+    get { traffic.output }
+    _modify { yield &traffic.output }
+  }
 
   // MARK: The connection
 
@@ -126,18 +131,21 @@ public struct NATSSession {
   ///   - now: the time of the event.
   public mutating func opened(isSecure: Bool, credentials: NATSCredentials, at now: MonotonicTime) {
     guard phase == .connecting else { return }
-    phase = .greeting
-    self.isSecure = isSecure
-    self.credentials = credentials
-    output = NATSOutput()
+    phase = .handshaking
+    handshake = NATSHandshake(
+      with: pool.current.address, isSecure: isSecure, credentials: credentials, options)
+    traffic.begin()
     keepalive.heard(at: now)
   }
 
   /// TLS is in place.
   public mutating func secured(at now: MonotonicTime) -> NATSAction {
-    guard phase == .securing, let info else { return .none }
-    isSecure = true
-    return authenticate(info, at: now)
+    guard let info else { return .none }
+    do throws(NATSError) {
+      return perform(try handshake?.secured(info))
+    } catch {
+      return NATSAction(lose(error, at: now))
+    }
   }
 
   /// The transport, or the attempt to make one, has failed. The caller has dropped it.
@@ -169,10 +177,10 @@ public struct NATSSession {
   private mutating func close(_ error: NATSError) -> [NATSAction] {
     guard phase != .closed else { return [] }
     let hasTransport = hasTransport
-    var actions = failRequests(error)
-    for number in subscriptions.removeAll() { actions.append(.subscriptionEnded(number, error)) }
+    var actions = traffic.failRequests(error) + traffic.endSubscriptions(error)
     phase = .closed
     phaseDeadline = nil
+    handshake = nil
     lastError = error
     if hasTransport { actions.append(.disconnect) }
     return actions + [.closed(error)]
@@ -181,7 +189,7 @@ public struct NATSSession {
   private var hasTransport: Bool {
     switch phase {
     case .idle, .waiting, .closed: false
-    case .connecting, .greeting, .securing, .authenticating, .open, .leaving: true
+    case .connecting, .handshaking, .open, .leaving: true
     }
   }
 
@@ -190,37 +198,19 @@ public struct NATSSession {
   ) -> [NATSAction] {
     guard hasTransport else { return [] }
     let error = error.at(server)
-    let wasOpen = phase == .open || phase == .leaving
+    let wasOpen = isAccepted
     var actions: [NATSAction] = disconnects ? [.disconnect] : []
     lastError = error
-    actions += failRequests(error)
+    actions += traffic.failRequests(error)
     phase = .idle
     phaseDeadline = nil
+    handshake = nil
     actions.append(.interrupted(error))
     let isRefusal =
       error.code == .authenticationFailed || error.code == .credentialsExpired
       || error.code == .invalidCredentials || error.code == .insecureConnection
     return actions
       + follow(wasOpen ? pool.lost(at: now) : pool.failed(at: now, isRefusal: isRefusal), at: now)
-  }
-
-  /// Ends all requests because the connection has.
-  private mutating func failRequests(_ cause: NATSError) -> [NATSAction] {
-    let written = output.written
-    return requests.removeAll().map { number, entry in
-      var error =
-        entry.end <= written
-        ? NATSError(
-          .outcomeUnknown,
-          "the connection was lost while the answer to a request to \(entry.subject) was awaited; it may have been carried out, so find that out before trying again: \(cause.message)",
-          server: cause.server)
-        : NATSError(
-          .notSent,
-          "the connection was lost before a request to \(entry.subject) was sent, so that trying again is safe: \(cause.message)",
-          server: cause.server)
-      error.subject = entry.subject
-      return .failed(number, error)
-    }
   }
 
   // MARK: What the server sends
@@ -232,11 +222,11 @@ public struct NATSSession {
       case .message(let message): return try received(message, at: now)
       case .info(let json): return try received(NATSServerInfo(json: json), at: now)
       case .ping:
-        if phase == .authenticating || phase == .open || phase == .leaving {
+        if isAccepted || handshake?.step == .authenticating {
           output.append { NATSEncoder.pong(into: &$0) }
         }
         return .none
-      case .pong: return phase == .authenticating ? becomeReady() : .none
+      case .pong: return handshake?.step == .authenticating ? becomeReady() : .none
       case .ok: return .none
       case .error(let text): return refused(text.text, at: now)
       }
@@ -255,25 +245,11 @@ public struct NATSSession {
   {
     var info = info
     // Later ones may leave the nonce out.
-    if info.nonce.isEmpty, phase != .greeting { info.nonce = self.info?.nonce ?? "" }
+    if info.nonce.isEmpty, handshake?.step != .greeting { info.nonce = self.info?.nonce ?? "" }
     self.info = info
     if options.usesDiscoveredServers { pool.learn(info.connectURLs) }
     switch phase {
-    case .greeting:
-      guard info.hasHeaders else {
-        throw NATSError(.protocolViolation, "the server has no message headers; use version 2.10 or later")
-      }
-      if !isSecure, pool.current.address.requiresTLS || info.requiresTLS {
-        guard info.requiresTLS || info.offersTLS else {
-          throw NATSError(
-            .tlsFailed,
-            "the server has no TLS, which the address asks for; set up TLS at the server or use nats://")
-        }
-        phase = .securing
-        let server = pool.current
-        return .secure(server.address, certificateName: server.certificateName)
-      }
-      return authenticate(info, at: now)
+    case .handshaking: return perform(try handshake?.received(info))
     case .open where info.isLameDuck:
       // Without another server, this one is used to its end.
       guard pool.servers.count > 1 else { return .lameDuck(server: server) }
@@ -281,32 +257,22 @@ public struct NATSSession {
       phaseDeadline = now + options.lameDuckPatience
       let notice = NATSAction.lameDuck(server: server)
       return NATSAction([notice] + leaveIfDone(at: now))
-    case .idle, .connecting, .securing, .authenticating, .open, .leaving, .waiting, .closed: return .none
+    case .idle, .connecting, .open, .leaving, .waiting, .closed: return .none
     }
   }
 
-  private mutating func authenticate(_ info: NATSServerInfo, at now: MonotonicTime) -> NATSAction {
-    if credentials.isSecretSent, !isSecure, !options.allowsPlaintextCredentials,
-      !pool.current.address.socketAddress.isOnThisMachine
-    {
-      return NATSAction(
-        lose(
-          NATSError(
-            .insecureConnection,
-            "the password or token wasn't sent, since the connection isn't encrypted; use tls:// or credentials that are only signed with"
-          ), at: now))
-    }
-    do throws(NATSError) {
-      let connect = try NATSConnectOptions(
-        name: options.name, isSecure: isSecure, credentials: credentials, nonce: info.nonce)
-      phase = .authenticating
+  private mutating func perform(_ action: NATSHandshake.Action?) -> NATSAction {
+    switch action {
+    case .secure:
+      let server = pool.current
+      return .secure(server.address, certificateName: server.certificateName)
+    case .connect(let connect):
       output.append {
         NATSEncoder.connect(connect.json, into: &$0)
         NATSEncoder.ping(into: &$0)
       }
       return .none
-    } catch {
-      return NATSAction(lose(error, at: now))
+    case .some(.none), nil: return .none
     }
   }
 
@@ -314,13 +280,9 @@ public struct NATSSession {
     guard let info else { return .none }
     phase = .open
     phaseDeadline = nil
-    credentials = .none
+    handshake = nil
     pool.connected()
-    let (inbox, subscriptions) = (String(decoding: inbox, as: UTF8.self) + "*", subscriptions)
-    output.append { bytes in
-      NATSEncoder.subscribe(inbox, queue: nil, number: NATSSubscriptions.inboxNumber, into: &bytes)
-      subscriptions.encodeAll(into: &bytes)
-    }
+    traffic.resume()
     return .ready(info)
   }
 
@@ -330,55 +292,36 @@ public struct NATSSession {
     if isFatal { return NATSAction(lose(error, at: now)) }
     guard let subject = error.subject else { return .none }
     if text.lowercased().contains("subscription") {
-      let refused = subscriptions.removeAll(of: subject)
-      return NATSAction(refused.map { .subscriptionEnded($0, error) })
+      return NATSAction(traffic.refuseSubscriptions(to: subject, error))
     }
-    guard let number = requests.first(to: subject) else { return .none }
-    requests.remove(number)
+    guard let number = traffic.refuseRequest(to: subject) else { return .none }
     return NATSAction([.failed(number, error)] + leaveIfDone(at: now))
   }
 
   private mutating func received(_ message: NATSMessageView, at now: MonotonicTime) throws(NATSError)
     -> NATSAction
   {
-    guard phase == .open || phase == .leaving else {
-      throw .violation("a message came before the handshake was done")
+    guard isAccepted else { throw .violation("a message came before the handshake was done") }
+    switch traffic.receive(message, at: now) {
+    case .unknown: return .none
+    case .message: return .deliver(message)
+    case .lastMessage: return .several([.deliver(message), .subscriptionEnded(message.subscription, nil)])
+    case .answer(let request): return .answer(request, message)
+    case .lastAnswer(let request):
+      guard phase == .leaving, traffic.requestCount == 0 else { return .answer(request, message) }
+      return .several([.answer(request, message)] + leaveIfDone(at: now))
+    case .noResponders(let request, let subject):
+      return NATSAction(
+        [.failed(request, .noResponders(subject, server: server))] + leaveIfDone(at: now))
     }
-    guard message.subscription == NATSSubscriptions.inboxNumber else {
-      switch subscriptions.count(message.subscription) {
-      case .unknown: return .none
-      case .more: return .deliver(message)
-      case .last: return .several([.deliver(message), .subscriptionEnded(message.subscription, nil)])
-      }
-    }
-    guard message.subject.hasPrefix(inbox), let number = message.subject.dropFirst(inbox.count).number,
-      let entry = requests[UInt64(number)]
-    else { return .none }
-    let request = UInt64(number)
-    if message.status == 503, message.payload.isEmpty {
-      requests.remove(request)
-      var error = NATSError(
-        .noResponders,
-        "nothing answers requests to \(entry.subject) at present; is JetStream enabled, and does what is asked for exist?",
-        server: server)
-      error.subject = entry.subject
-      return NATSAction([.failed(request, error)] + leaveIfDone(at: now))
-    }
-    if entry.isMany {
-      requests.prolong(request, at: now)
-      return .answer(request, message)
-    }
-    requests.remove(request)
-    guard phase == .leaving, requests.isEmpty else { return .answer(request, message) }
-    return .several([.answer(request, message)] + leaveIfDone(at: now))
   }
 
   /// Goes to another server once nothing is in flight at this one.
   private mutating func leaveIfDone(at now: MonotonicTime, isLate: Bool = false) -> [NATSAction] {
-    guard phase == .leaving, requests.isEmpty || isLate else { return [] }
+    guard phase == .leaving, traffic.requestCount == 0 || isLate else { return [] }
     let error = NATSError(
       .notSent, "the server is about to stop, and the client goes to another; try again", server: server)
-    let failures = failRequests(error)
+    let failures = traffic.failRequests(error)
     lastError = error
     phase = .idle
     return failures + [.disconnect, .interrupted(error)] + follow(pool.left(at: now), at: now)
@@ -394,11 +337,11 @@ public struct NATSSession {
       earliest = earliest.map { min($0, time) } ?? time
     }
     consider(phaseDeadline)
-    consider(requests.nextDeadline)
+    consider(traffic.nextDeadline)
     switch phase {
     case .waiting(let time): consider(time)
     case .open, .leaving: consider(keepalive.deadline)
-    case .idle, .connecting, .greeting, .securing, .authenticating, .closed: break
+    case .idle, .connecting, .handshaking, .closed: break
     }
     return earliest
   }
@@ -406,25 +349,23 @@ public struct NATSSession {
   /// Does what is due.
   public mutating func advance(to now: MonotonicTime) -> NATSAction {
     var actions: [NATSAction] = []
-    while let (number, entry) = requests.popOverdue(at: now) {
-      var error = NATSError(
-        .timeout,
-        "a request to \(entry.subject) wasn't answered within \(entry.timeout); it may have been carried out",
-        server: server)
-      error.subject = entry.subject
-      actions.append(.failed(number, error))
+    if let due = traffic.nextDeadline, due <= now {
+      let server = server
+      while let (number, error) = traffic.popOverdue(at: now, server: server) {
+        actions.append(.failed(number, error))
+      }
     }
     switch phase {
     case .waiting(let time) where time <= now:
       actions += follow(.connect, at: now)
-    case .connecting, .greeting, .securing, .authenticating:
+    case .connecting, .handshaking:
       guard let phaseDeadline, phaseDeadline <= now else { break }
       let what =
         phase == .connecting
         ? "no connection to the NATS server within \(options.connectTimeout); check the address and the network"
         : "the server took the connection and didn't finish the handshake within \(options.connectTimeout); is it a NATS server?"
       actions += lose(NATSError(.connectTimeout, what), at: now)
-    case .leaving where requests.isEmpty || phaseDeadline.map { $0 <= now } ?? false:
+    case .leaving where traffic.requestCount == 0 || phaseDeadline.map { $0 <= now } ?? false:
       actions += leaveIfDone(at: now, isLate: true)
     case .open, .leaving: actions += keepAlive(at: now)
     case .idle, .waiting, .closed: break
@@ -460,40 +401,21 @@ public struct NATSSession {
     _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
   ) throws(NATSError) {
     if !reply.isEmpty { try NATSSubject.check(reply) }
-    try checkPublish(subject, headers, payload)
-    output.append {
-      NATSEncoder.publish(subject, reply: reply.utf8, headers: headers, payload: payload, into: &$0)
+    try checkPublish(subject)
+    do throws(NATSError) {
+      try traffic.publish(
+        subject, reply: reply, headers: headers, payload: payload, maximumPayload: maximumPayload)
+    } catch {
+      throw error.at(server)
     }
   }
 
-  private func checkPublish(_ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes) throws(NATSError)
-  {
+  private func checkPublish(_ subject: String) throws(NATSError) {
     try NATSSubject.check(subject)
     guard phase == .open else {
-      var error = NATSError(
-        phase == .closed ? .closed : .notSent,
-        "a message to \(subject) wasn't sent: "
-          + (phase == .leaving
-            ? "the server is about to stop, and the client goes to another; try again"
-            : "there is no connection to a NATS server\(lastError.map { ": \($0)" } ?? "")"),
+      throw .notSent(
+        subject, isLeaving: phase == .leaving, isClosed: phase == .closed, last: lastError,
         server: phase == .leaving ? server : nil)
-      error.subject = subject
-      throw error
-    }
-    let size = headers.encodedCount + payload.count
-    guard size <= maximumPayload else {
-      var error = NATSError(
-        .payloadTooLarge,
-        "a message to \(subject) has \(size) bytes, and the server takes \(maximumPayload); raise its max_payload or send less",
-        server: server)
-      error.subject = subject
-      throw error
-    }
-    guard output.count + size <= options.maximumBacklog else {
-      throw NATSError(
-        .backlogFull,
-        "\(output.count) bytes wait for the server already, so a message to \(subject) wasn't sent; wait for answers first",
-        server: server)
     }
   }
 
@@ -518,24 +440,19 @@ public struct NATSSession {
     _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes, isMany: Bool = false,
     timeout: Duration, at now: MonotonicTime
   ) throws(NATSError) -> UInt64 {
-    try checkPublish(subject, headers, payload)
-    lastRequest += 1
-    let number = lastRequest
-    var reply = inbox
-    NATSEncoder.append(number, to: &reply)
-    output.append {
-      NATSEncoder.publish(subject, reply: reply, headers: headers, payload: payload, into: &$0)
+    try checkPublish(subject)
+    do throws(NATSError) {
+      return try traffic.request(
+        subject, headers: headers, payload: payload, maximumPayload: maximumPayload, isMany: isMany,
+        timeout: timeout, at: now)
+    } catch {
+      throw error.at(server)
     }
-    requests.add(
-      number,
-      .init(
-        subject: subject, end: output.encoded, timeout: timeout, deadline: now + timeout, isMany: isMany))
-    return number
   }
 
   /// Forgets a request: its answers are ignored from now on.
   public mutating func endRequest(_ number: UInt64) {
-    requests.remove(number)
+    traffic.endRequest(number)
   }
 
   /// Subscribes, now and on each connection to come.
@@ -552,16 +469,11 @@ public struct NATSSession {
     try NATSSubject.check(subject, wildcards: true)
     if let queue { try NATSSubject.check(queue) }
     guard phase != .closed else { throw NATSError(.closed, "the client of the NATS servers was closed") }
-    let number = subscriptions.add(subject, queue: queue, limit: limit)
-    if phase == .open || phase == .leaving { output.append { subscriptions.encode(number, into: &$0) } }
-    return number
+    return traffic.subscribe(subject, queue: queue, limit: limit, isConnected: isAccepted)
   }
 
   /// Ends a subscription. Messages on their way are ignored.
   public mutating func unsubscribe(_ number: UInt64) {
-    guard subscriptions.remove(number), phase == .open || phase == .leaving else {
-      return
-    }
-    output.append { NATSEncoder.unsubscribe(number, after: nil, into: &$0) }
+    traffic.unsubscribe(number, isConnected: isAccepted)
   }
 }

@@ -269,7 +269,7 @@ final class TLSEngine {
 
 /// How OpenSSL gets at a stream.
 enum TransportBIO {
-  /// Made once, never changed.
+  // nonisolated(unsafe): made once, under the lock of Swift's static variables. Neither it nor OpenSSL changes it afterwards.
   nonisolated(unsafe) static let method: OpaquePointer = {
     let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
     guard let method = unsafe BIO_meth_new(kind, "stream") else { fatalError("out of memory for TLS") }

@@ -168,7 +168,7 @@ struct Benchmark {
 }
 
 /// A publisher of records that begin with the time at which they were made.
-// Unchecked: used on one thread at a time.
+// Unchecked: used by one thread at a time: the one that publishes, and then the one that has waited for its end.
 @safe
 final class BenchPublisher: @unchecked Sendable {
   private let client: Client

@@ -168,7 +168,7 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  // @unchecked: its closures are called on the loop.
+  // @unchecked: belongs to the loop, on which the client answers.
   private final class Answers: @unchecked Sendable {
     var sample: TopSample
     var outstanding: Int

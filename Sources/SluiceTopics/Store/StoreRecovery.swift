@@ -58,8 +58,8 @@ final class StoreRecovery {
   init(stuckOf writer: StoreWriter) {
     self.writer = writer
     plans = [.light]
-    plans += writer.due.values.filter { $0.topic.isDeleted }.map { .deletion($0.topic) }
-    plans += writer.stuck.filter { $0.change.truncateBefore != nil }.map { .truncation($0) }
+    plans += writer.due.entries.values.filter { $0.topic.isDeleted }.map { .deletion($0.topic) }
+    plans += writer.stuck.all.filter { $0.change.truncateBefore != nil }.map { .truncation($0) }
     plans += writer.builders.values.map { .trim($0.topic, $0.builder) }
     plans += [.reclaim, .all]
     plans.reverse()
@@ -85,7 +85,7 @@ final class StoreRecovery {
     switch plan {
     case .light:
       let light = Array(
-        writer.stuck.lazy.filter { $0.change.batches.isEmpty }.prefix(writer.mostChanges))
+        writer.stuck.all.lazy.filter { $0.change.batches.isEmpty }.prefix(writer.mostChanges))
       return light.isEmpty ? nil : Step(what: .light(light), changes: light.map(\.change))
     case .deletion(let topic):
       writer.removeDue(topic)
@@ -95,7 +95,7 @@ final class StoreRecovery {
       return Step(what: .deletion(commit), changes: [commit.change])
     case .truncation(let commit):
       guard let offset = commit.change.truncateBefore,
-        writer.stuck.contains(where: { $0.topic === commit.topic })
+        writer.stuck.has(commit.topic)
       else { return nil }
       var change = TopicChange(commit.change.topic)
       change.truncateBefore = min(offset, commit.before.head)
@@ -109,7 +109,7 @@ final class StoreRecovery {
       writer.reclaimAll()
       return nil
     case .all:
-      let commits = Array(writer.stuck.prefix(writer.mostChanges))
+      let commits = Array(writer.stuck.all.prefix(writer.mostChanges))
       guard !commits.isEmpty else {
         writer.recovered()
         return nil
@@ -122,7 +122,7 @@ final class StoreRecovery {
       let rejected = commit.change.states.filter { $0.violation != nil }
       return Step(what: .alone(commit, rejected: rejected), changes: [change])
     case .recovered:
-      writer.stuck = []
+      writer.stuck.removeAll()
       writer.recovered()
       return nil
     }
@@ -138,7 +138,7 @@ final class StoreRecovery {
     switch step.what {
     case .light(let commits):
       guard error == nil else { return }
-      remove(commits)
+      writer.stuck.remove(commits)
       for commit in commits { writer.done(commit) }
       plans.append(.light)
     case .deletion(let commit):
@@ -157,16 +157,11 @@ final class StoreRecovery {
     case .one(let commit):
       guard error == nil else { return plans = [] }
       writer.count([commit], since: start)
-      writer.stuck.removeAll { $0.topic === commit.topic }
+      writer.stuck.remove(commit.topic)
       writer.done(commit)
       if plans.isEmpty { writer.recovered() }
     case .alone(let commit, let rejected): concludeAlone(commit, rejected, error, since: start)
     }
-  }
-
-  private func remove(_ commits: [TopicCommit]) {
-    let topics = Set(commits.map { ObjectIdentifier($0.topic) })
-    writer.stuck.removeAll { topics.contains(ObjectIdentifier($0.topic)) }
   }
 
   private func drop(_ isMatch: (Plan) -> Bool) { plans.removeAll(where: isMatch) }
@@ -174,17 +169,17 @@ final class StoreRecovery {
   private func concludeAll(_ commits: [TopicCommit], _ error: StoreError?, since start: MonotonicTime) {
     guard let error else {
       writer.count(commits, since: start)
-      remove(commits)
+      writer.stuck.remove(commits)
       if writer.stuck.isEmpty { writer.recovered() } else { plans.append(.all) }
       for commit in commits { writer.done(commit) }
       return
     }
     guard error.kind != .invalid else {
-      plans = [.recovered] + writer.stuck.reversed().map { .alone($0) }
+      plans = [.recovered] + writer.stuck.all.reversed().map { .alone($0) }
       return
     }
     writer.failed(error)
-    plans = oneByOne(writer.stuck)
+    plans = oneByOne(writer.stuck.all)
   }
 
   /// They need too much room together: the smallest comes first.
@@ -199,16 +194,16 @@ final class StoreRecovery {
     switch error?.kind {
     case nil:
       writer.count([commit], since: start)
-      writer.stuck.removeAll { $0.topic === commit.topic }
+      writer.stuck.remove(commit.topic)
       for state in rejected { report(commit.topic, state.violation?.message ?? "") }
       writer.done(commit, rejected: rejected)
     case .invalid:
-      writer.stuck.removeAll { $0.topic === commit.topic }
+      writer.stuck.remove(commit.topic)
       quarantine(commit, error?.message ?? "")
     default:
-      writer.stuck = [commit] + untried
+      writer.stuck.replace(by: [commit] + untried)
       if let error { writer.failed(error) }
-      plans = oneByOne(writer.stuck)
+      plans = oneByOne(writer.stuck.all)
     }
   }
 

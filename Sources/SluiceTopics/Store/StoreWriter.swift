@@ -9,24 +9,16 @@ import SluiceWire
 /// way, which is settled when the call returns; one far away has several, which settle in order.
 // @unchecked: belongs to `loop`, whose thread is blocked while a store that blocks writes something.
 final class StoreWriter: @unchecked Sendable {
-  private static let firstRetry = Duration.milliseconds(100)
-  private static let longestRetry = Duration.seconds(2)
   private static let trimInterval = Duration.seconds(1)
   /// How often waiting producers are reported.
   private static let reminderInterval = Duration.seconds(60)
   /// How long commits under way are waited for at the end.
   private static let longestClose = Duration.seconds(10)
 
-  /// A commit of which it isn't known yet what becomes of it.
-  private struct UnderWay {
-    enum What {
-      case commits([TopicCommit])
-      case step(StoreRecovery.Step)
-    }
-
-    var number: UInt64
-    var start: MonotonicTime
-    var what: What
+  /// What a commit under way is for.
+  private enum Work {
+    case commits([TopicCommit])
+    case step(StoreRecovery.Step)
   }
 
   private let store: any ShardStore
@@ -36,24 +28,19 @@ final class StoreWriter: @unchecked Sendable {
   /// Called when the store begins or ceases to take records.
   private let notify: @Sendable () -> Void
 
-  private(set) var due: [ObjectIdentifier: (topic: any DurableTopic, time: MonotonicTime)] = [:]
+  private(set) var due = DueTopics()
   private(set) var builders: [ObjectIdentifier: (topic: any DurableTopic, builder: TopicCommitBuilder)] = [:]
   private var timer: TimerToken?
-  private var lastNumber: UInt64 = 0
-  /// In the order in which they were begun.
-  private var underWay: [UnderWay] = []
-  /// Commits that failed and are tried again, at most one for each topic.
-  var stuck: [TopicCommit] = []
+  private var underWay = CommitsUnderWay<Work>()
+  var stuck = StuckCommits()
   /// What is tried at the moment after a failure. Nothing else is committed meanwhile.
   private var recovery: StoreRecovery?
-  private var retry = firstRetry
+  private var retry = StoreRetry()
   private var retryTimer: TimerToken?
   private var hasGarbage = true
   private var isClosed = false
   /// Why nothing is stored any more: another owner has the shard.
   private var fence: StoreError?
-  /// Called when all that was begun before is settled.
-  private var flushes: [(number: UInt64, body: @Sendable () -> Void)] = []
   private var closing: (body: @Sendable () -> Void, timer: TimerToken?)?
   /// When waiting producers are reported next; nil while the store works.
   private var reminder: MonotonicTime?
@@ -80,22 +67,20 @@ final class StoreWriter: @unchecked Sendable {
     takeArrivals()
     let now = loop.now
     // A commit takes everything along, due or not: the sync is paid for.
-    if isReady, due.values.contains(where: { $0.time <= now }) { commitAll() }
+    if isReady, due.first.map({ $0 <= now }) ?? false { commitAll() }
     setTimer()
   }
 
   func takeArrivals() {
     for (topic, delay) in service.takeArrivals() {
-      let time = loop.now + delay
-      let known = due[ObjectIdentifier(topic)]
-      due[ObjectIdentifier(topic)] = (topic, known.map { min($0.time, time) } ?? time)
+      due.add(topic, at: loop.now + delay)
     }
   }
 
   private func setTimer() {
     if let timer { loop.cancel(timer) }
     timer = nil
-    guard isReady, let next = due.values.map(\.time).min() else { return }
+    guard isReady, let next = due.first else { return }
     timer = loop.schedule(at: next) { [weak service] in
       service?.withWriter {
         $0.timer = nil
@@ -109,15 +94,7 @@ final class StoreWriter: @unchecked Sendable {
   /// - Parameter isLast: takes changes along whose delay isn't over.
   private func commitAll(isLast: Bool = false) {
     let now = isLast ? loop.now + StoreService.idleDelay : loop.now
-    let topics: [any DurableTopic]
-    if due.count <= store.mostChanges {
-      topics = due.values.map(\.topic)
-      due.removeAll(keepingCapacity: due.capacity <= 1024)
-    } else {
-      let first = due.values.sorted { $0.time < $1.time }.prefix(store.mostChanges)
-      topics = first.map(\.topic)
-      for topic in topics { due[ObjectIdentifier(topic)] = nil }
-    }
+    let topics = due.take(store.mostChanges)
     let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: loop.wallClock) }
     guard !commits.isEmpty else { return }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
@@ -134,22 +111,20 @@ final class StoreWriter: @unchecked Sendable {
     let start = loop.readClock()
     switch begin(commits.map(\.change)) {
     case .settled(let error): settled(commits, error, since: start)
-    case .underWay:
-      underWay.append(UnderWay(number: lastNumber, start: start, what: .commits(commits)))
+    case .underWay: underWay.add(.commits(commits), since: start)
     }
   }
 
   private func begin(_ changes: [TopicChange]) -> CommitOutcome {
     hasGrown = true
-    lastNumber += 1
-    return store.commit(changes, as: lastNumber)
+    return store.commit(changes, as: underWay.next())
   }
 
   private func settled(_ commits: [TopicCommit], _ error: StoreError?, since start: MonotonicTime) {
     switch error?.kind {
     case nil:
       count(commits, since: start)
-      retry = Self.firstRetry
+      retry.reset()
       // A store that doesn't block reports itself when it takes records again.
       if store.isBlocking { recovered() }
       for commit in commits { done(commit) }
@@ -157,13 +132,13 @@ final class StoreWriter: @unchecked Sendable {
       // The store refuses one of the changes for its contents: each topic's change is tried alone, and those that are refused are set aside.
       recover(StoreRecovery(each: commits, of: self))
     case .fenced:
-      add(stuck: commits)
+      stuck.add(commits)
       if let error { fenced(error) }
     default:
-      add(stuck: commits)
+      stuck.add(commits)
       guard let error, underWay.isEmpty else { return }
       // Those that were refused meanwhile come behind these.
-      if let rest = recovery.take()?.untried { add(stuck: rest) }
+      if let rest = recovery.take()?.untried { stuck.add(rest) }
       failed(error)
     }
   }
@@ -174,20 +149,6 @@ final class StoreWriter: @unchecked Sendable {
     service.commitTook(end > start ? end.nanoseconds - start.nanoseconds : 0)
     service.metrics.add(.commits)
     service.metrics.add(.bytesStored, commits.reduce(0) { $0 + $1.taken.bytes })
-  }
-
-  /// Keeps failed commits, which come behind those that have failed before: what was begun first is stored first.
-  private func add(stuck commits: [TopicCommit]) {
-    guard !stuck.isEmpty else { return stuck = commits }
-    var places: [ObjectIdentifier: Int] = [:]
-    for (index, commit) in stuck.enumerated() { places[ObjectIdentifier(commit.topic)] = index }
-    for commit in commits {
-      if let place = places[ObjectIdentifier(commit.topic)] {
-        stuck[place].merge(commit)
-      } else {
-        stuck.append(commit)
-      }
-    }
   }
 
   /// - Parameter rejected: states that aren't stored, for what they are.
@@ -228,9 +189,8 @@ final class StoreWriter: @unchecked Sendable {
 
   private func settled(_ number: UInt64, _ error: StoreError?) {
     // After a fence nothing is under way any more.
-    guard let index = underWay.firstIndex(where: { $0.number == number }) else { return }
-    let entry = underWay.remove(at: index)
-    switch entry.what {
+    guard let entry = underWay.settle(number) else { return }
+    switch entry.work {
     case .commits(let commits): settled(commits, error, since: entry.start)
     case .step(let step): conclude(step, error, since: entry.start)
     }
@@ -250,8 +210,9 @@ final class StoreWriter: @unchecked Sendable {
   /// At most one retry timer is armed.
   private func armRetry() {
     guard retryTimer == nil else { return }
-    retryTimer = loop.schedule(after: retry) { [weak service] in service?.withWriter { $0.tryAgain() } }
-    retry = min(retry * 2, Self.longestRetry)
+    retryTimer = loop.schedule(after: retry.next()) { [weak service] in
+      service?.withWriter { $0.tryAgain() }
+    }
   }
 
   private func report(failure error: StoreError) {
@@ -262,7 +223,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   func recovered() {
-    retry = Self.firstRetry
+    retry.reset()
     guard service.health.recovered() else { return }
     service.waiters.removeAll()
     reminder = nil
@@ -296,7 +257,7 @@ final class StoreWriter: @unchecked Sendable {
       let start = loop.readClock()
       switch begin(step.changes) {
       case .settled(let error): conclude(step, error, since: start)
-      case .underWay: underWay.append(UnderWay(number: lastNumber, start: start, what: .step(step)))
+      case .underWay: underWay.add(.step(step), since: start)
       }
     }
   }
@@ -313,14 +274,14 @@ final class StoreWriter: @unchecked Sendable {
     report(failure: error)
     service.report(.fenced(message: error.message))
     let fault = StoreHealth.fault(error)
-    for commits in underWay {
-      if case .commits(let commits) = commits.what { add(stuck: commits) }
+    for entry in underWay.entries {
+      if case .commits(let commits) = entry.work { stuck.add(commits) }
     }
-    let taken = Dictionary(stuck.map { (ObjectIdentifier($0.topic), $0.taken) }) { first, _ in first }
+    let taken = Dictionary(stuck.all.map { (ObjectIdentifier($0.topic), $0.taken) }) { first, _ in first }
     for (key, (topic, _)) in builders { set(aside: topic, taken[key] ?? UncommittedTail.Taken(), fault) }
-    underWay = []
-    stuck = []
-    due = [:]
+    underWay.removeAll()
+    stuck.removeAll()
+    due.removeAll()
     recovery = nil
     tellFlushed()
   }
@@ -333,18 +294,17 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   /// Takes a topic out of those that are due.
-  func removeDue(_ topic: any DurableTopic) { due[ObjectIdentifier(topic)] = nil }
+  func removeDue(_ topic: any DurableTopic) { due.remove(topic) }
 
   /// The topic is due at once.
-  func makeDue(_ topic: any DurableTopic) { due[ObjectIdentifier(topic)] = (topic, loop.now) }
+  func makeDue(_ topic: any DurableTopic) { due.add(topic, at: loop.now) }
 
   /// Drops the failed commits of a deleted topic.
   func discardStuck(of topic: any DurableTopic) {
-    for commit in stuck where commit.topic === topic {
+    for commit in stuck.take(of: topic) {
       service.noteWaiting(-commit.taken.bytes)
       for completion in commit.taken.completions { completion.body(nil) }
     }
-    stuck.removeAll { $0.topic === topic }
   }
 
   // MARK: Periodic work
@@ -408,16 +368,12 @@ final class StoreWriter: @unchecked Sendable {
   func flush(_ body: @escaping @Sendable () -> Void) {
     takeArrivals()
     if isReady, !isClosed { commitAll() }
-    flushes.append((lastNumber, body))
+    underWay.whenSettled(body)
     tellFlushed()
   }
 
   private func tellFlushed() {
-    guard !flushes.isEmpty else { return }
-    let first = underWay.first?.number ?? .max
-    let settled = flushes.filter { $0.number < first }
-    flushes.removeAll { $0.number < first }
-    for flush in settled { flush.body() }
+    for body in underWay.takeFlushed() { body() }
   }
 
   /// Commits what waits, closes the store, which may not be used any more, and calls `body`.
@@ -428,9 +384,7 @@ final class StoreWriter: @unchecked Sendable {
     if let timer { loop.cancel(timer) }
     loop.cancel(&retryTimer)
     if fence == nil, recovery == nil, !stuck.isEmpty {
-      let commits = stuck
-      stuck = []
-      attempt(commits)
+      attempt(stuck.takeAll())
     }
     goOnClosing()
   }
@@ -459,11 +413,11 @@ final class StoreWriter: @unchecked Sendable {
     if let timer { loop.cancel(timer) }
     loop.cancel(&retryTimer)
     let isUnknown = !underWay.isEmpty
-    due = [:]
+    due.removeAll()
     builders = [:]
-    stuck = []
-    underWay = []
-    flushes = []
+    stuck.removeAll()
+    underWay.removeAll()
+    underWay.removeFlushes()
     recovery = nil
     let (service, report) = (service, service.report)
     if let refusal = service.refusal {

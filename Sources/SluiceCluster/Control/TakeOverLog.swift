@@ -1,0 +1,33 @@
+import SluiceIO
+
+/// Where the shards came from that the broker is opening, for the reports of how long that took.
+struct TakeOverLog {
+  private var origins: [Int: (cause: TakeOver.Cause, since: MonotonicTime)] = [:]
+
+  /// This node has a shard.
+  ///
+  /// - Parameters:
+  ///   - former: what the directory had of the shard before.
+  ///   - directory: what it has of nodes.
+  mutating func gained(_ shard: Int, _ former: ShardEntry?, _ directory: Directory, at now: MonotonicTime) {
+    origins[shard] = Self.origin(former, directory, at: now)
+  }
+
+  private static func origin(
+    _ former: ShardEntry?, _ directory: Directory, at now: MonotonicTime
+  ) -> (cause: TakeOver.Cause, since: MonotonicTime) {
+    guard let former, let record = former.record else { return (.first, now) }
+    if record.state == .free { return (.handedOver(from: record.owner), former.heard) }
+    return (.died(record.owner), directory.nodes[record.owner]?.lastSign ?? former.heard)
+  }
+
+  /// This node has the shard no more.
+  mutating func lost(_ shard: Int) { origins[shard] = nil }
+
+  /// The broker has opened a shard. Returns the report; nil for one that was opened before.
+  mutating func opened(_ shard: Int, term: UInt64, at now: MonotonicTime) -> TakeOver? {
+    origins.removeValue(forKey: shard).map {
+      TakeOver(shard: shard, term: term, cause: $0.cause, duration: now - $0.since)
+    }
+  }
+}

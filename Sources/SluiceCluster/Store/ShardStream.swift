@@ -1,0 +1,83 @@
+import SluiceIO
+import SluiceNATS
+
+/// Requests to the engine about one shard's stream. Used on the client's loop.
+///
+/// A completion is never called from within the call, also where the client refuses the request.
+struct ShardStream {
+  typealias Completion<Value> = JetStream.Completion<Value>
+
+  let api: JetStream
+  let names: EngineNames
+  private let reads: StreamReads
+
+  init(_ api: JetStream, _ names: EngineNames, _ reads: StreamReads) {
+    self.api = api
+    self.names = names
+    self.reads = reads
+  }
+
+  var loop: any EventLoop { api.client.loop }
+
+  /// Stores messages, all or none.
+  func commit(_ messages: [NATSMessage], _ done: @escaping Completion<PublishAcknowledgement>) {
+    request(done) { () throws(NATSError) in try api.commit(messages, to: names.stream, done) }
+  }
+
+  /// Stores a fence message, which expects the stream's last sequence, and gets its own.
+  func write(_ fence: EngineFence, expecting last: UInt64, _ done: @escaping Completion<UInt64>) {
+    var message = NATSMessage(subject: names.fence, payload: fence.message())
+    message.headers.expectLastSequence(last)
+    request(done) { () throws(NATSError) in
+      try api.publish(message, to: names.stream) { done($0.map(\.sequence)) }
+    }
+  }
+
+  /// Reads messages in the order of their sequences, from any replica.
+  ///
+  /// - Parameters:
+  ///   - subjects: a pattern of them.
+  ///   - sequence: where to begin.
+  ///   - count: the most messages.
+  ///   - maximumBytes: the most bytes of messages.
+  ///   - each: gets a message.
+  ///   - done: called after the last one.
+  func read(
+    _ subjects: String, from sequence: UInt64, count: Int, maximumBytes: Int,
+    each: @escaping (StoredMessageView) -> Void, _ done: @escaping Completion<ReadPage>
+  ) {
+    request(done) { () throws(NATSError) in
+      try reads.messages(
+        api, of: names.stream, matching: subjects, from: sequence, count: count, maximumBytes: maximumBytes,
+        each: each, done)
+    }
+  }
+
+  /// Removes the messages of a subject before a sequence. Gets their number.
+  func purge(_ subjects: String, before sequence: UInt64, _ done: @escaping Completion<UInt64>) {
+    request(done) { () throws(NATSError) in
+      try api.purge(names.stream, matching: subjects, before: sequence, done)
+    }
+  }
+
+  /// Gets the stream's bytes.
+  func size(_ done: @escaping Completion<UInt64>) {
+    request(done) { () throws(NATSError) in
+      try api.streamInfo(names.stream) { done($0.map(\.state.bytes)) }
+    }
+  }
+
+  private func request<Value>(_ done: @escaping Completion<Value>, _ send: () throws(NATSError) -> Void) {
+    do throws(NATSError) {
+      try send()
+    } catch {
+      let unsent = error
+      loop.soon { done(.failure(unsent)) }
+    }
+  }
+}
+
+extension EventLoop {
+  /// Runs `job` in a turn to come. On the loop only.
+  func soon(_ job: @escaping () -> Void) { _ = schedule(after: .zero, job) }
+}

@@ -1,0 +1,194 @@
+import SluiceIO
+
+/// The messages of a client, over all its connections: what is to be written, the requests that wait for answers, and the subscriptions.
+///
+/// A value without I/O and without a clock. ``NATSSession`` says when there is a connection.
+struct NATSTraffic {
+  /// What a message from the server is.
+  enum Arrival: Hashable {
+    /// It belongs to nothing that there still is.
+    case unknown
+    /// A subscription's.
+    case message
+    /// The last one that a subscription takes.
+    case lastMessage
+    /// An answer to a request that goes on.
+    case answer(UInt64)
+    /// The answer that ends a request.
+    case lastAnswer(UInt64)
+    /// Nothing answers a request, which has ended.
+    case noResponders(UInt64, subject: String)
+  }
+
+  /// What the transport is to write.
+  var output = NATSOutput()
+  private var subscriptions = NATSSubscriptions()
+  private var requests = NATSRequests()
+  private var lastRequest: UInt64 = 0
+  /// The subjects of answers begin with this; the request's number follows.
+  private let inbox: [UInt8]
+  private let maximumBacklog: Int
+
+  /// - Parameters:
+  ///   - inbox: where answers go to: a subject that no other client can guess.
+  ///   - maximumBacklog: the most bytes that may wait for the transport.
+  init(inbox: String, maximumBacklog: Int) {
+    self.inbox = Array("\(inbox).".utf8)
+    self.maximumBacklog = maximumBacklog
+  }
+
+  /// Requests that wait for answers.
+  var requestCount: Int { requests.count }
+
+  // MARK: The connection
+
+  /// There is a new transport, which has taken nothing yet.
+  mutating func begin() { output = NATSOutput() }
+
+  /// The server has accepted the client: encodes the subscriptions.
+  mutating func resume() {
+    let (pattern, subscriptions) = (String(decoding: inbox, as: UTF8.self) + "*", subscriptions)
+    output.append { bytes in
+      NATSEncoder.subscribe(pattern, queue: nil, number: NATSSubscriptions.inboxNumber, into: &bytes)
+      subscriptions.encodeAll(into: &bytes)
+    }
+  }
+
+  /// Ends all requests because the connection has ended.
+  mutating func failRequests(_ cause: NATSError) -> [NATSAction] {
+    let written = output.written
+    return requests.removeAll().map { number, entry in
+      .failed(number, .interrupted(entry.subject, wasWritten: entry.end <= written, cause))
+    }
+  }
+
+  /// Ends all subscriptions.
+  mutating func endSubscriptions(_ error: NATSError) -> [NATSAction] {
+    subscriptions.removeAll().map { .subscriptionEnded($0, error) }
+  }
+
+  // MARK: Sending
+
+  /// Encodes a message to a subject that was checked.
+  ///
+  /// - Parameters:
+  ///   - reply: the subject that answers go to; empty for none.
+  ///   - maximumPayload: the most bytes that the server takes.
+  /// - Throws: ``NATSError/Code-swift.struct/payloadTooLarge`` or `backlogFull`, without the server: nothing was encoded.
+  mutating func publish(
+    _ subject: String, reply: String, headers: NATSHeaders, payload: NATSBytes, maximumPayload: Int
+  ) throws(NATSError) {
+    try check(subject, headers, payload, maximumPayload)
+    output.append {
+      NATSEncoder.publish(subject, reply: reply.utf8, headers: headers, payload: payload, into: &$0)
+    }
+  }
+
+  /// Encodes a message that expects an answer, to a subject that was checked. Returns the request's number.
+  ///
+  /// - Parameters:
+  ///   - maximumPayload: the most bytes that the server takes.
+  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
+  ///   - timeout: until the answer, or the next one.
+  ///   - now: the time of the call.
+  /// - Throws: as ``publish(_:reply:headers:payload:maximumPayload:)``.
+  mutating func request(
+    _ subject: String, headers: NATSHeaders, payload: NATSBytes, maximumPayload: Int, isMany: Bool,
+    timeout: Duration, at now: MonotonicTime
+  ) throws(NATSError) -> UInt64 {
+    try check(subject, headers, payload, maximumPayload)
+    lastRequest += 1
+    let number = lastRequest
+    var reply = inbox
+    NATSEncoder.append(number, to: &reply)
+    output.append {
+      NATSEncoder.publish(subject, reply: reply, headers: headers, payload: payload, into: &$0)
+    }
+    requests.add(
+      number,
+      .init(
+        subject: subject, end: output.encoded, timeout: timeout, deadline: now + timeout, isMany: isMany))
+    return number
+  }
+
+  private func check(
+    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ maximumPayload: Int
+  ) throws(NATSError) {
+    let size = headers.encodedCount + payload.count
+    guard size <= maximumPayload else {
+      throw .payloadTooLarge(subject, bytes: size, maximum: maximumPayload)
+    }
+    guard output.count + size <= maximumBacklog else {
+      throw .backlogFull(subject, bytes: output.count)
+    }
+  }
+
+  /// Forgets a request: its answers are ignored from now on.
+  mutating func endRequest(_ number: UInt64) { requests.remove(number) }
+
+  /// Adds a subscription to subjects that were checked, and encodes it if there is a server. Returns its number.
+  mutating func subscribe(
+    _ subject: String, queue: String?, limit: UInt64?, isConnected: Bool
+  ) -> UInt64 {
+    let number = subscriptions.add(subject, queue: queue, limit: limit)
+    if isConnected { output.append { subscriptions.encode(number, into: &$0) } }
+    return number
+  }
+
+  /// Ends a subscription, and encodes that if there is a server.
+  mutating func unsubscribe(_ number: UInt64, isConnected: Bool) {
+    guard subscriptions.remove(number), isConnected else { return }
+    output.append { NATSEncoder.unsubscribe(number, after: nil, into: &$0) }
+  }
+
+  // MARK: Receiving
+
+  /// Takes a message from the server: counts it for its subscription, or ends the request that it answers.
+  mutating func receive(_ message: NATSMessageView, at now: MonotonicTime) -> Arrival {
+    guard message.subscription == NATSSubscriptions.inboxNumber else {
+      return switch subscriptions.count(message.subscription) {
+      case .unknown: .unknown
+      case .more: .message
+      case .last: .lastMessage
+      }
+    }
+    guard message.subject.hasPrefix(inbox), let parsed = message.subject.dropFirst(inbox.count).number,
+      let entry = requests[UInt64(parsed)]
+    else { return .unknown }
+    let number = UInt64(parsed)
+    if message.status == 503, message.payload.isEmpty {
+      requests.remove(number)
+      return .noResponders(number, subject: entry.subject)
+    }
+    if entry.isMany {
+      requests.prolong(number, at: now)
+      return .answer(number)
+    }
+    requests.remove(number)
+    return .lastAnswer(number)
+  }
+
+  /// The server lets the client not subscribe to a subject: its subscriptions end.
+  mutating func refuseSubscriptions(to subject: String, _ error: NATSError) -> [NATSAction] {
+    subscriptions.removeAll(of: subject).map { .subscriptionEnded($0, error) }
+  }
+
+  /// The server lets the client not publish to a subject: ends the first request to it. Returns its number.
+  mutating func refuseRequest(to subject: String) -> UInt64? {
+    guard let number = requests.first(to: subject) else { return nil }
+    requests.remove(number)
+    return number
+  }
+
+  // MARK: Time
+
+  /// The earliest deadline of a request, or an earlier time; nil without requests.
+  var nextDeadline: MonotonicTime? { requests.nextDeadline }
+
+  /// Ends a request whose time is over. Returns its number and why it has failed; nil when there is none.
+  mutating func popOverdue(at now: MonotonicTime, server: String) -> (UInt64, NATSError)? {
+    requests.popOverdue(at: now).map { number, entry in
+      (number, .timeout(entry.subject, after: entry.timeout, server: server))
+    }
+  }
+}
