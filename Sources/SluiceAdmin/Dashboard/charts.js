@@ -59,12 +59,15 @@ class Plot {
     this.element = make("figure", {}, make("figcaption", {}, title, " ", ...legend), this.svg, this.readout);
     for (const kind of ["pointermove", "pointerdown"]) this.svg.addEventListener(kind, (event) => this.hover(event));
     this.svg.addEventListener("pointerleave", () => this.leave());
+    new ResizeObserver(() => { if (this.history && this.shownWidth() !== this.width) this.draw(this.history); }).observe(this.svg);
   }
+
+  // The former one while the chart isn't shown.
+  shownWidth() { return Math.round(this.svg.getBoundingClientRect().width) || this.width; }
 
   draw(history) {
     this.history = history;
-    // It is 0 while the chart isn't shown.
-    this.width = Math.round(this.svg.getBoundingClientRect().width) || this.width;
+    this.width = this.shownWidth();
     setAttribute(this.svg, "viewBox", `0 0 ${this.width} ${plotHeight}`);
     const shown = this.series.map(([name]) => history.series[name] || []);
     let top = 0;
@@ -76,7 +79,7 @@ class Plot {
       parts.push(shape("line", { x1: plotLeft, x2: this.width, y1: y, y2: y, class: "grid" }));
       parts.push(shape("text", { x: plotLeft - 6, y: y + 4, "text-anchor": "end" }, this.write(this.top * share)));
     }
-    for (const time of labelled(history.from, history.to, (this.width - plotLeft) / 42)) {
+    for (const time of labelled(history.from, history.to, (this.width - plotLeft) / 58)) {
       const anchor = this.x(time) > this.width - 22 ? "end" : this.x(time) < plotLeft + 22 ? "start" : "middle";
       parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, false)));
     }
@@ -91,13 +94,14 @@ class Plot {
   y(value) { return plotHeight - plotBottom - (value / this.top) * (plotHeight - plotBottom - plotTop); }
   timeOf(index) { return this.history.start + index * this.history.stepSeconds * 1000; }
 
-  // A gap is where there was no sample for longer than two steps.
+  // A gap is where there was no sample for longer than two steps, and than 15 seconds: a busy machine takes some late.
   path(values) {
+    const joined = Math.max(3, 15 / this.history.stepSeconds);
     let path = "";
-    let last = -9;
+    let last = -Infinity;
     values.forEach((value, index) => {
       if (value === null) return;
-      path += `${index - last <= 3 ? "L" : "M"}${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      path += `${index - last <= joined ? "L" : "M"}${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
       last = index;
     });
     return path;
