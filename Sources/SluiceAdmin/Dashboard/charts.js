@@ -72,7 +72,7 @@ class Plot {
     const shown = this.series.map(([name]) => history.series[name] || []);
     let top = 0;
     for (const values of shown) for (const value of values) top = Math.max(top, value ?? 0);
-    this.top = this.write === bytes ? niceBytes(top) : nice(top);
+    this.top = this.write === bytes ? niceBytes(top) : this.write === age ? niceAge(top) : nice(top);
     const parts = [];
     for (const share of [0, 0.5, 1]) {
       const y = this.y(this.top * share);
@@ -101,7 +101,9 @@ class Plot {
     let last = -Infinity;
     values.forEach((value, index) => {
       if (value === null) return;
-      path += `${index - last <= joined ? "L" : "M"}${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      const point = `${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      // One alone is a short line.
+      path += index - last <= joined ? `L${point}` : `M${point}h2`;
       last = index;
     });
     return path;
@@ -140,6 +142,12 @@ function nice(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999);
+}
+
+// Seconds of which the half can be written, too.
+const niceAges = [2, 10, 20, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 14400, 28800, 43200, 86400];
+function niceAge(value) {
+  return value <= 1 ? nice(value) : niceAges.find((each) => each >= value) ?? Math.ceil(value / 172800) * 172800;
 }
 
 function niceBytes(value) {
