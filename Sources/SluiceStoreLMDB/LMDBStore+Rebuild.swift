@@ -90,7 +90,8 @@ extension LMDBStore {
   /// - Parameters:
   ///   - path: the store's directory.
   ///   - limit: how large the new file may become, in bytes.
-  ///   - progress: of the check of the old file, as with ``pageFaults(at:progress:)``.
+  ///   - progress: as with ``pageFaults(at:progress:)``. A damaged file is gone through three times, and all bytes are three times those of the file
+  ///     from then on: it is checked, copied, and the new file is checked.
   /// - Returns: nil when the file's structure isn't damaged; nothing was changed then.
   /// - Throws: `StoreError.Kind.damaged` when nothing can be read; `StoreError.Kind.full` when there is no room for both files;
   ///   `StoreError.Kind.newer`.
@@ -106,8 +107,12 @@ extension LMDBStore {
     directory.removeNew()
     do throws(StoreError) {
       var salvage = try PageSalvage(directory.data)
-      let summary = try salvage.write(to: directory.new, limit: limit, faults: faults)
-      if let fault = try PageCheck(directory.new).faults.first {
+      let size = salvage.size
+      let summary = try salvage.write(to: directory.new, limit: limit, faults: faults) {
+        progress(size + min($0, size), 3 * size)
+      }
+      let check = try PageCheck(directory.new) { done, _ in progress(2 * size + min(done, size), 3 * size) }
+      if let fault = check.faults.first {
         throw StoreError(.failed, "couldn't build \(path) anew: \(fault)")
       }
       try directory.adoptNew()

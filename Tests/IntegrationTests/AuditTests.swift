@@ -51,6 +51,8 @@ import Testing
   @Test func topicsThatArePurged() throws {
     try run("alice", "topic", "purge", "orders")
     try expectLine("trim-topic", "done", by: "alice")
+    try run("alice", "topic", "purge", "none", code: 1)
+    try expectLine("trim-topic", "refused", by: "alice", of: "none")
   }
 
   @Test func whatIsNotAllowed() throws {

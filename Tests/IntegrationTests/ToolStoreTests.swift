@@ -158,7 +158,9 @@ import Testing
     let file = other.file("export")
     let export = try run("export", store.path, file, code: 1)
     #expect(export.errors.contains("left out: topic orders, batch at offset 70: its checksum is wrong"))
-    #expect(export.errors.contains("exported 2 topics with 200 records and 2 states"))
+    #expect(
+      export.errors.contains(
+        "exported 2 topics with 200 records and the states of 2 producers, cursors and groups"))
     _ = try run("import", other.file("copy"), file)
     #expect(try run("verify", other.file("copy")).output.contains("no damage"))
     try FileManager.default.removeItem(atPath: other.file("copy"))
@@ -205,12 +207,12 @@ import Testing
     let (first, second) = (other.file("first"), other.file("second"))
     #expect(
       try run("export", store.path, first).errors
-        == "sluice: exported 2 topics with 210 records and 2 states\n")
+        == "sluice: exported 2 topics with 210 records and the states of 2 producers, cursors and groups\n")
     #expect(try run("export", store.path, first, code: 1).errors.contains("is there already"))
     let copy = try TemporaryDirectory()
     #expect(
       try run("import", copy.path, first).errors
-        == "sluice: imported 2 topics with 210 records and 2 states\n")
+        == "sluice: imported 2 topics with 210 records and the states of 2 producers, cursors and groups\n")
     #expect(try run("export", copy.path, second, "--quiet").errors.isEmpty)
     #expect(try filesAreEqual(first, second))
     #expect(try run("stat", copy.path).output.hasPrefix(lines(try run("stat", store.path).output)[0]))

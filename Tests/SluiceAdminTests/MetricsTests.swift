@@ -70,13 +70,14 @@ import Testing
     storage.limit = 1_000
     storage.fileBytes = 900
     storage.usedBytes = 750
-    storage.availableBytes = 5
+    storage.availableBytes = 600
     storage.waiting = 2
     snapshot.storage = storage
     let lines = page(snapshot)
     for line in [
       "sluice_storage_limit_bytes 1000", "sluice_storage_file_bytes 900", "sluice_storage_used_bytes 750",
-      "sluice_storage_disk_available_bytes 5", "sluice_storage_fullness_ratio 0.75", "sluice_storage_full 1",
+      "sluice_storage_disk_available_bytes 600", "sluice_storage_fullness_ratio 0.75",
+      "sluice_storage_full 1",
       "sluice_storage_failing 0", "sluice_storage_trouble_seconds 2.5", "sluice_storage_waiting_publishers 2",
     ] {
       #expect(lines.contains(line), "\(line)")

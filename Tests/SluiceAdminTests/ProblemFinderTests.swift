@@ -43,6 +43,25 @@ import Testing
     #expect(found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [subscription("a")] }] } == [])
   }
 
+  /// A limit that no disk has room for, as the default is, must not hide that the disk will be full.
+  @Test func aStoreIsNearlyFullWhenItsDiskIs() {
+    var storage = StoreSnapshot()
+    storage.limit = 1 << 40
+    (storage.fileBytes, storage.usedBytes) = (100 << 20, 95 << 20)
+    storage.availableBytes = 100 << 20
+    #expect(found { $0.storage = storage } == [])
+    storage.availableBytes = 1 << 20
+    let warned = found { $0.storage = storage }
+    #expect(
+      warned.map(\.sentence) == [
+        "The store is 94 % full: 95.0 MiB of 101 MiB, and its disk has 1.0 MiB left."
+      ])
+    storage.limit = nil
+    #expect(found { $0.storage = storage }.map(\.kind) == [.storageNearlyFull])
+    storage.availableBytes = nil
+    #expect(found { $0.storage = storage } == [])
+  }
+
   @Test func aFullStoreIsCriticalAndANearlyFullOneAWarning() {
     var storage = StoreSnapshot()
     storage.state = .full

@@ -31,7 +31,7 @@ enum BrokerJSON {
       "sinceSeconds": .seconds(milliseconds: storage.since), "message": .text(storage.message),
       "limitBytes": .limit(storage.limit), "usedBytes": .exact(storage.usedBytes),
       "fileBytes": .exact(storage.fileBytes), "availableBytes": .limit(storage.availableBytes),
-      "fullness": .number(storage.status.fullness ?? 0, decimals: 4),
+      "fullness": .number(storage.fullness ?? 0, decimals: 4),
       "backlogBytes": .exact(storage.backlog), "waitingPublishers": .exact(storage.waiting),
     ]
   }

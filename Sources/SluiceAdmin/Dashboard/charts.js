@@ -45,34 +45,42 @@ class Charts {
   }
 }
 
-const [plotWidth, plotHeight, plotLeft, plotBottom, plotTop] = [520, 170, 76, 22, 8];
+const [plotHeight, plotLeft, plotBottom, plotTop] = [180, 76, 22, 8];
 
+// A chart. It is drawn as wide as it is shown, so that its words have the same size everywhere.
 class Plot {
   constructor(title, write, series) {
     this.write = write;
     this.series = series;
-    this.svg = shape("svg", { viewBox: `0 0 ${plotWidth} ${plotHeight}`, role: "img", class: "plot", "aria-label": title });
+    this.width = 520;
+    this.svg = shape("svg", { viewBox: `0 0 ${this.width} ${plotHeight}`, role: "img", class: "plot", "aria-label": title });
     this.readout = make("p", { class: "readout quiet" }, " ");
     const legend = series.length > 1 ? series.map(([, words], index) => make("span", { class: `key key-${index}` }, words)) : [];
     this.element = make("figure", {}, make("figcaption", {}, title, " ", ...legend), this.svg, this.readout);
     for (const kind of ["pointermove", "pointerdown"]) this.svg.addEventListener(kind, (event) => this.hover(event));
     this.svg.addEventListener("pointerleave", () => this.leave());
+    new ResizeObserver(() => { if (this.history && this.shownWidth() !== this.width) this.draw(this.history); }).observe(this.svg);
   }
+
+  // The former one while the chart isn't shown.
+  shownWidth() { return Math.round(this.svg.getBoundingClientRect().width) || this.width; }
 
   draw(history) {
     this.history = history;
+    this.width = this.shownWidth();
+    setAttribute(this.svg, "viewBox", `0 0 ${this.width} ${plotHeight}`);
     const shown = this.series.map(([name]) => history.series[name] || []);
     let top = 0;
     for (const values of shown) for (const value of values) top = Math.max(top, value ?? 0);
-    this.top = this.write === bytes ? niceBytes(top) : nice(top);
+    this.top = this.write === bytes ? niceBytes(top) : this.write === age ? niceAge(top) : nice(top);
     const parts = [];
     for (const share of [0, 0.5, 1]) {
       const y = this.y(this.top * share);
-      parts.push(shape("line", { x1: plotLeft, x2: plotWidth, y1: y, y2: y, class: "grid" }));
+      parts.push(shape("line", { x1: plotLeft, x2: this.width, y1: y, y2: y, class: "grid" }));
       parts.push(shape("text", { x: plotLeft - 6, y: y + 4, "text-anchor": "end" }, this.write(this.top * share)));
     }
-    for (const time of labelled(history.from, history.to)) {
-      const anchor = this.x(time) > plotWidth - 22 ? "end" : this.x(time) < plotLeft + 22 ? "start" : "middle";
+    for (const time of labelled(history.from, history.to, (this.width - plotLeft) / 58)) {
+      const anchor = this.x(time) > this.width - 22 ? "end" : this.x(time) < plotLeft + 22 ? "start" : "middle";
       parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, false)));
     }
     shown.forEach((values, index) => parts.push(shape("path", { d: this.path(values), class: `series-${index}` })));
@@ -82,17 +90,20 @@ class Plot {
     if (this.time) this.show(this.time);
   }
 
-  x(time) { return plotLeft + ((time - this.history.from) / (this.history.to - this.history.from)) * (plotWidth - plotLeft); }
+  x(time) { return plotLeft + ((time - this.history.from) / (this.history.to - this.history.from)) * (this.width - plotLeft); }
   y(value) { return plotHeight - plotBottom - (value / this.top) * (plotHeight - plotBottom - plotTop); }
   timeOf(index) { return this.history.start + index * this.history.stepSeconds * 1000; }
 
-  // A gap is where there was no sample for longer than two steps.
+  // A gap is where there was no sample for longer than two steps, and than 15 seconds: a busy machine takes some late.
   path(values) {
+    const joined = Math.max(3, 15 / this.history.stepSeconds);
     let path = "";
-    let last = -9;
+    let last = -Infinity;
     values.forEach((value, index) => {
       if (value === null) return;
-      path += `${index - last <= 3 ? "L" : "M"}${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      const point = `${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
+      // One alone is a short line.
+      path += index - last <= joined ? `L${point}` : `M${point}h2`;
       last = index;
     });
     return path;
@@ -101,8 +112,8 @@ class Plot {
   hover(event) {
     if (!this.history) return;
     const box = this.svg.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * plotWidth;
-    this.show(this.history.from + ((x - plotLeft) / (plotWidth - plotLeft)) * (this.history.to - this.history.from));
+    const x = ((event.clientX - box.left) / box.width) * this.width;
+    this.show(this.history.from + ((x - plotLeft) / (this.width - plotLeft)) * (this.history.to - this.history.from));
   }
 
   show(time) {
@@ -133,14 +144,20 @@ function nice(value) {
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999);
 }
 
+// Seconds of which the half can be written, too.
+const niceAges = [2, 10, 20, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 14400, 28800, 43200, 86400];
+function niceAge(value) {
+  return value <= 1 ? nice(value) : niceAges.find((each) => each >= value) ?? Math.ceil(value / 172800) * 172800;
+}
+
 function niceBytes(value) {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1024)));
   return nice(value / unit) * unit;
 }
 
-// The times under a chart: whole minutes or hours of the clock on the wall.
-function labelled(from, to) {
-  const step = [60000, 120000, 300000, 600000, 1800000, 3600000, 21600000].find((each) => (to - from) / each <= 5.5) ?? 86400000;
+// The times under a chart: whole minutes or hours of the clock on the wall, as many as there is room for.
+function labelled(from, to, room) {
+  const step = [60000, 120000, 300000, 600000, 1800000, 3600000, 21600000].find((each) => (to - from) / each <= Math.min(5.5, room)) ?? 86400000;
   const offset = new Date(to).getTimezoneOffset() * 60000;
   const times = [];
   for (let time = Math.ceil((from - offset) / step) * step + offset; time <= to; time += step) times.push(time);

@@ -44,6 +44,12 @@ function showLatency(histogram) {
 const nearlyFull = 90;
 const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
 
+// The most bytes that can be in use: as the store's limit allows, and as its disk has room for.
+function capacity(storage) {
+  const room = storage.availableBytes === null ? Infinity : number(storage.fileBytes) + number(storage.availableBytes);
+  return Math.min(number(storage.limitBytes), room);
+}
+
 function showStorage(storage) {
   $("storage-figure").hidden = !storage;
   $("nav-storage").hidden = !storage;
@@ -60,9 +66,9 @@ function showStorage(storage) {
   // In full percents, as the problems have it.
   const percent = Math.floor(storage.fullness * 100 + 1e-9);
   $("storage-meter").firstElementChild.style.width = `${percent}%`;
-  $("storage-meter").hidden = limit === Infinity;
+  $("storage-meter").hidden = capacity(storage) === Infinity;
   $("storage-meter").classList.toggle("warn", percent >= nearlyFull);
-  setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit is used`);
+  setAttribute($("storage-meter"), "aria-label", `${percent} percent of what the store's limit and its disk allow is used`);
 }
 
 function showMemory(metrics, resident) {

@@ -3,7 +3,7 @@ const listedTopics = 20;
 
 function showStoredTopics() {
   if (view !== "storage" || !broker?.storage) return;
-  setText($("storage-growth"), growth(viewCharts?.plots[0].history, isTroubled(broker.storage) ? Infinity : number(broker.storage.limitBytes)));
+  setText($("storage-growth"), growth(viewCharts?.plots[0].history, isTroubled(broker.storage) ? Infinity : capacity(broker.storage)));
   const stored = [...topics.values()].filter((topic) => topic.row.storage === "durable");
   stored.sort((left, right) => number(right.row.bytes) - number(left.row.bytes) || names.compare(left.name, right.name));
   const rows = stored.slice(0, listedTopics).map((topic) => make(

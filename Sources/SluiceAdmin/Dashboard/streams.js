@@ -72,7 +72,7 @@ function subscribersTable(list, total) {
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
       make("td", { class: holds || each.blocked ? "warn" : "" }, state),
-      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), make("td", {}, lagging, lagging && why ? ": " : "", make("span", { class: "quiet" }, why)),
+      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), make("td", {}, ...(lagging || why ? [lagging, lagging && why ? ": " : "", make("span", { class: "quiet" }, why)] : [])),
       cell(count(number(each.sent))));
   });
   return streamsTable(

@@ -85,8 +85,9 @@ enum StorageMetrics {
         "Bytes that the store's file system has left.", available)
     }
     text.single(
-      "sluice_storage_fullness_ratio", .gauge, "The share of the store's limit that is in use, from 0 to 1.",
-      storage.status.fullness ?? 0)
+      "sluice_storage_fullness_ratio", .gauge,
+      "The share of what the store's limit and its disk allow that is in use, from 0 to 1.",
+      storage.fullness ?? 0)
     text.single(
       "sluice_storage_full", .gauge,
       "1 while the store, or its disk, has no room and publishers of durable topics wait; 0 otherwise.",

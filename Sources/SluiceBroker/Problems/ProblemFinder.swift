@@ -11,26 +11,9 @@ public struct ProblemFinder: Sendable {
     var place: Problem.Place
   }
 
-  /// A counter over the last minute.
-  private struct Recent {
-    /// In order of time; the first is at least a minute old, or the first of all.
-    var values: [(time: Int64, value: UInt64)] = []
-
-    /// Adds a value. Returns by how much the counter has grown within the last minute.
-    mutating func add(_ value: UInt64, at time: Int64) -> UInt64 {
-      // A lower count than before belongs to something new.
-      if let last = values.last, last.value > value { values = [(time, 0)] }
-      // One value each five seconds is kept.
-      if values.count > 1, time - values[values.count - 2].time < 5_000 { values.removeLast() }
-      values.append((time, value))
-      while values.count > 1, values[1].time <= time - 60_000 { values.removeFirst() }
-      return value - values[0].value
-    }
-  }
-
   private let limits: ProblemLimits
   private var found: [Key: Int64] = [:]
-  private var counters: [Key: Recent] = [:]
+  private var counters = RecentGrowth<Key>()
   private var problems: [Problem] = []
   /// All problems of the last snapshot by kind, those included that ``problems(in:_:)`` has left out; the most urgent kinds first.
   public private(set) var kinds: [ProblemKind] = []
@@ -48,16 +31,15 @@ public struct ProblemFinder: Sendable {
   public mutating func problems(in snapshot: BrokerSnapshot, _ cluster: ClusterInfo? = nil) -> [Problem] {
     now = snapshot.time
     problems = []
-    let former = counters
-    counters = [:]
+    counters.begin()
     findStorage(snapshot)
     findMemory(snapshot)
     if let cluster { findCluster(cluster) }
-    findCounters(snapshot, former)
+    findCounters(snapshot)
     for topic in snapshot.topics {
       findHolds(topic)
       findLag(topic)
-      findLosses(topic, former)
+      findLosses(topic)
     }
     let keys = Set(problems.map { Key(kind: $0.kind, place: $0.place) })
     found = found.filter { keys.contains($0.key) }
@@ -105,13 +87,8 @@ public struct ProblemFinder: Sendable {
   }
 
   /// By how much a counter has grown within the last minute.
-  private mutating func growth(
-    _ kind: Problem.Kind, _ place: Problem.Place, _ value: UInt64, _ former: [Key: Recent]
-  ) -> UInt64 {
-    let key = Key(kind: kind, place: place)
-    var recent = former[key] ?? Recent()
-    defer { counters[key] = recent }
-    return recent.add(value, at: now)
+  private mutating func growth(_ kind: Problem.Kind, _ place: Problem.Place, _ value: UInt64) -> UInt64 {
+    counters.of(Key(kind: kind, place: place), value, at: now)
   }
 
   // MARK: The broker
@@ -129,14 +106,8 @@ public struct ProblemFinder: Sendable {
         .storageFailing, .critical, at: .storage, for: storage.since,
         "The store fails\(waiting): \(storage.message).")
     default:
-      let status = storage.status
-      guard let share = status.fullness, let percent = status.percent, share >= limits.fullness else {
-        return
-      }
-      add(
-        .storageNearlyFull, .warning, at: .storage,
-        "The store is \(percent) % full: \(ProblemText.bytes(storage.usedBytes)) of \(ProblemText.bytes(storage.limit ?? 0))."
-      )
+      guard let share = storage.fullness, share >= limits.fullness else { return }
+      add(.storageNearlyFull, .warning, at: .storage, ProblemText.fullness(storage))
     }
   }
 
@@ -179,14 +150,14 @@ public struct ProblemFinder: Sendable {
     }
   }
 
-  private mutating func findCounters(_ snapshot: BrokerSnapshot, _ former: [Key: Recent]) {
+  private mutating func findCounters(_ snapshot: BrokerSnapshot) {
     let metrics = Dictionary(snapshot.metrics.map { ($0.metric, $0.value) }, uniquingKeysWith: max)
     func sum(_ counters: [BrokerMetric]) -> UInt64 {
       UInt64(max(counters.reduce(0) { $0 + metrics[$1, default: 0] }, 0))
     }
     let rejected = growth(
-      .rejectedLogins, .connections, sum([.failedAuthentications, .refusedAuthentications]), former)
-    let slowed = growth(.rejectedLogins, .broker, sum([.slowedAuthentications]), former)
+      .rejectedLogins, .connections, sum([.failedAuthentications, .refusedAuthentications]))
+    let slowed = growth(.rejectedLogins, .broker, sum([.slowedAuthentications]))
     if slowed >= UInt64(limits.rejectedLogins) {
       // Behind rejected ones others wait, so that few are rejected in a minute.
       add(
@@ -204,14 +175,14 @@ public struct ProblemFinder: Sendable {
       sum([
         .refusedConnections, .refusedConnectionsPerAddress, .refusedConnectionsPerIdentity,
         .refusedDescriptors,
-      ]), former)
+      ]))
     if refused > 0 {
       add(
         .refusedConnections, .warning, at: .connections,
         "\(ProblemText.counted(refused, "connection")) \(ProblemText.were(refused)) refused within the last minute, because there were too many."
       )
     }
-    let slow = growth(.slowLoops, .broker, snapshot.loops.reduce(0) { $0 + $1.slowTurns }, former)
+    let slow = growth(.slowLoops, .broker, snapshot.loops.reduce(0) { $0 + $1.slowTurns })
     if slow >= limits.slowTurns {
       add(
         .slowLoops, .warning, at: .broker,
@@ -259,156 +230,33 @@ public struct ProblemFinder: Sendable {
     let name = topic.summary.topic
     for consumer in topic.consumers.furthest where consumer.lag > 0 {
       guard consumer.age != TopicInfo.Consumer.unknown, consumer.age >= limits.lag else { continue }
-      let kind = consumer.kind == .group ? "Group" : "Cursor"
-      let state =
-        switch (consumer.members, consumer.unacknowledged) {
-        case (0, _): "no client has used it for \(ProblemText.time(consumer.idle))"
-        case (1, 0): "one subscription uses it"
-        case (_, 0): "\(consumer.members) members use it"
-        case (1, let open): "its member has \(ProblemText.records(open)) unacknowledged"
-        case (_, let open): "\(consumer.members) members have \(ProblemText.records(open)) unacknowledged"
-        }
       add(
         .consumerLag, .warning, at: .consumer(consumer.name, topic: name),
-        "\(kind) \(consumer.name) of \(name) is \(ProblemText.time(consumer.age)) behind, \(ProblemText.records(consumer.lag)): \(state)."
-      )
+        ProblemText.lag(consumer, of: name))
     }
     // Subscriptions that hold up producers are told of already, and so are groups.
     for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
       guard subscription.info.holding == 0, !subscription.isMember else { continue }
-      let reason: String
-      let info = subscription.info
-      if info.slowness == .client {
-        reason = "the client hasn't read what it was sent for \(ProblemText.time(info.slow))"
-      } else if info.slowness == .network {
-        reason = "its network hasn't acknowledged what was sent for \(ProblemText.time(info.slow))"
-      } else if subscription.blocked > 0 {
-        reason =
-          "it hasn't read what it was sent for \(ProblemText.time(subscription.blocked)); the client is slow, or its network"
-      } else if subscription.starved > 0 {
-        reason = "it hasn't asked for more for \(ProblemText.time(subscription.starved))"
-      } else if subscription.info.state == .replaying {
-        reason = "it replays, and asks for more"
-      } else {
-        reason = "it asks for more and reads, but not as fast as records come"
-      }
       add(
         .subscriberLag, .warning, at: .connection(subscription.info.connection, topic: name),
-        "\(ProblemText.client(subscription)) is \(ProblemText.time(subscription.age)) behind on \(name), \(ProblemText.records(subscription.lag)): \(reason)."
-      )
+        ProblemText.lag(subscription, of: name))
     }
   }
 
-  private mutating func findLosses(_ topic: TopicSnapshot, _ former: [Key: Recent]) {
+  private mutating func findLosses(_ topic: TopicSnapshot) {
     let place = Problem.Place.topic(topic.summary.topic)
-    let missed = growth(
-      .missedRecords, place, topic.traffic.missed, former)
+    let missed = growth(.missedRecords, place, topic.traffic.missed)
     if missed > 0 {
       add(
         .missedRecords, .critical, at: place,
         "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: a limit or a trim dropped them first."
       )
     }
-    let dead = growth(
-      .deadLetters, place, topic.consumers.deadLetters &+ topic.consumers.abandoned, former)
+    let dead = growth(.deadLetters, place, topic.consumers.deadLetters &+ topic.consumers.abandoned)
     if dead > 0 {
       add(
         .deadLetters, .warning, at: place,
         "Groups of \(topic.summary.topic) have given up \(ProblemText.records(dead)) within the last minute.")
-    }
-  }
-}
-
-/// The words of problems.
-enum ProblemText {
-  /// "245 ms", "12 s", "5 min 12 s", "2 h 5 min", "3 days".
-  static func time(_ milliseconds: UInt64) -> String {
-    let seconds = milliseconds / 1000
-    return switch seconds {
-    case 0: "\(milliseconds) ms"
-    case ..<60: "\(seconds) s"
-    case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
-    case ..<172_800: "\(seconds / 3600) h \(seconds / 60 % 60) min"
-    default: "\(seconds / 86_400) days"
-    }
-  }
-
-  static func bytes(_ bytes: UInt64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"]
-    var (value, unit) = (Double(bytes), 0)
-    while value >= 1024, unit + 1 < units.count { (value, unit) = (value / 1024, unit + 1) }
-    let rounded = unit == 0 || value >= 100 ? "\(Int(value))" : "\((value * 10).rounded() / 10)"
-    return "\(rounded) \(units[unit])"
-  }
-
-  /// What several problems of a kind have in common.
-  static func sentence(_ kind: Problem.Kind, _ count: UInt64) -> String {
-    let number = grouped(count)
-    return switch kind {
-    case .heldUp: "Producers are held up in \(number) places."
-    case .consumerLag: "\(number) durable cursors and groups are behind."
-    case .subscriberLag: "\(number) subscriptions are behind."
-    case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
-    case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
-    default: "\(number) problems of the kind \(kind.rawValue)."
-    }
-  }
-
-  static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
-
-  static func records(_ count: UInt64) -> String { counted(count, "record") }
-
-  /// "1 login", "12 logins".
-  static func counted(_ count: UInt64, _ what: String) -> String {
-    "\(grouped(count)) \(what)\(count == 1 ? "" : "s")"
-  }
-
-  /// "1,234,567".
-  static func grouped(_ count: UInt64) -> String {
-    var digits = Array(String(count))
-    for index in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: index) }
-    return String(digits)
-  }
-
-  static func were(_ count: UInt64) -> String { count == 1 ? "was" : "were" }
-
-  /// "1 publisher waits", "12 publishers of orders wait".
-  static func publishers(_ count: Int, of topic: String? = nil) -> String {
-    counted(UInt64(count), "publisher") + (topic.map { " of \($0)" } ?? "")
-      + (count == 1 ? " waits" : " wait")
-  }
-
-  static func shares(_ minute: UInt16, _ five: UInt16) -> String {
-    "\(minute / 10) % of the last minute, \(five / 10) % of the last five"
-  }
-
-  static func client(_ subscription: SubscriptionSnapshot) -> String {
-    let name = subscription.info.client.isEmpty ? "A client without a name" : subscription.info.client
-    let identity = subscription.identity.isEmpty ? "" : " (\(subscription.identity))"
-    return "\(name)\(identity) on connection \(subscription.info.connection)"
-  }
-
-  static func limit(_ limit: TopicInfo.HoldLimit) -> String {
-    switch limit {
-    case .demand: "it has asked for nothing more"
-    case .buffer: "records that it has not taken fill the buffer"
-    case .replay: "records that are kept for its replay fill the buffer"
-    case .groupDemand: "its group has asked for nothing more"
-    case .groupBuffer: "records that its group has not taken fill the buffer"
-    case .groupReplay: "records that are kept for the replay of its group fill the buffer"
-    default: "it asks for too little"
-    }
-  }
-
-  static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
-    switch reason {
-    case .storageFull: "the store has no room"
-    case .storageFailed: "the store fails"
-    case .storageBacklog: "records wait to be written to the disk"
-    case .memory: "the broker's memory is at its ceiling"
-    case .notConnected: "the topic isn't connected"
-    case .rate: "their identity has published as much as its rate allows"
-    default: "there is no demand"
     }
   }
 }

@@ -38,8 +38,10 @@ public enum HoldText {
     }
   }
 
-  /// "1 record", "12 records".
-  public static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+  /// "1 record", "1,200 records".
+  public static func records(_ count: UInt64) -> String {
+    "\(Magnitude.grouped(count)) record\(count == 1 ? "" : "s")"
+  }
 
   /// "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five".
   public static func sentence(_ subscription: TopicInfo.Subscription) -> String {

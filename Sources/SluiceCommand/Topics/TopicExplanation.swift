@@ -1,10 +1,11 @@
 import SluiceWire
 
-/// Says in sentences which client limits which on a topic: what producers wait for, and what each subscriber is owed and has asked for.
+/// Says in sentences which client limits which on a topic: what producers wait for, what each subscriber is owed and has asked for,
+/// and which groups and durable cursors are behind.
 ///
 /// The most telling sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
 public struct TopicExplanation {
-  /// The most producers, and the most subscribers, that have a sentence of their own.
+  /// The most producers, subscribers, and groups and cursors that have a sentence of their own.
   public static let described = 5
 
   public let sentences: [String]
@@ -13,6 +14,7 @@ public struct TopicExplanation {
     sentences =
       Self.conclusion(info) + Self.described(info.publications.map(Self.sentence), "producers")
       + Self.described(Self.urgent(info).map { Self.sentence($0, of: info.summary) }, "subscribers")
+      + Self.described(Self.furthest(info).map(Self.sentence), "groups and cursors")
   }
 
   // MARK: The topic
@@ -74,7 +76,7 @@ public struct TopicExplanation {
       let open = producer.granted - min(producer.granted, producer.received)
       return producer.granted == TopicSettings.unlimited
         ? "Producer \(client) has published \(HoldText.records(producer.received)), and may publish without limit."
-        : "Producer \(client) has published \(HoldText.records(producer.received)), and may publish \(open) more now."
+        : "Producer \(client) has published \(HoldText.records(producer.received)), and may publish \(Magnitude.grouped(open)) more now."
     }
     return "Producer \(client) has published \(HoldText.records(producer.received)), and has waited for "
       + HoldText.time(producer.waiting) + (producer.reason == .none ? "." : ": \(reason(producer.reason)).")
@@ -107,14 +109,16 @@ public struct TopicExplanation {
       return "\(client) has every record, and asks for no more: \(effect)."
     case (0, .max): return "\(client) has every record, and takes what comes without limit."
     case (0, _):
-      return "\(client) has every record, and has asked for \(open) more: it waits for the producers."
+      return
+        "\(client) has every record, and has asked for \(Magnitude.grouped(open)) more: it waits for the producers."
     // What it was sent before keeps it from asking.
     case (_, 0) where ![.client, .network, .unread].contains(subscriber.slowness):
       return "\(behind), and has asked for none of them\(time): it limits itself."
     default:
       let asked =
         open == .max
-        ? "asks without limit" : open == 0 ? "asks for no more" : "has asked for \(min(open, lag)) of them"
+        ? "asks without limit"
+        : open == 0 ? "asks for no more" : "has asked for \(Magnitude.grouped(min(open, lag))) of them"
       let cause =
         switch subscriber.slowness {
         case .client: "the client hasn't read what it was sent\(time)"
@@ -125,6 +129,28 @@ public struct TopicExplanation {
         }
       return "\(behind), and \(asked): \(cause)."
     }
+  }
+
+  // MARK: Groups and cursors
+
+  /// Those that are behind, the furthest first.
+  private static func furthest(_ info: TopicInfo) -> [TopicInfo.Consumer] {
+    info.consumers.filter { $0.lag > 0 }.sorted { ($0.lag, $1.name) > ($1.lag, $0.name) }
+  }
+
+  private static func sentence(_ consumer: TopicInfo.Consumer) -> String {
+    let kind = consumer.kind == .group ? "Group" : "Cursor"
+    let age = consumer.age == TopicInfo.Consumer.unknown ? "" : ", for \(HoldText.time(consumer.age))"
+    let open = HoldText.records(consumer.unacknowledged)
+    let use =
+      switch (consumer.members, consumer.unacknowledged) {
+      case (0, _): "no client has used it for \(HoldText.time(consumer.idle))"
+      case (1, 0): "one subscription uses it"
+      case (1, _): "its member has \(open) unacknowledged"
+      case (_, 0): "\(consumer.members) members use it"
+      case (_, _): "its \(consumer.members) members have \(open) unacknowledged"
+      }
+    return "\(kind) \(consumer.name) is \(HoldText.records(consumer.lag)) behind\(age): \(use)."
   }
 
   // MARK: Words

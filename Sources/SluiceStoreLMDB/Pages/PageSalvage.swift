@@ -13,8 +13,15 @@ struct PageSalvage {
     metas = PageMeta.all(of: file)
   }
 
+  /// Bytes of the damaged file.
+  var size: UInt64 { UInt64(file.size) }
+
   /// Writes a new file.
-  mutating func write(to new: String, limit: Int, faults: [String]) throws(StoreError) -> StoreRebuild {
+  ///
+  /// - Parameter progress: called now and then with the bytes of the damaged file that were gone through; returns whether to go on.
+  mutating func write(
+    to new: String, limit: Int, faults: [String], progress: @escaping (UInt64) -> Bool = { _ in true }
+  ) throws(StoreError) -> StoreRebuild {
     summary = StoreRebuild(faults: faults)
     guard let meta = readable() else {
       throw StoreError(
@@ -35,12 +42,16 @@ struct PageSalvage {
     let tables = environment.tables
     var walk = PageWalk(file, meta)
     let trees = walk.tables(meta)
+    let pageSize = UInt64(meta.pageSize)
+    walk.progress = { progress($0 * pageSize) }
+    let path = path
     func copy(
       _ name: String, _ table: LMDBTransaction.Table
     ) throws(StoreError) -> (count: UInt64, topics: Set<UInt64>) {
       guard let tree = trees[name] else { return (0, []) }
       var copy = PageCopy(file, environment, table)
       walk.walk(tree, name) { copy.take($0) }
+      if walk.isStopped { throw StoreError(.failed, "the copy of \(path) was stopped before it was through") }
       try copy.finish()
       summary.lost += copy.lost
       return (copy.written, copy.topics)

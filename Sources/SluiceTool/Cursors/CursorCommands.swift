@@ -179,20 +179,20 @@ enum CursorTable {
   ///
   /// - Parameter members: the members of a group that are known.
   static func show(_ cursor: CursorInfo, of topic: String, members: [TopicInfo.Subscription] = []) -> String {
-    let idle = cursor.idle == 0 ? "in use" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle)))
+    let idle = cursor.idle == 0 ? "in use" : HoldText.time(cursor.idle)
     return TextTable.render(
       [
         [kind(cursor), cursor.name], ["topic", topic], ["next offset", "\(cursor.nextOffset)"],
         ["behind", backlog(cursor)], ["members", "\(cursor.members)"],
-        ["unacknowledged", TopicText.records(cursor.outstanding)],
+        ["unacknowledged", HoldText.records(cursor.outstanding)],
         ["redeliveries", Magnitude.grouped(cursor.redeliveries)],
-        ["dead letters", TopicText.records(cursor.deadLetters)],
+        ["dead letters", HoldText.records(cursor.deadLetters)],
       ] + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] }, leftColumns: 2)
   }
 
   /// "3 records, 120 B, for 5 min 12 s".
   private static func backlog(_ cursor: CursorInfo) -> String {
-    let records = TopicText.records(behind(cursor))
+    let records = HoldText.records(behind(cursor))
     guard behind(cursor) > 0, cursor.bytes != CursorInfo.unknown else { return records }
     return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
   }
@@ -200,7 +200,7 @@ enum CursorTable {
   /// What a group has lost, if it has.
   private static func rest(_ cursor: CursorInfo) -> [[String]] {
     [("given up", cursor.abandoned), ("missed", cursor.missed)].filter { $0.1 > 0 }
-      .map { [$0.0, TopicText.records($0.1)] }
+      .map { [$0.0, HoldText.records($0.1)] }
   }
 
   /// The age of the first record that it has yet to take; nothing without one.
@@ -217,7 +217,7 @@ enum CursorTable {
     let demand =
       member.granted == .max
       ? "asks for all" : "asks for \(member.granted - min(member.granted, member.sent)) more"
-    return "\(name) on connection \(member.connection), got \(TopicText.records(member.sent)), \(demand)"
+    return "\(name) on connection \(member.connection), got \(HoldText.records(member.sent)), \(demand)"
   }
 
   /// What only a group counts.
@@ -231,7 +231,7 @@ enum CursorTable {
       cursor.bytes == CursorInfo.unknown ? "?" : ByteSize.rounded(cursor.bytes), age(cursor),
       "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.redeliveries),
       group(cursor, cursor.deadLetters),
-      cursor.idle == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle))),
+      cursor.idle == 0 ? "" : HoldText.time(cursor.idle),
     ]
   }
 

@@ -19,6 +19,8 @@ final class StoreJob: Sendable {
 
   private let done = Atomic<UInt64>(0)
   private let total: Atomic<UInt64> = Atomic(0)
+  /// Bytes of the store's file; 0 before its pages are checked.
+  private let fileBytes: Atomic<UInt64> = Atomic(0)
   /// What the phases before the present one have done.
   private let base: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
@@ -106,9 +108,11 @@ final class StoreJob: Sendable {
     total.store(base.load(ordering: .relaxed) + bytes, ordering: .relaxed)
   }
 
-  /// Records progress of the check of a file's pages, behind which its records are read: about as many bytes again.
+  /// Records progress of the check of a file's pages, and of what mends them, behind which its records are read: about as many bytes as it has.
   func checked(_ bytes: UInt64, of all: UInt64) -> Bool {
-    expect(2 * all)
+    // The first of these steps goes through the file once.
+    if fileBytes.load(ordering: .relaxed) == 0 { fileBytes.store(all, ordering: .relaxed) }
+    expect(all + fileBytes.load(ordering: .relaxed))
     return progressed(to: bytes)
   }
 

@@ -86,8 +86,17 @@ enum StoreTable {
   }
 
   /// What was exported or imported.
+  ///
+  /// - Parameter states: the places of cursors, groups and producers.
   static func text(_ topics: UInt64, _ records: UInt64, _ states: UInt64) -> String {
-    "\(counted(topics, "topic")) with \(counted(records, "record")) and \(counted(states, "state"))"
+    "\(counted(topics, "topic")) with \(counted(records, "record")) and \(self.states(states))"
+  }
+
+  /// "the state of 1 producer, cursor or group", "the states of 3 producers, cursors and groups".
+  private static func states(_ count: UInt64) -> String {
+    count == 1
+      ? "the state of 1 producer, cursor or group"
+      : "the states of \(Magnitude.grouped(count)) producers, cursors and groups"
   }
 
   static func counted(_ count: UInt64, _ one: String, _ many: String? = nil) -> String {

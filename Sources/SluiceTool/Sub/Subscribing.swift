@@ -54,7 +54,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   func begin() {
     sink.progress = { [unowned self] in progressed($0) }
     run.loop.addTurnParticipant(self)
-    run.interrupted = { [self] in abandon(.interrupted, nil) }
+    run.interrupted = { [self] in interrupt() }
     if let time = command.time {
       _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
     }
@@ -328,6 +328,15 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     topicWait = nil
     ending = {}
     sink.abandon { [run] in run.finish(code, complaint) }
+  }
+
+  /// Ends as asked by a signal. A command that goes on holds up the end, which is said where that takes long.
+  private func interrupt() {
+    abandon(.interrupted, nil)
+    guard sink is CommandRunner else { return }
+    _ = run.loop.schedule(after: .seconds(1)) { [run] in
+      run.note("waiting for the command of a record to end; another signal ends this program at once")
+    }
   }
 
   /// Notices that the reader of the output is gone while no records come.

@@ -17,9 +17,12 @@ struct Question {
   /// Whether there is an answer, or a terminal to ask.
   var canBeAnswered: Bool { isAnswered || Self.hasTerminal }
 
+  /// Whether ``ask(_:_:_:)`` asks, and doesn't go on at once.
+  var isAsked: Bool { !isAnswered && Self.hasTerminal }
+
   /// Goes on with `body` at once, or when the answer on the terminal is yes; ends the run otherwise. On the loop; `body` is called there.
   func ask(_ run: Run, _ text: String, _ body: @escaping () -> Void) {
-    guard !isAnswered, Self.hasTerminal else { return body() }
+    guard isAsked else { return body() }
     Descriptor.write("\(Complaint.clean(text)) [y/N] ", to: STDERR_FILENO)
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
     Threads.start {

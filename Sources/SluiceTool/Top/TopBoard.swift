@@ -9,6 +9,8 @@ struct TopSample {
   var topics: [TopicSummary]
   /// Of topics with attached clients or records.
   var details: [String: TopicInfo] = [:]
+  /// Topics that may have a lag, and whose details weren't asked for, since there are too many.
+  var unasked: Set<String> = []
 }
 
 /// One topic in the table.
@@ -37,8 +39,10 @@ struct TopRow: Equatable {
   var storage = StorageStatus()
   /// Records that the subscriber, durable cursor or group has yet to get that is furthest behind.
   var lag: UInt64 = 0
-  /// The age of the oldest record that a durable cursor or group has yet to take, in milliseconds.
+  /// The age of the oldest record that a subscriber, durable cursor or group has yet to take, in milliseconds.
   var lagAge: UInt64 = 0
+  /// Whether the topic's lag is known. It isn't where there are too many topics to ask about each.
+  var isMeasured = true
 }
 
 /// Computes rows from samples of the broker. A value: samples in, rows out.
@@ -71,7 +75,9 @@ struct TopBoard {
             (SubscriptionKey(connection: $0.connection, stream: $0.stream), $0.sent)
           }, uniquingKeysWith: max))
       after[summary.topic] = now
-      return Self.row(summary, info, now, before[summary.topic], seconds)
+      var row = Self.row(summary, info, now, before[summary.topic], seconds)
+      row.isMeasured = !sample.unasked.contains(summary.topic)
+      return row
     }
     (before, time) = (after, sample.time)
     return rows.sorted { (-$0.inRate - $0.outRate, $0.topic) < (-$1.inRate - $1.outRate, $1.topic) }
@@ -96,6 +102,7 @@ struct TopBoard {
     }
     for subscription in info.subscriptions {
       row.lag = max(row.lag, subscription.behind(summary))
+      row.lagAge = max(row.lagAge, subscription.age)
       if subscription.granted == .max {
         row.outstanding = nil
       } else {
@@ -166,8 +173,10 @@ enum TopTable {
   private static func traffic(_ rows: [TopRow], of place: String?) -> String {
     let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
     let start = place.map { "\($0): " } ?? ""
+    let measured = rows.count { $0.isMeasured }
+    let lag = measured < rows.count ? " (lag of \(Magnitude.grouped(UInt64(measured))) known)" : ""
     return
-      "\(start)\(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
+      "\(start)\(Magnitude.grouped(UInt64(rows.count))) topic\(rows.count == 1 ? "" : "s")\(lag), in \(rate(received))/s, out \(rate(sent))/s"
   }
 
   static func line(_ row: TopRow) -> String {
@@ -182,14 +191,16 @@ enum TopTable {
       "waiting_producers": .number(row.waiting), "wait_reason": .text(StorageText.reason(row.reason)),
       "store_state": store.map { .text(StorageText.state($0.state)) },
       "store_used_bytes": store.map { .number($0.used) }, "store_limit_bytes": store.map { .limit($0.limit) },
-      "lag": .number(row.lag), "lag_ms": .number(row.lagAge),
+      "lag": row.isMeasured ? .number(row.lag) : .null,
+      "lag_ms": row.isMeasured ? .number(row.lagAge) : .null,
     ]
     return json.line
   }
 
   private static func cells(_ row: TopRow) -> [String] {
     [
-      row.topic, row.state, rate(row.inRate), rate(row.outRate), "\(row.lag)", "\(row.subscribers)",
+      row.topic, row.state, rate(row.inRate), rate(row.outRate),
+      row.isMeasured ? "\(row.lag)" : unknown, "\(row.subscribers)",
       "\(row.producers)",
       row.outstanding.map { "\($0)" } ?? "unlimited", held(row),
     ]
@@ -205,6 +216,15 @@ enum TopTable {
     let limit = row.limit == .none ? "" : ", \(HoldText.words(row.limit))"
     return
       "\(holder) for \(HoldText.time(row.holding))\(limit), \(HoldText.share(row.lastMinute)) of the last minute \(waiting)"
+  }
+
+  /// What stands for a lag that isn't known.
+  static let unknown = "?"
+
+  /// A topic's lag on a terminal; nothing without one.
+  static func lag(_ row: TopRow) -> String {
+    guard row.isMeasured else { return unknown }
+    return row.lag == 0 ? "" : Magnitude.grouped(row.lag)
   }
 
   static func rate(_ rate: Double) -> String {

@@ -25,8 +25,9 @@ struct TopCommand: Command {
       HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
       last minute a producer had no demand because of it.
 
-      LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that a durable cursor \
-      or group has yet to take. Both are of at most 200 topics: those with clients first, then durable ones, then others with records.
+      LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that one of them has yet \
+      to take. Both are of at most 200 topics: those that the filter selects first, then those with clients, then durable ones, then others with records. Of the others, ? stands \
+      for them, null in JSON, and the title says of how many topics they are known.
 
       Fills the screen of a terminal: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
       s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
@@ -154,8 +155,15 @@ final class Watching: @unchecked Sendable {
     let stored = unused.filter { $0.storage == .durable }
     // Cursors and groups lag behind topics in memory, too, without a client.
     let kept = unused.filter { $0.storage != .durable && $0.records > 0 }
+    let all = inUse + stored + kept
+    // What is looked at comes first.
     let opened = sample.topics.filter { $0.topic == state.opened }
-    let used = (opened + (inUse + stored + kept).filter { $0.topic != state.opened }).prefix(Self.detailed)
+    let others = all.filter { $0.topic != state.opened }
+    let ordered =
+      opened + others.filter { state.selects($0.topic) } + others.filter { !state.selects($0.topic) }
+    let used = ordered.prefix(Self.detailed)
+    var sample = sample
+    sample.unasked = Set(ordered.dropFirst(Self.detailed).map(\.topic))
     guard !used.isEmpty else { return show(sample) }
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {

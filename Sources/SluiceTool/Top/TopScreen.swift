@@ -1,152 +1,6 @@
 import SluiceCommand
 import SluiceWire
 
-/// A key that `sluice top` knows.
-enum TopKey: Hashable {
-  case up, down, pageUp, pageDown, home, end
-  case enter, escape, backspace
-  case character(Character)
-
-  /// The keys in what a terminal has sent. What isn't known is passed over.
-  static func keys(in bytes: some Sequence<UInt8>) -> [TopKey] {
-    var keys: [TopKey] = []
-    var rest = Array(bytes)[...]
-    while let byte = rest.popFirst() {
-      switch byte {
-      case 0x0A, 0x0D: keys.append(.enter)
-      case 0x08, 0x7F: keys.append(.backspace)
-      case 0x1B:
-        guard rest.first == UInt8(ascii: "[") || rest.first == UInt8(ascii: "O") else {
-          keys.append(.escape)
-          continue
-        }
-        rest.removeFirst()
-        let sequence = rest.prefix { !(0x40...0x7E).contains($0) }
-        rest = rest.dropFirst(sequence.count)
-        let last = rest.popFirst()
-        if let key = sequences[String(decoding: Array(sequence) + [last ?? 0], as: UTF8.self)] {
-          keys.append(key)
-        }
-      case 0x20..<0x7F: keys.append(.character(Character(Unicode.Scalar(byte))))
-      default:
-        // A character beyond ASCII.
-        let more = rest.prefix { $0 & 0xC0 == 0x80 }
-        rest = rest.dropFirst(more.count)
-        if byte >= 0xC2, let text = String(validating: [byte] + more, as: UTF8.self), let first = text.first {
-          keys.append(.character(first))
-        }
-      }
-    }
-    return keys
-  }
-
-  private static let sequences: [String: TopKey] = [
-    "A": .up, "B": .down, "5~": .pageUp, "6~": .pageDown, "H": .home, "1~": .home, "F": .end, "4~": .end,
-  ]
-}
-
-/// What a person looks at in `sluice top`. A value: a key in, a state out.
-struct TopState: Equatable {
-  /// The order of the topics.
-  enum Sort: String, CaseIterable {
-    /// Held-up topics first, then those that lag, then the busiest.
-    case trouble
-    case received = "in"
-    case sent = "out"
-    case lag
-    case name
-  }
-
-  var sort = Sort.trouble
-  var filter = ""
-  /// Whether keys go to the filter.
-  var isFiltering = false
-  /// The topic in the bar; the first one if nil.
-  var selected: String?
-  /// The topic whose details are shown.
-  var opened: String?
-  /// Lines of the details that are scrolled away.
-  var scrolled = 0
-  var isOver = false
-
-  /// The rows that are shown, in order.
-  func rows(of rows: [TopRow]) -> [TopRow] {
-    let shown = filter.isEmpty ? rows : rows.filter { $0.topic.contains(filter) }
-    func less(_ left: TopRow, _ right: TopRow) -> Bool {
-      switch sort {
-      case .name: return left.topic < right.topic
-      case .received where left.inRate != right.inRate: return left.inRate > right.inRate
-      case .sent where left.outRate != right.outRate: return left.outRate > right.outRate
-      case .lag where left.lagAge != right.lagAge: return left.lagAge > right.lagAge
-      case .lag where left.lag != right.lag: return left.lag > right.lag
-      case .trouble:
-        if left.trouble != right.trouble { return left.trouble > right.trouble }
-        let (a, b) = (left.inRate + left.outRate, right.inRate + right.outRate)
-        return a != b ? a > b : left.topic < right.topic
-      default: return left.topic < right.topic
-      }
-    }
-    return shown.sorted(by: less)
-  }
-
-  /// - Parameters:
-  ///   - rows: those of the last sample.
-  ///   - page: rows that fit the screen.
-  mutating func press(_ key: TopKey, _ rows: [TopRow], page: Int) {
-    if isFiltering { return type(key) }
-    if opened != nil { return pressInDetails(key, page: page) }
-    let shown = self.rows(of: rows)
-    let place = shown.firstIndex { $0.topic == selected } ?? 0
-    func select(_ index: Int) -> String? {
-      shown.isEmpty ? nil : shown[min(max(index, 0), shown.count - 1)].topic
-    }
-    switch key {
-    case .up, .character("k"): selected = select(place - 1)
-    case .down, .character("j"): selected = select(place + 1)
-    case .pageUp: selected = select(place - max(page, 1))
-    case .pageDown: selected = select(place + max(page, 1))
-    case .home: selected = select(0)
-    case .end: selected = select(shown.count - 1)
-    case .enter: (opened, scrolled) = (select(place), 0)
-    case .escape: filter = ""
-    case .character("/"): isFiltering = true
-    case .character("s"): sort = Self.next(sort, 1)
-    case .character("S"): sort = Self.next(sort, -1)
-    case .character("q"), .character("Q"): isOver = true
-    case .character, .backspace: break
-    }
-  }
-
-  private mutating func type(_ key: TopKey) {
-    switch key {
-    case .enter: isFiltering = false
-    case .escape: (isFiltering, filter) = (false, "")
-    case .backspace: filter = String(filter.dropLast())
-    case .character(let character): filter.append(character)
-    default: break
-    }
-  }
-
-  private mutating func pressInDetails(_ key: TopKey, page: Int) {
-    switch key {
-    case .escape, .enter, .backspace: opened = nil
-    case .up, .character("k"): scrolled = max(scrolled - 1, 0)
-    case .down, .character("j"): scrolled += 1
-    case .pageUp: scrolled = max(scrolled - page, 0)
-    case .pageDown: scrolled += page
-    case .home: scrolled = 0
-    case .character("q"), .character("Q"): isOver = true
-    default: break
-    }
-  }
-
-  private static func next(_ sort: Sort, _ step: Int) -> Sort {
-    let all = Sort.allCases
-    let index = all.firstIndex(of: sort) ?? 0
-    return all[(index + step + all.count) % all.count]
-  }
-}
-
 /// The screen of `sluice top`: a state, rows and a size in, lines out.
 enum TopScreen {
   /// How a part of a line is drawn.
@@ -284,8 +138,10 @@ enum TopScreen {
     [
       Column(head: "IN/S", dropped: 0) { TopTable.rate($0.inRate) },
       Column(head: "OUT/S", dropped: 0) { TopTable.rate($0.outRate) },
-      Column(head: "LAG", dropped: 0) { $0.lag == 0 ? "" : Magnitude.grouped($0.lag) },
-      Column(head: "BEHIND", dropped: 1) { $0.lagAge == 0 ? "" : HoldText.time($0.lagAge) },
+      Column(head: "LAG", dropped: 0) { TopTable.lag($0) },
+      Column(head: "BEHIND", dropped: 1) {
+        $0.isMeasured ? ($0.lagAge == 0 ? "" : HoldText.time($0.lagAge)) : TopTable.unknown
+      },
       Column(head: "SUBS", dropped: 2) { "\($0.subscribers)" },
       Column(head: "PRODS", dropped: 3) { "\($0.producers)" },
       Column(head: "ASKED FOR", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },

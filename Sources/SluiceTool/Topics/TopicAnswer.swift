@@ -2,19 +2,24 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// What a command that changes a topic prints: a line, with `--verbose` all of the topic, with `--json` an object.
+/// What a command that changes a topic prints: a line, with `--verbose` all of the topic, with `--json` an object, with `--quiet` nothing.
 struct TopicAnswer {
   private let asJSON: Bool
   private let isVerbose: Bool
+  private let isQuiet: Bool
 
-  /// - Throws: `UsageError` when both are given.
+  static let options = [TopicCommand.json, TopicCommand.verbose, TopicCommand.quiet]
+
+  /// - Throws: `UsageError` when two of them are given.
   init(_ arguments: ParsedArguments) throws(UsageError) {
-    try arguments.allowOne(of: "json", "verbose")
+    try arguments.allowOne(of: "json", "verbose", "quiet")
     asJSON = arguments.has("json")
     isVerbose = arguments.has("verbose")
+    isQuiet = arguments.has("quiet")
   }
 
   func text(_ info: TopicInfo, _ line: (TopicInfo) -> String) -> String {
+    if isQuiet { return "" }
     if asJSON { return TopicJSON.line(info) }
     return isVerbose ? TopicTable.show(info) : JSONText.escaped(line(info), quotes: false) + "\n"
   }

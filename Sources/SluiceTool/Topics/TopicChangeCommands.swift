@@ -10,9 +10,8 @@ struct TopicSetCommand: Command {
   static let page = CommandPage(
     "sluice topic set", summary: "change settings of a topic that is in use", operands: [Operand("TOPIC")],
     options: TopicOption.all.map(\.option) + [
-      CommandOption("keep", value: "TIME", help: "As --replay-age.", choices: ["everything"]),
-      TopicCommand.json, TopicCommand.verbose,
-    ],
+      CommandOption("keep", value: "TIME", help: "As --replay-age.", choices: ["everything"])
+    ] + TopicAnswer.options,
     details: """
       What isn't given stays as it is. Producers and subscribers stay attached. Smaller limits drop records at once; larger ones don't bring them back. A durable \
       topic has its new settings on disk when the command ends.
@@ -61,9 +60,8 @@ struct TopicTrimCommand: Command {
     "sluice topic trim", summary: "drop a topic's oldest records", operands: [Operand("TOPIC")],
     options: [
       CommandOption("before", value: "OFFSET", help: "Drop the records before this offset."),
-      CommandOption("keep-last", value: "N", help: "Drop all but the newest N records."), TopicCommand.json,
-      TopicCommand.verbose,
-    ],
+      CommandOption("keep-last", value: "N", help: "Drop all but the newest N records."),
+    ] + TopicAnswer.options,
     details: """
       The other records keep their offsets. Subscribers, cursors and groups that had yet to get what is dropped skip it, or fail, as their lag policy says. In a \
       lossless topic, records that an attached subscriber or a group is owed stay until it has them; later subscribers don't get them.
@@ -107,7 +105,7 @@ struct TopicPurgeCommand: Command {
 
   static let page = CommandPage(
     "sluice topic purge", summary: "drop all of a topic's records", operands: [Operand("TOPIC")],
-    options: [Question.option, TopicCommand.json, TopicCommand.verbose],
+    options: [Question.option] + TopicAnswer.options,
     details: """
       The topic stays, with its settings, producers and subscribers; the next record gets the offset that it would have got. On a terminal it asks before. \
       Otherwise as sluice topic trim --keep-last 0.
@@ -122,18 +120,22 @@ struct TopicPurgeCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in
+      guard question.isAsked else { return purge(client, run) }
+      // The question has the number of records.
       client.topic(show: topic) { result in
         guard case .success(let info) = result else {
           if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
           return
         }
-        let what = "Drop all \(TopicText.records(info.summary.records)) of \(topic)?"
-        question.ask(run, what) {
-          client.trimTopic(topic, keepingLast: 0) { result in
-            run.report(result) { answer.text($0, TopicText.rest) }
-          }
-        }
+        let what = "Drop all \(HoldText.records(info.summary.records)) of \(topic)?"
+        question.ask(run, what) { purge(client, run) }
       }
+    }
+  }
+
+  private func purge(_ client: Client, _ run: Run) {
+    client.trimTopic(topic, keepingLast: 0) { result in
+      run.report(result, of: topic, client) { answer.text($0, TopicText.rest) }
     }
   }
 }
@@ -225,16 +227,13 @@ struct TopicDeleteCommand: Command {
 
 /// Sentences about a topic's records.
 enum TopicText {
-  static func records(_ count: UInt64) -> String {
-    "\(Magnitude.grouped(count)) record\(count == 1 ? "" : "s")"
-  }
-
   /// What is left of a topic.
   static func rest(_ info: TopicInfo) -> String {
     let summary = info.summary
     guard summary.records > 0 else {
       return "\(summary.topic) has no records now; the next gets offset \(summary.nextOffset)"
     }
-    return "\(summary.topic) has \(records(summary.records)) now, from offset \(summary.firstOffset) on"
+    return
+      "\(summary.topic) has \(HoldText.records(summary.records)) now, from offset \(summary.firstOffset) on"
   }
 }

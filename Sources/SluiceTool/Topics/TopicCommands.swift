@@ -117,9 +117,7 @@ struct TopicCreateCommand: Command {
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: TopicOption.ofTopics.map(\.option) + [
-      TopicCommand.keep, TopicCommand.json, TopicCommand.verbose,
-    ],
+    options: TopicOption.ofTopics.map(\.option) + [TopicCommand.keep] + TopicAnswer.options,
     details: """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
       is an error, unless the topic was created by its first use and has had no record: then it gets these settings.

@@ -16,7 +16,7 @@ struct WhyCommand: Command {
       The first sentence says what the producers wait for, if they do: a subscriber whose demand is used up, the disk, the memory, the identity's rate, or a subscriber that \
       isn't there. The others say what each producer may publish, and what each subscriber has taken, has asked for, and is owed; those that hold up producers \
       come first, and those that are furthest behind next. Of one that is behind they say since when, and whether the client doesn't ask, doesn't read what it was sent, or isn't \
-      reached by its network.
+      reached by its network. The last ones tell of the groups and durable cursors that are behind, and whether any client uses them.
       """,
     examples: [
       "What does the producer wait for?": "sluice why orders.eu",

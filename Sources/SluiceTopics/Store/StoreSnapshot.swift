@@ -22,6 +22,21 @@ public struct StoreSnapshot: Hashable, Sendable {
 
   public init() {}
 
+  /// The most bytes that can be in use: as its limit allows, and as its file system has room for; nil where neither is known.
+  public var capacity: UInt64? {
+    let room = availableBytes.map { fileBytes + min($0, .max - fileBytes) }
+    guard let limit, let room else { return limit ?? room }
+    return min(limit, room)
+  }
+
+  /// The share of ``capacity`` that is in use, from 0 to 1; nil where that isn't known.
+  public var fullness: Double? {
+    capacity.map { $0 == 0 ? 1 : min(Double(usedBytes) / Double($0), 1) }
+  }
+
+  /// ``fullness`` in full percents, so that 100 means full; nil where that isn't known.
+  public var percent: Int? { fullness.map { Int($0 * 100) } }
+
   /// As it travels to clients.
   public var status: StorageStatus {
     StorageStatus(state: state, since: since, used: usedBytes, limit: limit ?? .max)

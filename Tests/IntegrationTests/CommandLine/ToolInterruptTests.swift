@@ -71,6 +71,11 @@ import Testing
   @Test func aCommandThatHasBegunIsWaitedFor() throws {
     let command = try HeldCommand()
     let process = try interruptedWorker(command)
+    try eventually("it says what it waits for") {
+      process.standardError.lines == [
+        "sluice: waiting for the command of a record to end; another signal ends this program at once"
+      ]
+    }
     command.letGo()
     #expect(try process.waitForExit() == .code(130))
     #expect(process.standardOutput.text == "begun\ndone\n")

@@ -54,6 +54,14 @@ import Testing
       try broker.run("topic", "purge", "t").standardOutput.text
         == "t has no records now; the next gets offset 20\n")
     #expect(try broker.run("sub", "t", "--until-live").standardOutput.text == "")
+    let quiet = [
+      ["create", "u"], ["set", "t", "--keep", "1h"], ["trim", "t", "--keep-last", "1"], ["purge", "t"],
+    ]
+    for arguments in quiet {
+      let run = try broker.run(["topic"] + arguments + ["-q"])
+      #expect(run.standardOutput.text == "" && run.standardError.text == "", "\(arguments)")
+    }
+    _ = try broker.run("topic", "purge", "t", "-q", "--json", code: 2)
     _ = try broker.run("topic", "trim", "t", code: 2)
     _ = try broker.run("topic", "trim", "t", "--before", "1", "--keep-last", "1", code: 2)
     _ = try broker.run("topic", "purge", "none", code: 1)

@@ -66,6 +66,35 @@ struct TopTests {
     #expect(rows.map(\.inRate) == [0])
   }
 
+  @Test("A topic whose details weren't asked for has no lag of 0, and the title says of how many it is known")
+  func unasked() {
+    var board = TopBoard()
+    let (known, unknown) = (summary("known", next: 9), summary("unknown", next: 9))
+    let rows = board.take(
+      TopSample(
+        time: time(1), topics: [known, unknown], details: ["known": info(known, [])], unasked: ["unknown"]))
+    #expect(rows.map(\.isMeasured) == [true, false])
+    #expect(TopTable.title(rows, server: "here").hasPrefix("here: 2 topics (lag of 1 known), in"))
+    let lines = TopTable.render(rows, title: "").split(separator: "\n").map { $0.split(separator: " ") }
+    #expect(lines.dropFirst().map { $0[4] } == ["0", "?"])
+    #expect(TopTable.line(rows[1]).contains("\"lag\":null,\"lag_ms\":null"))
+    let screen = TopScreen.plain(rows, titles: [""], width: 80)
+    #expect(
+      screen.split(separator: "\n").filter { $0.contains("?") }.map { $0.hasPrefix("unknown") } == [true])
+  }
+
+  @Test("The age of a lag is that of the oldest record that a subscriber, cursor or group has yet to take")
+  func ages() {
+    var board = TopBoard()
+    let topic = summary("t", next: 9, subscribers: 1)
+    var late = subscription("s", sent: 0)
+    late.age = 12_000
+    var details = info(topic, [late])
+    details.consumers = [.init(name: "c", kind: .cursor, nextOffset: 8, lag: 1, age: 3_000)]
+    let rows = board.take(TopSample(time: time(1), topics: [topic], details: ["t": details]))
+    #expect(rows[0].lag == 9 && rows[0].lagAge == 12_000)
+  }
+
   @Test("Numbers that only a strange peer has, or a strange broker tells, are shown as the largest")
   func extremes() {
     var board = TopBoard()

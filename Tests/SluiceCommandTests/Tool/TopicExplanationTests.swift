@@ -112,6 +112,27 @@ struct TopicExplanationTests {
         == "1 producer waits, since \(words), for 1 s now (2 % of the last minute, 0.5 % of the last five).")
   }
 
+  @Test(
+    "Groups and durable cursors that are behind are told, the furthest first, and those that aren't are not")
+  func consumers() {
+    let told = sentences {
+      $0.consumers = [
+        .init(name: "done", kind: .cursor, nextOffset: 200, lag: 0),
+        .init(name: "billing", kind: .cursor, nextOffset: 190, lag: 10, age: 5_000, idle: 8_000),
+        .init(
+          name: "workers", kind: .group, nextOffset: 0, lag: 1_200, age: 65_000, members: 2, unacknowledged: 7
+        ),
+        .init(name: "lost", kind: .group, nextOffset: 197, lag: 3, members: 1),
+      ]
+    }
+    #expect(
+      told.dropFirst() == [
+        "Group workers is 1,200 records behind, for 1 min 5 s: its 2 members have 7 records unacknowledged.",
+        "Cursor billing is 10 records behind, for 5 s: no client has used it for 8 s.",
+        "Group lost is 3 records behind: one subscription uses it.",
+      ])
+  }
+
   @Test("A topic without producers, without subscribers, and one that has ended")
   func empty() {
     #expect(

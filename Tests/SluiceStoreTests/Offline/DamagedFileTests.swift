@@ -74,6 +74,36 @@ struct DamagedFileTests {
     #expect(try Data(contentsOf: URL(filePath: "\(scratch.path)/data.mdb")) == file)
   }
 
+  @Test(
+    "A repair says how far it is while it checks, copies and checks again, and can be stopped while it copies"
+  )
+  func repairProgress() throws {
+    var file = try Self.soundFile()
+    file.replaceSubrange(6 * Self.pageSize..<9 * Self.pageSize, with: Data(count: 3 * Self.pageSize))
+    let size = UInt64(file.count)
+    let scratch = try Self.directory(with: file)
+    var told: [(done: UInt64, total: UInt64)] = []
+    #expect(throws: StoreError.self) {
+      try LMDBStore.rebuild(at: scratch.path, limit: 64 << 20) { done, total in
+        told.append((done, total))
+        // Not far behind the check of the old file.
+        return total <= size || done < size + size / 4
+      }
+    }
+    #expect(told.contains { $0.total <= size } && told.last!.total == 3 * size)
+    #expect(try Data(contentsOf: URL(filePath: "\(scratch.path)/data.mdb")) == file)
+    told = []
+    #expect(
+      try LMDBStore.rebuild(at: scratch.path, limit: 64 << 20) { done, total in
+        told.append((done, total))
+        return true
+      } != nil)
+    let copied = told.filter { $0.total == 3 * size }
+    #expect(copied.map(\.done) == copied.map(\.done).sorted())
+    #expect(copied.contains { $0.done < 2 * size } && copied.contains { $0.done > 2 * size })
+    #expect(copied.allSatisfy { $0.done >= size && $0.done <= 3 * size })
+  }
+
   @Test("The structure of sound stores is found to be sound: new, used, emptied and compacted")
   func sound() throws {
     let scratch = try Self.directory(with: try Self.soundFile())

@@ -1,0 +1,142 @@
+import SluiceTopics
+import SluiceWire
+
+/// The words of problems.
+enum ProblemText {
+  /// "245 ms", "12 s", "5 min 12 s", "2 h 5 min", "3 days".
+  static func time(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    return switch seconds {
+    case 0: "\(milliseconds) ms"
+    case ..<60: "\(seconds) s"
+    case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
+    case ..<172_800: "\(seconds / 3600) h \(seconds / 60 % 60) min"
+    default: "\(seconds / 86_400) days"
+    }
+  }
+
+  static func bytes(_ bytes: UInt64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    var (value, unit) = (Double(bytes), 0)
+    while value >= 1024, unit + 1 < units.count { (value, unit) = (value / 1024, unit + 1) }
+    let rounded = unit == 0 || value >= 100 ? "\(Int(value))" : "\((value * 10).rounded() / 10)"
+    return "\(rounded) \(units[unit])"
+  }
+
+  /// What several problems of a kind have in common.
+  static func sentence(_ kind: Problem.Kind, _ count: UInt64) -> String {
+    let number = grouped(count)
+    return switch kind {
+    case .heldUp: "Producers are held up in \(number) places."
+    case .consumerLag: "\(number) durable cursors and groups are behind."
+    case .subscriberLag: "\(number) subscriptions are behind."
+    case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
+    case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
+    default: "\(number) problems of the kind \(kind.rawValue)."
+    }
+  }
+
+  static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
+
+  static func records(_ count: UInt64) -> String { counted(count, "record") }
+
+  /// "1 login", "12 logins".
+  static func counted(_ count: UInt64, _ what: String) -> String {
+    "\(grouped(count)) \(what)\(count == 1 ? "" : "s")"
+  }
+
+  /// "1,234,567".
+  static func grouped(_ count: UInt64) -> String {
+    var digits = Array(String(count))
+    for index in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: index) }
+    return String(digits)
+  }
+
+  static func were(_ count: UInt64) -> String { count == 1 ? "was" : "were" }
+
+  /// "1 publisher waits", "12 publishers of orders wait".
+  static func publishers(_ count: Int, of topic: String? = nil) -> String {
+    counted(UInt64(count), "publisher") + (topic.map { " of \($0)" } ?? "")
+      + (count == 1 ? " waits" : " wait")
+  }
+
+  static func shares(_ minute: UInt16, _ five: UInt16) -> String {
+    "\(minute / 10) % of the last minute, \(five / 10) % of the last five"
+  }
+
+  static func client(_ subscription: SubscriptionSnapshot) -> String {
+    let name = subscription.info.client.isEmpty ? "A client without a name" : subscription.info.client
+    let identity = subscription.identity.isEmpty ? "" : " (\(subscription.identity))"
+    return "\(name)\(identity) on connection \(subscription.info.connection)"
+  }
+
+  static func limit(_ limit: TopicInfo.HoldLimit) -> String {
+    switch limit {
+    case .demand: "it has asked for nothing more"
+    case .buffer: "records that it has not taken fill the buffer"
+    case .replay: "records that are kept for its replay fill the buffer"
+    case .groupDemand: "its group has asked for nothing more"
+    case .groupBuffer: "records that its group has not taken fill the buffer"
+    case .groupReplay: "records that are kept for the replay of its group fill the buffer"
+    default: "it asks for too little"
+    }
+  }
+
+  static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
+    switch reason {
+    case .storageFull: "the store has no room"
+    case .storageFailed: "the store fails"
+    case .storageBacklog: "records wait to be written to the disk"
+    case .memory: "the broker's memory is at its ceiling"
+    case .notConnected: "the topic isn't connected"
+    case .rate: "their identity has published as much as its rate allows"
+    default: "there is no demand"
+    }
+  }
+
+  /// "The store is 93 % full: 930 GiB of 1000 GiB."; where its disk ends before its limit, how much that has left.
+  static func fullness(_ storage: StoreSnapshot) -> String {
+    let capacity = storage.capacity ?? 0
+    let available = storage.availableBytes ?? 0
+    let isDisk = storage.limit.map { capacity < $0 } ?? true
+    return "The store is \(storage.percent ?? 0) % full: \(bytes(storage.usedBytes)) of \(bytes(capacity))"
+      + (isDisk ? ", and its disk has \(bytes(available)) left." : ".")
+  }
+
+  /// How far a cursor or group is behind, and which clients use it.
+  static func lag(_ consumer: TopicInfo.Consumer, of topic: String) -> String {
+    let kind = consumer.kind == .group ? "Group" : "Cursor"
+    let state =
+      switch (consumer.members, consumer.unacknowledged) {
+      case (0, _): "no client has used it for \(time(consumer.idle))"
+      case (1, 0): "one subscription uses it"
+      case (_, 0): "\(consumer.members) members use it"
+      case (1, let open): "its member has \(records(open)) unacknowledged"
+      case (_, let open): "\(consumer.members) members have \(records(open)) unacknowledged"
+      }
+    return
+      "\(kind) \(consumer.name) of \(topic) is \(time(consumer.age)) behind, \(records(consumer.lag)): \(state)."
+  }
+
+  /// How far a subscription is behind, and why.
+  static func lag(_ subscription: SubscriptionSnapshot, of topic: String) -> String {
+    let reason: String
+    let info = subscription.info
+    if info.slowness == .client {
+      reason = "the client hasn't read what it was sent for \(time(info.slow))"
+    } else if info.slowness == .network {
+      reason = "its network hasn't acknowledged what was sent for \(time(info.slow))"
+    } else if subscription.blocked > 0 {
+      reason =
+        "it hasn't read what it was sent for \(time(subscription.blocked)); the client is slow, or its network"
+    } else if subscription.starved > 0 {
+      reason = "it hasn't asked for more for \(time(subscription.starved))"
+    } else if subscription.info.state == .replaying {
+      reason = "it replays, and asks for more"
+    } else {
+      reason = "it asks for more and reads, but not as fast as records come"
+    }
+    return
+      "\(client(subscription)) is \(time(subscription.age)) behind on \(topic), \(records(subscription.lag)): \(reason)."
+  }
+}
