@@ -21,41 +21,53 @@ public enum TopicName {
   ///   - kind: what is called so: the names of durable cursors and groups have the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
-    func invalid(_ why: String) -> WireError {
-      // The name may be anything, and the message goes to terminals and logs.
-      let shown = name.unicodeScalars.prefix(64).reduce(into: "") { text, scalar in
-        text += isVisible(scalar) ? String(scalar) : scalar.escaped(asASCII: true)
-      }
-      return WireError(.invalidTopic, "\"\(shown)\" isn't a \(kind) name: \(why)")
+    try validate(anySpelling: name, as: kind)
+    guard isComposed(name) else {
+      throw invalid(
+        name, kind,
+        "its characters aren't composed as Unicode's Normalization Form C has them; compose them")
     }
+  }
+
+  /// As ``validate(_:as:)``, for a name that an earlier version may have stored, which took any of the canonically equivalent spellings for a name.
+  package static func validate(anySpelling name: String, as kind: String = "topic") throws(WireError) {
     guard !name.isEmpty else { throw WireError(.invalidTopic, "a \(kind) name can't be empty") }
     guard name.utf8.count <= maximumLength else {
-      throw invalid("it has \(name.utf8.count) bytes; the limit is \(maximumLength)")
+      throw invalid(name, kind, "it has \(name.utf8.count) bytes; the limit is \(maximumLength)")
     }
-    guard name.utf8.first != UInt8(ascii: "$") else { throw invalid("names that start with $ are reserved") }
+    guard name.utf8.first != UInt8(ascii: "$") else {
+      throw invalid(name, kind, "names that start with $ are reserved")
+    }
     var tokenIsEmpty = true
     for (index, scalar) in name.unicodeScalars.enumerated() {
       switch scalar {
       case ".":
-        if tokenIsEmpty { throw invalid("the token before the dot at character \(index + 1) is empty") }
+        if tokenIsEmpty {
+          throw invalid(name, kind, "the token before the dot at character \(index + 1) is empty")
+        }
         tokenIsEmpty = true
       case "*", ">":
-        throw invalid("\(scalar) at character \(index + 1) is for patterns")
+        throw invalid(name, kind, "\(scalar) at character \(index + 1) is for patterns")
       default:
         guard isVisible(scalar) else {
-          throw invalid("white space or a control character at character \(index + 1)")
+          throw invalid(name, kind, "white space or a control character at character \(index + 1)")
         }
         tokenIsEmpty = false
       }
     }
-    if tokenIsEmpty { throw invalid("the last token is empty") }
-    guard isComposed(name) else {
-      throw invalid("its characters aren't composed as Unicode's Normalization Form C has them; compose them")
+    if tokenIsEmpty { throw invalid(name, kind, "the last token is empty") }
+  }
+
+  private static func invalid(_ name: String, _ kind: String, _ why: String) -> WireError {
+    // The name may be anything, and the message goes to terminals and logs.
+    let shown = name.unicodeScalars.prefix(64).reduce(into: "") { text, scalar in
+      text += isVisible(scalar) ? String(scalar) : scalar.escaped(asASCII: true)
     }
+    return WireError(.invalidTopic, "\"\(shown)\" isn't a \(kind) name: \(why)")
   }
 
   /// Whether the text is in Normalization Form C.
-  private static func isComposed(_ name: String) -> Bool {
+  package static func isComposed(_ name: String) -> Bool {
     if name.utf8.allSatisfy({ $0 < 0x80 }) { return true }
     var span = name.utf8Span
     return span.checkForNFC(quickCheck: false)

@@ -39,6 +39,11 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     description = text
   }
 
+  /// Whether a text is meant as a pattern of several names, be it a valid one or not: no name has these characters.
+  package static func hasWildcards(_ text: String) -> Bool {
+    text.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
+  }
+
   /// Whether it may match more than one name.
   public var hasWildcards: Bool {
     tokens.contains { if case .literal = $0 { false } else { true } }

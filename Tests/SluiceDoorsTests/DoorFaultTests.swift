@@ -2,6 +2,7 @@ import SluiceBroker
 import SluiceDoors
 import SluiceIO
 import SluiceMQTT
+import SluiceWebSocket
 import SluiceWire
 import Synchronization
 import Testing
@@ -26,7 +27,7 @@ import Testing
 
   init() throws {
     let log = log
-    door = try DoorWorld([.http, .mqtt]) { $0.report = { log.append($0) } }
+    door = try DoorWorld([.http, .mqtt, .webSocket]) { $0.report = { log.append($0) } }
   }
 
   @Test(arguments: [
@@ -114,6 +115,77 @@ import Testing
     #expect(closed.code == .malformedFrame)
     #expect(closed.name == "m")
     #expect(!closed.reason.isEmpty && closed.reason != "the client has closed it")
+  }
+
+  /// A client of a WebSocket that has sent frames behind its handshake.
+  private func webSocket(_ subprotocol: String, _ frames: [UInt8]...) -> ByteClient {
+    let client = door.connect(3)
+    client.send(WebSocketRequest(host: "b", path: "/", subprotocols: [subprotocol]).bytes)
+    door.settle()
+    for frame in frames {
+      client.send(frame)
+      door.settle()
+    }
+    door.settle(.seconds(10))
+    return client
+  }
+
+  private func frame(_ payload: [UInt8], _ opcode: WebSocketOpcode) -> [UInt8] {
+    var frame: [UInt8] = []
+    payload.withUnsafeBytes {
+      WebSocketEncoder.append(opcode, $0, mask: WebSocketMask((1, 2, 3, 4)), to: &frame)
+    }
+    return frame
+  }
+
+  /// A frame without a mask: by a client of the native protocol, and by one of MQTT that is connected.
+  @Test(arguments: ["sluice.1", "mqtt"]) func aViolationOfTheWebSocketIsOne(subprotocol: String) throws {
+    var connect: [UInt8] = []
+    MQTTPacket.connect(MQTTConnect(.v5, clientID: "m")).encode(into: &connect, .v5)
+    let client = webSocket(
+      subprotocol, subprotocol == "mqtt" ? frame(connect, .binary) : [], [0x82, 1, 0])
+    #expect(client.hasEnded)
+    let closed = try #require(log.closed.first)
+    #expect(closed.code == .malformedFrame)
+    #expect(closed.reason == "a frame isn't masked; a client masks every frame (WebSocket close code 1002)")
+  }
+
+  @Test func aHandshakeThatIsRefusedIsAViolation() throws {
+    let client = door.connect(3)
+    client.send("GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+    door.settle(.seconds(10))
+    #expect(client.hasEnded)
+    let closed = try #require(log.closed.first)
+    #expect(closed.code == .malformedFrame)
+    #expect(closed.reason == "only WebSockets are served here: ask for Upgrade: websocket")
+  }
+
+  /// What a client says of the end is no fault of it.
+  @Test func aWebSocketThatTheClientClosesIsNoFault() throws {
+    _ = webSocket("sluice.1", frame([3, 232], .close))
+    _ = webSocket("sluice.1", frame([3, 243] + Array("no memory".utf8), .close))
+    let half = door.connect(3)
+    half.send("GET / HTTP/1.1\r\n")
+    door.settle()
+    half.close()
+    door.settle(.seconds(10))
+    #expect(log.closed.count == 3)
+    #expect(log.closed.allSatisfy { $0.code == nil }, "\(log.closed)")
+    #expect(log.closed[0].reason == "the client has closed it")
+    #expect(log.closed[1].reason.hasSuffix("the client has closed the WebSocket with 1011: no memory"))
+    #expect(
+      log.closed[2].reason.hasSuffix("the client closed the connection before its request was complete"))
+  }
+
+  /// By whatever door, the log has what the system says of the connection.
+  @Test(arguments: [1, 2]) func aConnectionThatIsResetSaysSo(index: Int) throws {
+    let client = index == 1 ? door.connect(1) : MQTTClient.connected(door, "m", at: 2).bytes
+    door.settle()
+    client.abort()
+    door.settle(.seconds(1))
+    let closed = try #require(log.closed.first)
+    #expect(closed.code == nil)
+    #expect(closed.reason.contains("Connection reset by peer"), "\(closed.reason)")
   }
 
   @Test func aSilentClientOfMQTTIsCounted() throws {

@@ -22,7 +22,7 @@ final class DoorNodes: MQTTStage {
     private(set) var isRunning = true
     private let network: SimulatedNetwork
 
-    init(_ options: ClusterOptions, in world: SimulatedWorld) throws {
+    init(_ options: ClusterOptions, _ limits: MQTTLimits, in world: SimulatedWorld) throws {
       name = options.name
       network = world.network
       loops = [world.makeLoop(name: options.name), world.makeLoop(name: "\(options.name)'s engine")]
@@ -33,8 +33,10 @@ final class DoorNodes: MQTTStage {
       configuration.identity = world.random.next()
       configuration.topicDefaults.storage = .durable
       let cluster = DoorCluster(node: name) { [routes = member.routes] in routes.otherNodes(at: $0) }
+      var doors = DoorOptions()
+      doors.mqtt = limits
       broker = try Broker(
-        configuration, network: DoorNetwork(over: world.network, cluster: cluster),
+        configuration, network: DoorNetwork(over: world.network, doors, cluster: cluster),
         group: LoopGroup([loops[0]]), routes: member.routes)
       try broker.start()
       member.start(broker)
@@ -69,7 +71,10 @@ final class DoorNodes: MQTTStage {
   private(set) var nodes: [Node] = []
   private let loop: SimulatedLoop
 
-  init(seed: UInt64 = 1, nodes count: Int = 3) throws {
+  private let limits: MQTTLimits
+
+  init(seed: UInt64 = 1, nodes count: Int = 3, limits: MQTTLimits = MQTTLimits()) throws {
+    self.limits = limits
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
     engine = EngineModel(in: world)
     loop = world.makeLoop(name: "clients")
@@ -93,7 +98,7 @@ final class DoorNodes: MQTTStage {
     options.shards = 8
     options.nats.seed = world.random.next()
     options.nats.usesDiscoveredServers = false
-    nodes.append(try Node(options, in: world))
+    nodes.append(try Node(options, limits, in: world))
   }
 
   func node(_ index: Int) -> Node? { nodes.first { $0.name == Self.names[index] } }

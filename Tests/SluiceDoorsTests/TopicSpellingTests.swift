@@ -1,6 +1,7 @@
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
+import SluiceStore
 import SluiceWire
 import Testing
 
@@ -46,5 +47,48 @@ import Testing
     }
     // The one topic has what came under its name.
     #expect(native.show(Self.composed).summary.nextOffset == 2)
+
+    for (index, request) in requests(Self.decomposed).enumerated() {
+      native.send(request, stream: UInt32(10 + index))
+      native.settle()
+      let answer = try #require(native.frames.first { $0.header.stream == UInt32(10 + index) }, "\(request)")
+      let fault = try answer.body.withUnsafeBytes { try Fault(body: $0) }
+      #expect(fault.code == .invalidTopic, "\(request): \(fault)")
+    }
+    #expect(native.show(Self.composed).summary.nextOffset == 2)
+  }
+
+  private func requests(_ name: String) -> [any Frame] {
+    [
+      TopicShow(topic: name), TopicSet(topic: name, settings: TopicSettings(replayRecords: 1)),
+      TopicTrim(topic: name, .newest(1)), CursorDelete(topic: name, name: "c"),
+      CursorMove(topic: name, name: "c", to: .earliest), TopicConnect(topic: name),
+      TopicCreate(topic: name, settings: TopicSettings()), TopicDelete(topic: name),
+      CursorDelete(topic: Self.composed, name: name),
+      CursorMove(topic: Self.composed, name: name, to: .earliest),
+    ]
+  }
+
+  /// A topic that an earlier version has stored under another spelling is the one of the composed name.
+  @Test func aStoredTopicIsReachedUnderItsComposedName() throws {
+    let store = MemoryStore()
+    var change = TopicChange(TopicID(rawValue: 1))
+    var settings = TopicSettings(replayRecords: 100)
+    settings.storage = .durable
+    change.row = StoredTopic(name: Self.decomposed, settings: settings, epoch: 7)
+    try store.commit([change])
+    let door = try DoorWorld([.http, .mqtt], store: store)
+    let client = MQTTClient.connected(door, "c", at: 2)
+    for filter in [Self.composed, "+", "#"] { client.subscribe(filter, .atMostOnce) }
+    _ = client.take()
+    let publisher = door.connect(1)
+    publisher.send("POST /topics/caf%C3%A9 HTTP/1.1\r\nHost: b\r\nContent-Length: 3\r\n\r\none")
+    door.settle()
+    #expect(publisher.text.hasPrefix("HTTP/1.1 200"))
+    client.settle()
+    #expect(client.take().count == 3)
+    let native = try NativeClient(door)
+    #expect(native.show(Self.composed).summary.epoch == 7)
+    #expect(native.show(Self.composed).summary.nextOffset == 1)
   }
 }

@@ -44,6 +44,9 @@ struct TopicPatternTests {
     #expect(try !TopicPattern("a.b").hasWildcards)
     #expect(try TopicPattern("a.*").hasWildcards)
     #expect(try TopicPattern(">").hasWildcards)
+    for text in ["a.b", "", "caf\u{e9}", "a#.+"] { #expect(!TopicPattern.hasWildcards(text), "\(text)") }
+    // Also where it isn't a valid one.
+    for text in ["a.*", ">", "a*", ">.a"] { #expect(TopicPattern.hasWildcards(text), "\(text)") }
   }
 
   @Test(

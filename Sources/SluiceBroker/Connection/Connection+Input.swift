@@ -1,4 +1,3 @@
-import Glibc
 import SluiceIO
 import SluiceSession
 import SluiceTopics
@@ -34,17 +33,16 @@ extension Connection {
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 || stream.heldBytes != 0 { countBuffered() }
   }
 
-  /// Closes for what the stream reports. A stream that speaks another protocol with its client says by these numbers, with a reason, that the client has broken
-  /// that protocol's rules, or was silent for too long: that counts like the same by the broker's own protocol.
+  /// Closes for what the stream reports. Where its layers speak another protocol with the client, a client that breaks that protocol's rules, or is silent for
+  /// too long, counts like one that does so by the broker's own protocol.
   private func failed(_ error: IOError) {
-    if let reason = error.reason {
-      switch error.code {
-      case EBADMSG: lastWord = lastWord ?? WireError(.malformedFrame, reason)
-      case ETIME:
-        core.metrics.add(isInHandshake ? .handshakeTimeouts : .keepaliveTimeouts)
-        lastWord = lastWord ?? WireError(isInHandshake ? .handshakeTimeout : .keepaliveTimeout, reason)
-      default: break
-      }
+    let reason = error.reason ?? error.description
+    switch error.fault {
+    case .violation: lastWord = lastWord ?? WireError(.malformedFrame, reason)
+    case .silence:
+      core.metrics.add(isInHandshake ? .handshakeTimeouts : .keepaliveTimeouts)
+      lastWord = lastWord ?? WireError(isInHandshake ? .handshakeTimeout : .keepaliveTimeout, reason)
+    case nil: break
     }
     close(because: error.description)
   }
@@ -152,7 +150,5 @@ extension Connection {
     context.makeReady(self)
   }
 
-  func streamFailed(_ error: IOError) {
-    close(because: error.description)
-  }
+  func streamFailed(_ error: IOError) { failed(error) }
 }

@@ -14,9 +14,8 @@ import SluiceWire
 /// On its loop only.
 final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private enum Phase {
-    /// Between requests, or in the head of one.
-    case head
-    case body
+    /// Between requests, or within one that comes.
+    case reading
     /// A request is being served.
     case serving
     /// The answer is on its way, then the connection closes.
@@ -26,8 +25,6 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Bytes of output that may wait for the client to read before no more records are taken.
   static let maximumOutput = 256 << 10
-  /// The longest body of a request, in bytes.
-  static let maximumBody = 16 << 20
   /// How long a request, and a connection between two requests, may take.
   private static let patience = Duration.seconds(60)
 
@@ -40,10 +37,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private(set) var link: DoorLink!
   var native = ClientSession()
   private(set) var welcome: Welcome?
-  private var phase = Phase.head
+  private var phase = Phase.reading
 
-  private var reader = HTTPHeadReader()
-  private var body: HTTPBodyReader?
+  private var reader = HTTPRequestReader()
   private var request: HTTPRequest?
   /// No request follows the present one.
   private var isLast = false
@@ -55,8 +51,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private var unread: [UInt8] = []
   private(set) var output = HTTPOutput()
   private var transportIsOpen = true
-  /// Why the connection ends with a request that couldn't be read.
-  @OutOfLine private var fault: DoorFault? = nil
+  /// Why the connection ends: with a request that couldn't be read, or since the client's stream has failed.
+  @OutOfLine private var error: IOError? = nil
   private var timer: TimerToken?
 
   init(
@@ -85,10 +81,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
       switch unsafe transport.read(into: buffer) {
       case .wouldBlock: break
-      case .end, .failed:
+      case .end:
         transportIsOpen = false
         transport.close()
         leave()
+      case .failed(let error): failed(error)
       case .bytes(let count): unsafe unread.append(contentsOf: buffer[..<count])
       }
     }
@@ -102,22 +99,16 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     var rest = unread[...]
     do {
       while !rest.isEmpty {
-        switch phase {
-        case .head:
-          let found = try Self.takeHead(&reader, rest)
-          guard let (head, taken) = found else {
-            rest = []
-            break
-          }
-          rest = rest.dropFirst(taken)
-          try begin(head)
-        case .body:
-          guard let taken = try body?.take(rest) else { return }
-          rest = rest.dropFirst(taken)
-          if body?.isDone == true { serve() }
-        case .serving, .closing, .closed:
+        guard case .reading = phase else {
           unread = Array(rest)
           return
+        }
+        let (event, taken) = try reader.take(rest)
+        rest = rest.dropFirst(taken)
+        switch event {
+        case .head(let request): try begin(request)
+        case .body(let body): serve(body)
+        case nil: break
         }
       }
     } catch {
@@ -127,39 +118,14 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     unread = Array(rest)
   }
 
-  private static func takeHead(
-    _ reader: inout HTTPHeadReader, _ bytes: ArraySlice<UInt8>
-  ) throws(HTTPProblem) -> (head: HTTPRequestHead, taken: Int)? {
-    let result = unsafe bytes.withUnsafeBytes { bytes in
-      Result { () throws(HTTPRequestHead.Fault) in try unsafe reader.take(bytes) }
-    }
-    switch result {
-    case .success(let found): return found
-    case .failure(.malformed(let why)): throw HTTPProblem(400, why)
-    case .failure(.notText):
-      throw HTTPProblem(
-        400, "the request's head isn't UTF-8; send a key of other bytes in base64, as Sluice-Key-Base64")
-    case .failure(.tooLarge(let why)): throw HTTPProblem(431, why)
-    }
-  }
-
-  private func begin(_ head: HTTPRequestHead) throws(HTTPProblem) {
-    guard head.version == "1.1" else { throw HTTPProblem(505, "only HTTP/1.1 is understood") }
-    guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
-    let request = try HTTPRequest(head)
+  /// The head of a request has come.
+  private func begin(_ request: HTTPRequest) throws(HTTPProblem) {
     self.request = request
-    try crossOrigin.check(head)
-    let length = try request.bodyLength()
-    guard length ?? 0 <= Self.maximumBody else {
-      throw HTTPProblem(
-        413, "the body has more than \(Self.maximumBody) bytes; publish it in several requests")
-    }
-    let body = HTTPBodyReader(length: length, limit: Self.maximumBody)
-    phase = .body
-    self.body = body
+    try crossOrigin.check(request.head)
+    let isComplete = try reader.beginBody(of: request)
     rearm()
-    if body.isDone { return serve() }
-    if head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
+    if isComplete { return serve([]) }
+    if request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
       output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
   }
@@ -167,12 +133,12 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: Serving
 
   /// The request has come.
-  private func serve() {
+  private func serve(_ body: [UInt8]) {
     phase = .serving
     if let timer { loop.cancel(timer) }
     timer = nil
-    request?.body = body?.body ?? []
-    body = nil
+    reader = HTTPRequestReader()
+    request?.body = body
     do throws(HTTPProblem) {
       guard let request else { return }
       if request.head.method == "OPTIONS" { return answer(204, "", fields: crossOrigin.preflight(request)) }
@@ -200,8 +166,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     guard native.phase == .open else {
       throw HTTPProblem(503, "the broker is about to stop; try again later")
     }
-    if try HTTPRoute.isDone(request) { return answer(204, "") }
     exchange = try HTTPRoute.exchange(request, by: self)
+    if exchange == nil { answer(204, "") }
   }
 
   /// The connection's inbox, which the first request opens.
@@ -227,64 +193,40 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204 { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
-    append(head: status, all)
+    output.append(head: status, all)
     output.append(body)
     finish(stays: stays)
   }
 
   /// Begins an answer whose length isn't known, in chunks.
   func beginAnswer(type: String) {
-    append(
+    output.append(
       head: 200,
       [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")]
         + crossOrigin.fields(for: request))
   }
 
   /// Appends a chunk to such an answer.
-  func append(chunk: [UInt8]) {
-    guard !chunk.isEmpty else { return }
-    output.append(Self.chunkHead(chunk.count))
-    output.append(chunk)
-    output.append(Self.lineEnd)
-  }
+  func append(chunk: [UInt8]) { output.append(chunk: chunk) }
 
-  /// Appends what ``framed(_:)`` has made.
+  /// Appends what ``HTTPChunk/framed(_:)`` has made.
   func append(sharedChunk chunk: [UInt8]) { output.append(shared: chunk) }
-
-  /// A chunk as it is sent; nothing for an empty one, which would end the answer.
-  static func framed(_ chunk: [UInt8]) -> [UInt8] {
-    guard !chunk.isEmpty else { return [] }
-    let head = chunkHead(chunk.count)
-    var framed: [UInt8] = []
-    framed.reserveCapacity(head.count + chunk.count + lineEnd.count)
-    framed += head
-    framed += chunk
-    framed += lineEnd
-    return framed
-  }
-
-  private static let lineEnd: [UInt8] = [0x0D, 0x0A]
-
-  private static func chunkHead(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 
   /// Ends such an answer; without its last chunk where it isn't whole.
   func endAnswer(isWhole: Bool) {
-    if isWhole { output.append("0\r\n\r\n".utf8) }
+    if isWhole { output.append(HTTPChunk.last) }
     finish(stays: isWhole && !isLast && request?.keepsAlive ?? false)
   }
 
   private var crossOrigin: HTTPCrossOrigin { HTTPCrossOrigin(options: options) }
 
-  private func append(head status: Int, _ fields: [(String, String)]) {
-    let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
-    output.append("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
-  }
-
   /// Answers with a problem. The connection closes unless the request has been read.
   func refuse(_ problem: HTTPProblem) {
     if phase != .serving {
       isLast = true
-      fault = DoorFault(problem.status == 408 ? .silence : .violation, problem.message)
+      error = IOError(
+        action: "serve \(link.peer)", fault: problem.status == 408 ? .silence : .violation,
+        reason: problem.message)
     }
     let code = problem.code.map { ",\"code\":\($0.rawValue),\"error\":\(JSONText.quoted("\($0)"))" } ?? ""
     var fields: [(String, String)] = []
@@ -300,8 +242,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     exchange = nil
     request = nil
     guard phase != .closing, phase != .closed else { return }
-    phase = stays ? .head : .closing
-    reader = HTTPHeadReader()
+    phase = stays ? .reading : .closing
+    reader = HTTPRequestReader()
     guard stays else { return }
     rearm()
     // The next request may have come already.
@@ -310,7 +252,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   private func comeRound() {
     _ = loop.schedule(at: loop.now) { [weak self] in
-      guard let self, case .head = phase else { return }
+      guard let self, case .reading = phase else { return }
       take()
       endTurn()
     }
@@ -345,7 +287,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     } else if request != nil {
       refuse(problem)
     }
-    if case .head = phase { phase = .closing }
+    if case .reading = phase { phase = .closing }
   }
 
   func linkWritten() { endTurn() }
@@ -365,8 +307,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: The end of a turn
 
   var heldBytes: Int {
-    let request = (body?.body.count ?? 0) + (request?.body.count ?? 0)
-    let own = output.count + unread.count + reader.heldBytes + request + (exchange?.heldBytes ?? 0)
+    let request = reader.heldBytes + (request?.body.count ?? 0)
+    let own = output.count + unread.count + request + (exchange?.heldBytes ?? 0)
     return own + transport.heldBytes
   }
 
@@ -395,8 +337,12 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   func streamWritable() { endTurn() }
 
-  func streamFailed(_ error: IOError) {
+  func streamFailed(_ error: IOError) { failed(error) }
+
+  /// The client's stream has failed.
+  private func failed(_ error: IOError) {
     transportIsOpen = false
+    self.error = self.error ?? error
     leave()
   }
 
@@ -424,7 +370,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if let timer { loop.cancel(timer) }
     timer = nil
     exchange = nil
-    link.end(fault)
+    link.end(error)
   }
 
   private func rearm() {
@@ -433,8 +379,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
       guard let self else { return }
       timer = nil
       switch phase {
-      case .head where reader.heldBytes == 0: phase = .closing
-      case .head, .body: refuse(HTTPProblem(408, "the request wasn't complete within \(Self.patience)"))
+      case .reading where reader.isUntouched: phase = .closing
+      case .reading: refuse(HTTPProblem(408, "the request wasn't complete within \(Self.patience)"))
       case .serving, .closing, .closed: return
       }
       endTurn()

@@ -58,14 +58,17 @@ final class HTTPReading: HTTPExchange {
   private var held: [Held] = []
   private var keepalive: HTTPStreamKeepalive?
 
-  /// - Parameter areRequests: whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
-  ///   created where it isn't there, and each object has the address for its reply.
+  /// - Parameters:
+  ///   - resumption: where a client goes on that has had events of the topic.
+  ///   - areRequests: whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
+  ///     created where it isn't there, and each object has the address for its reply.
   init(
-    _ request: HTTPRequest, areRequests: Bool = false, by connection: HTTPConnection
+    _ request: HTTPRequest, _ resumption: HTTPResumption, areRequests: Bool = false,
+    by connection: HTTPConnection
   ) throws(HTTPProblem) {
     self.connection = connection
     let name = request.path[1]
-    isPattern = TopicPattern.isOne(name)
+    isPattern = TopicPattern.hasWildcards(name)
     writer = HTTPRecordWriter(
       request.accepts("text/event-stream")
         ? (isPattern ? .eventsOfMany : .events)
@@ -76,7 +79,6 @@ final class HTTPReading: HTTPExchange {
     case "live": endsWhenLive = true
     default: throw HTTPProblem(400, "until can be live")
     }
-    let resumption = try HTTPResumption(request)
     let start =
       if case .behind(let offset) = resumption { Subscribe.Start.offset(offset + 1) } else {
         try request.start(otherwise: areRequests ? .new : .replay)
@@ -230,7 +232,7 @@ final class HTTPReading: HTTPExchange {
       count += 1
     }
     guard count > 0 else { return 0 }
-    let chunk = HTTPConnection.framed(text)
+    let chunk = HTTPChunk.framed(text)
     texts?.keep(place, count: count, chunk)
     connection.append(sharedChunk: chunk)
     return count

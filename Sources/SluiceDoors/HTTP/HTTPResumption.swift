@@ -14,7 +14,7 @@ enum HTTPResumption: Hashable {
       self = .none
       return
     }
-    guard !TopicPattern.isOne(request.path.count > 1 ? request.path[1] : "") else {
+    guard !TopicPattern.hasWildcards(request.path.count > 1 ? request.path[1] : "") else {
       throw HTTPProblem(
         400,
         "Last-Event-ID can't say where each topic of a pattern goes on; read the topics one by one, or leave it out"
@@ -28,12 +28,5 @@ enum HTTPResumption: Hashable {
       throw HTTPProblem(400, "Last-Event-ID must be the id of an event of this topic: an offset, or end")
     }
     self = .behind(offset)
-  }
-}
-
-extension TopicPattern {
-  /// Whether the name of a request's path selects several topics.
-  static func isOne(_ name: String) -> Bool {
-    name.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: ">") }
   }
 }

@@ -16,9 +16,10 @@ import SluiceWire
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
+  /// Nil where the request asks for what comes behind the end of a topic's events: a browser's EventSource connects again until it is answered with 204.
   static func exchange(
     _ request: HTTPRequest, by connection: HTTPConnection
-  ) throws(HTTPProblem) -> any HTTPExchange {
+  ) throws(HTTPProblem) -> (any HTTPExchange)? {
     let path = request.path
     let method = request.head.method
     if path.first == "replies", path.count == 3 {
@@ -33,7 +34,9 @@ enum HTTPRoute {
     case 2:
       try check(method, ["DELETE", "GET", "PATCH", "POST", "PUT"])
       switch method {
-      case "GET": return try HTTPReading(request, by: connection)
+      case "GET":
+        let resumption = try HTTPResumption(request)
+        return resumption == .ended ? nil : try HTTPReading(request, resumption, by: connection)
       case "POST": return try HTTPPublishing(request, by: connection)
       default: return try HTTPTopicRequest.change(request, by: connection)
       }
@@ -48,7 +51,7 @@ enum HTTPRoute {
       return try HTTPAsking(request, by: connection)
     case 3 where path[2] == "requests":
       try check(method, ["GET"])
-      return try HTTPReading(request, areRequests: true, by: connection)
+      return try HTTPReading(request, HTTPResumption(request), areRequests: true, by: connection)
     case 4 where path[2] == "cursors":
       try check(method, ["DELETE", "POST"])
       return try HTTPTopicRequest.cursor(request, by: connection)
@@ -61,14 +64,6 @@ enum HTTPRoute {
         : try HTTPGroupSettling(action, request, by: connection)
     default: throw nothing(request)
     }
-  }
-
-  /// Whether the request asks for what comes behind the end of a topic's events. A browser's EventSource connects again until it is answered with 204.
-  static func isDone(_ request: HTTPRequest) throws(HTTPProblem) -> Bool {
-    guard request.head.method == "GET", request.path.first == "topics", request.path.count == 2 else {
-      return false
-    }
-    return try HTTPResumption(request) == .ended
   }
 
   private static func nothing(_ request: HTTPRequest) -> HTTPProblem {

@@ -87,8 +87,8 @@ final class DoorLink: ByteStream {
   /// What protects the client's stream, once its first bytes have come.
   @OutOfLine private(set) var security: StreamSecurity?
 
-  /// Why the door has ended the connection.
-  @OutOfLine private var fault: DoorFault? = nil
+  /// Why the door has ended the connection; nil where the client has closed it.
+  @OutOfLine private var error: IOError? = nil
 
   // MARK: The door's end
 
@@ -154,11 +154,11 @@ final class DoorLink: ByteStream {
 
   /// The client is gone: the broker reads what was sent, and then the end.
   ///
-  /// - Parameter fault: why the door has ended the connection; nil where the client has.
-  func end(_ fault: DoorFault? = nil) {
+  /// - Parameter error: why the door has ended the connection, or how the client's stream has failed; nil where the client has closed it.
+  func end(_ error: IOError? = nil) {
     guard !hasEnded, !isClosed else { return }
     hasEnded = true
-    self.fault = fault
+    self.error = error
     client = nil
     wake()
   }
@@ -185,7 +185,7 @@ final class DoorLink: ByteStream {
     guard !isClosed else { return .failed(IOError(action: "read from \(peer)", code: EBADF)) }
     guard !inbox.isEmpty else {
       guard hasEnded else { return .wouldBlock }
-      return fault.map { .failed($0.error(at: peer)) } ?? .end
+      return error.map { .failed($0) } ?? .end
     }
     let count = min(inbox.count, buffer.count)
     unsafe buffer.copyBytes(from: inbox[..<count])

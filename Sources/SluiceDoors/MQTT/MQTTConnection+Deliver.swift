@@ -8,6 +8,7 @@ extension MQTTConnection {
   func deliver(_ stream: UInt32, _ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
     guard let feed = feeds[stream] else { return }
     feed.delivered += UInt64(header.count)
+    shares.note(feed)
     guard let topic = feed.current else { return }
     if feed.held > 0 { return unsafe hold(feed, topic, header.firstOffset, topic.time, feed.delivery, batch) }
     unsafe deliver(batch, of: feed, topic, from: header.firstOffset, feed.delivery, topic.time)
@@ -22,6 +23,7 @@ extension MQTTConnection {
   ) {
     guard unsafe !batch.isEmpty else { return }
     feed.held += 1
+    shares.note(feed)
     held.append(
       MQTTHeldBatch(
         feed: feed, topic: topic, firstOffset: offset, delivery: delivery, time: time,
@@ -153,34 +155,22 @@ extension MQTTConnection {
         unsafe deliver(
           $0, of: batch.feed, batch.topic, from: batch.firstOffset, batch.delivery, batch.time)
       }
+      shares.note(batch.feed)
       if batch.feed.isDone, batch.feed.held == 0 { cancel(batch.feed) }
     }
   }
 
   // MARK: Demand
 
-  /// Shares what the session asks for among its subscriptions: each has an equal part, and a part is left for the next one.
+  /// Shares what the session asks for among its subscriptions.
   func distribute() {
-    var sharing = 0
-    var free = credit
-    for feed in feeds.values {
-      if feed.hasShare { sharing += 1 }
-      if !feed.role.isFetch { free -= feed.outstanding }
-    }
-    guard sharing > 0 else { return }
-    let share = max(1, credit / (sharing + 1))
-    for feed in feeds.values
-    where feed.hasShare && (feed.outstanding * 2 <= share || feed.outstanding == 0) {
-      // One that has none gets one, whatever the others have: where the demand is used up by then, its record waits.
-      let count = max(min(share - feed.outstanding, free), feed.outstanding == 0 && credit > 0 ? 1 : 0)
-      guard count > 0 else { continue }
-      free -= count
-      grant(count, to: feed)
-    }
+    guard shares.begin(credit) else { return }
+    while let (feed, count) = shares.next() { grant(count, to: feed) }
   }
 
   func grant(_ count: Int, to feed: MQTTFeed) {
     feed.granted += UInt64(count)
+    shares.note(feed)
     guard feed.local == nil else { return }
     if native.grant(feed.stream, through: feed.granted) {
       link.send(Demand(grantedThrough: feed.granted), stream: feed.stream)

@@ -1,3 +1,4 @@
+import Glibc
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
@@ -14,6 +15,7 @@ extension MQTTConnection {
     timer = nil
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     feeds = [:]
+    shares.removeAll()
     held = []
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
@@ -95,7 +97,7 @@ extension MQTTConnection {
     if part != nil { endWill() }
     phase = .closed
     cancelTimers()
-    link.end(fault)
+    link.end(error)
     clear()
   }
 
@@ -150,23 +152,25 @@ extension MQTTConnection {
     retaining = nil
     subscriptions = [:]
     feeds = [:]
+    shares.removeAll()
     held = []
     unread = []
   }
 }
 
-extension DoorFault {
-  /// Nil for a client that has left by itself, and for what the broker has refused, whose reason it knows.
-  init?(_ reason: MQTTReason, _ message: String) {
+extension IOError {
+  /// Why a door ends a connection of a client of MQTT; nil for a client that has left by itself, and for what the broker has refused, whose reason it knows.
+  init?(serving peer: SocketAddress, _ reason: MQTTReason, _ message: String) {
+    let action = "serve \(peer)"
     switch reason {
     case _ where reason.rawValue < 0x80: return nil
     case .badCredentials, .notAuthorized, .quotaExceeded, .serverBusy, .serverShuttingDown,
       .administrativeAction:
       return nil
     case .sessionTakenOver, .unspecified, .implementationSpecific, .serverUnavailable:
-      self.init(.other, message)
-    case .keepAliveTimeout: self.init(.silence, message)
-    default: self.init(.violation, message)
+      self.init(action: action, code: ECONNABORTED, reason: message)
+    case .keepAliveTimeout: self.init(action: action, fault: .silence, reason: message)
+    default: self.init(action: action, fault: .violation, reason: message)
     }
   }
 }

@@ -65,11 +65,7 @@ extension MQTTConnection {
     producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
     if let kept {
       producer = kept.producer
-      topics = kept.topics
-      for (number, topic) in kept.topics {
-        numbers[topic] = number
-        lastTopic = max(lastTopic, number)
-      }
+      topics = MQTTTopicTable(kept.topics)
       positions = kept.positions
       formerExact = kept.exact
     }

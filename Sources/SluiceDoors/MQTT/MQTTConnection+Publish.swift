@@ -207,11 +207,3 @@ extension MQTTConnection {
     }
   }
 }
-
-extension MQTTConnection.Later {
-  /// The session forgets the number of a publication that has ended.
-  static func publicationEnded(_ publication: MQTTPublication) -> Self {
-    if case .topic(let number) = publication.role, !publication.isClosing { return .publicationEnded(number) }
-    return .done([])
-  }
-}

@@ -87,6 +87,7 @@ extension MQTTConnection {
 
   func add(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
+    shares.add(feed)
     subscriptions[feed.number]?.streams.append(feed.stream)
     subscriptions[feed.number]?.waiting += 1
   }
@@ -94,6 +95,7 @@ extension MQTTConnection {
   /// Adds the stream of a subscription's retained messages.
   func addRetained(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
+    shares.add(feed)
     subscriptions[feed.number]?.retained.removeAll { feeds[$0] == nil }
     subscriptions[feed.number]?.retained.append(feed.stream)
   }
@@ -115,6 +117,7 @@ extension MQTTConnection {
 
   func cancel(_ feed: MQTTFeed) {
     feeds[feed.stream] = nil
+    shares.remove(feed)
     if feed.held > 0 { held.removeAll { $0.feed === feed } }
     if native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
   }
@@ -172,16 +175,7 @@ extension MQTTConnection {
 
   /// A topic as places of the session name it.
   func topic(_ name: String, _ epoch: UInt64, at offset: UInt64) -> MQTTFeedTopic {
-    let known = MQTTKnownTopic(name: name, epoch: epoch)
-    let number: UInt32
-    if let former = numbers[known] {
-      number = former
-    } else {
-      lastTopic += 1
-      number = lastTopic
-      numbers[known] = number
-      topics[number] = known
-    }
+    let number = topics.number(of: MQTTKnownTopic(name: name, epoch: epoch))
     // The doors' own topics aren't for wildcards: each message would make records there, and those would be messages.
     return MQTTFeedTopic(number: number, brokerName: Self.isHidden(name) ? "" : name, nextOffset: offset)
   }
@@ -240,6 +234,7 @@ extension MQTTConnection {
     let told = MQTTError(MQTTReason(error.code), error.message)
     if publicationEnded(stream, told) { return }
     guard let feed = feeds.removeValue(forKey: stream) else { return }
+    shares.remove(feed)
     held.removeAll { $0.feed === feed }
     switch feed.role {
     case .fetch(let packetID, _): fetched(packetID, nil)

@@ -17,27 +17,13 @@ import SluiceWire
 /// What is used for each message has `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message does. None
 /// overlaps: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
-final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendable {
+final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   enum Phase: Hashable {
     /// The client is there.
     case open
     /// The client is gone or told to go; what it has published, and its will, are still on their way to the broker.
     case leaving
     case closed
-  }
-
-  /// What an action of the session has asked for that may call the session back.
-  enum Later {
-    case connect(MQTTConnect)
-    case subscribe(MQTTSubscriptionRequest)
-    case fetch(UInt16, MQTTPlace)
-    case sendRetained(UInt16)
-    case failed([MQTTToken], MQTTError)
-    case done([MQTTToken])
-    /// The retained copies of messages are kept, or can't be.
-    case copied([UInt16])
-    case publicationEnded(UInt16)
-    case end(MQTTDeparture?, MQTTReason, String)
   }
 
   /// Bytes of output that may wait for the client to read before no more records are taken.
@@ -59,8 +45,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// The longest frame that the broker takes.
   var maximumFrame: UInt32 = 65_536
   var key: MQTTHub.Key?
-  @safe @exclusivity(unchecked) var later: [Later] = []
-  private var isRunningLater = false
+  @safe @exclusivity(unchecked) var later = MQTTLaterQueue()
   private var isComingRound = false
   /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
   var hasNews = false
@@ -95,6 +80,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
   /// Records that the session has asked for and hasn't got.
   var credit = 0
+  @safe @exclusivity(unchecked) var shares = MQTTShares()
 
   /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
   private(set) var marksOwn = false
@@ -102,8 +88,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   /// CONNECT, until the broker has answered HELLO.
   @OutOfLine var requested: MQTTConnect? = nil
-  /// Why the session has ended, where the client hasn't left by itself.
-  @OutOfLine var fault: DoorFault? = nil
+  /// Why the connection ends, where the client hasn't left by itself.
+  @OutOfLine var error: IOError? = nil
   /// Another connection has taken the session, and whether it has ended it.
   var isSurrendered = false
   var isForgotten = false
@@ -115,9 +101,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   /// What there is at a node of a cluster only.
   var part: MQTTClusterPart?
   var producer: UInt64 = 0
-  var topics: [UInt32: MQTTKnownTopic] = [:]
-  var numbers: [MQTTKnownTopic: UInt32] = [:]
-  var lastTopic: UInt32 = 0
+  var topics = MQTTTopicTable()
   var positions: [UInt16: MQTTPositions] = [:]
   var exact: [UInt64: MQTTExactPlace] = [:]
   /// Those of earlier connections.
@@ -183,13 +167,8 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   }
 
   func runLater() {
-    guard !isRunningLater, !later.isEmpty else { return }
-    isRunningLater = true
-    defer { isRunningLater = false }
-    var next = 0
-    while next < later.count {
-      let item = later[next]
-      next += 1
+    guard later.begin() else { return }
+    while let item = later.next() {
       switch item {
       case .connect(let connect): self.connect(connect)
       case .subscribe(let request): subscribe(request)
@@ -200,11 +179,10 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
       case .copied(let packetIDs): copied(packetIDs)
       case .publicationEnded(let number): session.publicationEnded(number)
       case .end(let departure, let reason, let message):
-        fault = isCutOff ? nil : DoorFault(reason, message)
+        error = isCutOff ? nil : error ?? IOError(serving: link.peer, reason, message)
         depart(departure)
       }
     }
-    later.removeAllKeepingUseful()
   }
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
@@ -259,19 +237,15 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   // MARK: Bytes of the client
 
-  func linkStarted() {
-    transport.start(self)
-    updateTimer()
-  }
-
   func streamReadable() {
     guard phase == .open else { return }
     unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
       switch unsafe transport.read(into: buffer) {
       case .wouldBlock: return
       case .end: transportEnded()
-      case .failed:
+      case .failed(let error):
         transportIsOpen = false
+        self.error = error
         transportEnded()
       case .bytes(let count):
         unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -336,6 +310,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
   func streamFailed(_ error: IOError) {
     dropOutput()
     guard phase == .open else { return }
+    self.error = error
     transportEnded()
     endTurn()
   }
@@ -384,7 +359,7 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
 
   // MARK: Times
 
-  private func updateTimer() {
+  func updateTimer() {
     // The timer looks again at when it is due. A deadline that is nearer comes with CONNECT only.
     guard phase == .open, timer == nil || !hasKeepAlive else { return }
     let known = play { session, _, _ in (session.deadline, session.isOpen) }
@@ -409,78 +384,6 @@ final class MQTTConnection: ByteStreamHandler, DoorLinkClient, @unchecked Sendab
           updateTimer()
         }
       }
-    }
-  }
-
-  // MARK: Frames of the broker
-
-  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
-    do {
-      let action = try unsafe native.receive(header, body, at: loop.now.nanoseconds)
-      switch action {
-      // Acknowledgements of messages at QoS 0, and grants, mostly concern nothing that waits.
-      case .acknowledged(let stream, let ack): acknowledged(stream, ack)
-      case .granted: break
-      default:
-        hasNews = true
-        take(action)
-      }
-    } catch {
-      play { session, output, perform in
-        session.close(.unspecified, error.message, output: &output, perform)
-      }
-    }
-    // Of a client that has left only its publications count.
-    return phase != .open || unsent <= Self.maximumOutput && !isHeldByOutput
-  }
-
-  private func take(_ action: ClientAction) {
-    switch action {
-    case .deliver(let stream, let header, let batch): unsafe deliver(stream, header, batch)
-    case .opened(let welcome): welcomed(welcome)
-    case .failed(let fault): failed(fault)
-    case .answerPing(let token): link.send(Pong(token: token), stream: 0)
-    case .publicationOpened(let stream, let next): publicationOpened(stream, next: next)
-    case .subscribed(let stream, let place): subscribed(stream, place)
-    case .matched(let stream, let matched): self.matched(stream, matched)
-    case .unmatched(let stream, let number): unmatched(stream, number)
-    case .selectedTopic(let stream, let number): selected(stream, number)
-    case .topicEnded(let stream, let ending): topicEnded(stream, ending)
-    case .deliveries(let stream, let count): feeds[stream]?.delivery = count
-    case .live(let stream, _): live(stream)
-    case .ended(let stream, let ending): streamEnded(stream, ending)
-    case .refused(let stream, let fault): streamRefused(stream, WireError(fault))
-    case .lagged(let stream, let lag): feeds[stream]?.current?.nextOffset = lag.nextOffset
-    case .none, .granted, .acknowledged, .cancelled, .completed, .connection, .producers, .pong, .goAway,
-      .topicInfo, .topics, .cursors, .states, .connections, .brokerInfo, .clusterInfo, .done, .authenticated,
-      .redirected:
-      break
-    }
-  }
-
-  func linkWritten() {
-    guard hasNews || phase != .open || pendingBytes > 0 || areClosing || !unread.isEmpty || isHeldUp else {
-      return
-    }
-    takeUnread()
-    endTurn()
-  }
-
-  /// Whether something waits for the client to read.
-  private var isHeldUp: Bool { !held.isEmpty || unsent > 0 }
-
-  func linkDrained() {
-    takeUnread()
-    endTurn()
-  }
-
-  /// The broker ends the connection, and has said why.
-  private func failed(_ fault: Fault) {
-    let reason = MQTTReason(fault.code)
-    if requested.take() != nil { return refuse(reason, fault.message) }
-    isCutOff = true
-    play { session, output, perform in
-      session.close(reason, fault.message, output: &output, perform)
     }
   }
 }

@@ -52,6 +52,11 @@ final class MQTTFeed {
     var isFetch: Bool { if case .fetch = self { true } else { false } }
   }
 
+  struct Counted: Hashable {
+    var hasShare: Bool
+    var outstanding: Int
+  }
+
   let role: Role
   /// The session's number of the subscription.
   let number: UInt16
@@ -67,6 +72,10 @@ final class MQTTFeed {
   var current: MQTTFeedTopic?
   /// Batches of it wait: those that follow wait, too.
   var held = 0
+  /// What the shares of the session's demand have of it; nil where it has no part in them.
+  var counted: Counted?
+  /// Whether the shares look at it next.
+  var isWaiting = false
   /// Of retained messages: all have come.
   var isDone = false
   /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.

@@ -43,19 +43,6 @@ public struct MQTTLimits: Hashable, Sendable {
 
   public init() {}
 
-  /// Whether a session fits beside the others.
-  ///
-  /// - Parameters:
-  ///   - cost: what it counts.
-  ///   - former: what it has counted; nil for a session that wasn't kept.
-  ///   - bytes: what all count.
-  ///   - count: how many there are.
-  func haveRoom(for cost: Int, _ former: Int?, in bytes: Int, of count: Int) -> Bool {
-    // One that doesn't grow stays, whatever a restart with lower limits says.
-    if let former, cost <= former { return true }
-    return bytes - (former ?? 0) + cost <= sessionBytes && (former != nil || count < sessions)
-  }
-
   /// What every session has in common.
   var rules: MQTTSessionRules {
     var rules = MQTTSessionRules()

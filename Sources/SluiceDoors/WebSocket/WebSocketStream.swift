@@ -33,26 +33,18 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   let peer: SocketAddress
   private let transport: any ByteStream
   private let loop: any EventLoop
-  private let upgrade: WebSocketUpgrade
   private var state = State.idle
-  private var head = HTTPHeadReader()
-  private var session: WebSocketSession
+  private var opening: WebSocketOpening
+  private var inbox = WebSocketInbox()
   private var handler: (any ByteStreamHandler)?
   /// Called with the subprotocol when the handshake is done. Another handler may be started in it, which has the stream from then on.
   var opened: ((String) -> Void)?
 
-  /// Bytes of messages that came with the request, and aren't read yet.
-  private var early: [UInt8] = []
   /// The client's end, to be told behind the bytes before it.
   private var ending: ReadResult?
   private var isEnded = false
 
-  /// What goes to the transport before anything else: the handshake's answer, or the rest of a frame's head.
-  private var output: [UInt8] = []
-  /// Control frames that wait for the end of the frame under way.
-  private var control: [UInt8] = []
-  /// Bytes of payload that the frame under way still needs.
-  private var missing = 0
+  private var outbox = WebSocketOutbox()
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
@@ -61,12 +53,8 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   ) {
     self.transport = transport
     self.peer = peer
-    self.upgrade = upgrade
+    opening = WebSocketOpening(upgrade)
     self.loop = loop
-    // Nothing of a message is held here, and the native protocol has limits of its own. It has PING, too.
-    let limits = WebSocketDecoder.Limits(frame: .max >> 1, message: .max >> 1)
-    session = WebSocketSession(
-      .server, WebSocketSession.Rules(limits: limits, takesText: false, pingAfter: 0), now: 0)
   }
 
   var security: StreamSecurity? { transport.security }
@@ -74,7 +62,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   var obstacle: StreamObstacle? { transport.obstacle }
 
   var heldBytes: Int {
-    early.count + output.count + control.count + head.heldBytes + session.heldBytes + transport.heldBytes
+    inbox.heldBytes + outbox.heldBytes + opening.heldBytes + transport.heldBytes
   }
 
   func start(_ handler: any ByteStreamHandler) {
@@ -94,7 +82,11 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     unsafe withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { buffer in
       switch unsafe transport.read(into: buffer) {
       case .wouldBlock: break
-      case .end: fail(refusal("the client closed the connection before its request was complete"))
+      case .end:
+        fail(
+          IOError(
+            action: openingAction, code: ECONNRESET,
+            reason: "the client closed the connection before its request was complete"))
       case .failed(let error): fail(error)
       case .bytes(let count):
         unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -103,41 +95,30 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {
-    do {
-      guard let (request, taken) = try unsafe head.take(bytes) else { return }
-      let agreement = try upgrade.answer(request)
-      unsafe early += bytes[taken...]
-      head = HTTPHeadReader()
-      output += agreement.answer
+    switch unsafe opening.take(bytes) {
+    case .agreed(let agreement, let early):
+      inbox.append(early: early)
+      outbox.append(answer: agreement.answer)
       state = .open
       opened.take()?(agreement.subprotocol)
       begin()
-    } catch let fault as HTTPRequestHead.Fault {
-      refuse(WebSocketUpgrade.Refusal(fault))
-    } catch let refusal as WebSocketUpgrade.Refusal {
-      refuse(refusal)
-    } catch {
-      fail(refusal("\(error)"))
+    case .refused(let refusal):
+      outbox.append(answer: refusal.answer)
+      fail(IOError(action: openingAction, fault: .violation, reason: refusal.message))
+    case nil: break
     }
   }
 
-  private func refuse(_ refusal: WebSocketUpgrade.Refusal) {
-    output += refusal.answer
-    fail(self.refusal(refusal.message))
-  }
-
-  private func refusal(_ reason: String) -> IOError {
-    IOError(action: "open a WebSocket for \(peer)", code: EPROTO, reason: reason)
-  }
+  private var openingAction: String { "open a WebSocket for \(peer)" }
 
   private func begin() {
     updateTransport()
     sendOutput()
-    if case .open = state, waitsForRoom, output.isEmpty {
+    if case .open = state, waitsForRoom, outbox.isClear {
       waitsForRoom = false
       handler?.streamWritable()
     }
-    if !early.isEmpty { handOut() }
+    if inbox.hasEarly { handOut() }
   }
 
   // MARK: Reading
@@ -156,7 +137,10 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     if isEnded { return .end }
     guard unsafe !buffer.isEmpty else { return .wouldBlock }
     let count: Int
-    if early.isEmpty {
+    if inbox.hasEarly {
+      count = unsafe inbox.takeEarly(into: buffer)
+      if inbox.hasEarly { comeRound() }
+    } else {
       switch unsafe transport.read(into: buffer) {
       case .bytes(let read): count = read
       case .wouldBlock: return .wouldBlock
@@ -168,37 +152,19 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
         release()
         return .failed(error)
       }
-    } else {
-      count = min(early.count, buffer.count)
-      unsafe buffer.copyBytes(from: early[..<count])
-      early.removeFirst(count)
-      if !early.isEmpty { comeRound() }
     }
     return unsafe unpack(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
   }
 
-  /// Moves the payloads of messages to the front of the memory that they came in.
   private func unpack(_ bytes: UnsafeMutableRawBufferPointer) -> ReadResult {
-    guard let base = bytes.baseAddress else { return .wouldBlock }
-    var count = 0
-    var end: WebSocketEnding?
     var answers: [UInt8] = []
-    unsafe session.receive(bytes, now: 0, output: &answers) { action in
-      switch action {
-      case .part(_, let part, _, _):
-        guard let start = part.baseAddress else { return }
-        // A payload never stands before what was moved to the front.
-        unsafe memmove(base + count, start, part.count)
-        count += part.count
-      case .end(let ending): end = ending
-      }
-    }
-    control += answers
+    let (count, end) = unsafe inbox.unpack(bytes, answers: &answers)
+    if !answers.isEmpty { outbox.append(control: answers) }
     if let end {
       isEnded = true
       updateTransport()
       sendOutput()
-      let result = result(of: end)
+      let result = ReadResult(end, at: peer)
       guard count > 0 else {
         if case .failed = result { leave() }
         return result
@@ -207,19 +173,8 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       comeRound()
       return .bytes(count)
     }
-    if !control.isEmpty { sendOutput() }
+    if outbox.controlBytes > 0 { sendOutput() }
     return count > 0 ? .bytes(count) : .wouldBlock
-  }
-
-  private func result(of ending: WebSocketEnding) -> ReadResult {
-    switch ending.code {
-    case .normal, .goingAway, .noStatus: .end
-    default:
-      .failed(
-        IOError(
-          action: "read from \(peer)", code: EPROTO,
-          reason: "the WebSocket was closed with \(ending.code): \(ending.reason)"))
-    }
   }
 
   var readsPaused = false {
@@ -231,13 +186,13 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Whether there is something to read that the transport won't report.
-  private var hasMore: Bool { ending != nil || !early.isEmpty }
+  private var hasMore: Bool { ending != nil || inbox.hasEarly }
 
   private func updateTransport() {
     let pauses =
       switch state {
       case .idle, .opening: false
-      case .open: readsPaused || isEnded || control.count > Self.maximumControl
+      case .open: readsPaused || isEnded || outbox.controlBytes > Self.maximumControl
       case .closing, .gone: true
       }
     if transport.readsPaused != pauses { transport.readsPaused = pauses }
@@ -268,13 +223,13 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     let offered = unsafe UnsafeBufferPointer(rebasing: vectors.prefix(Self.maximumVectors))
     var all = 0
     for index in vectors.indices { all += unsafe vectors[index].iov_len }
-    guard output.isEmpty, all > 0 else {
+    guard outbox.isClear, all > 0 else {
       if all > 0 { waitsForRoom = true }
       return .wrote(0)
     }
     var total = 0
     for index in offered.indices { total += unsafe offered[index].iov_len }
-    switch unsafe writeFrame(offered, total) {
+    switch unsafe outbox.write(offered, total: total, to: transport) {
     case .failed(let error):
       state = .gone
       release()
@@ -283,7 +238,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       if count < all { waitsForRoom = true }
       // The transport has taken all that it was given, so it reports no room later.
       if count == total, count < all { comeRoundToWrite() }
-      if missing == 0, !control.isEmpty { sendOutput() }
+      if !outbox.isWithinFrame, outbox.controlBytes > 0 { sendOutput() }
       return .wrote(count)
     }
   }
@@ -292,63 +247,10 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     _ = loop.schedule(at: loop.now) { [weak self] in self?.streamWritable() }
   }
 
-  /// Writes what completes the frame under way, and a new frame with the rest.
-  private func writeFrame(_ vectors: UnsafeBufferPointer<iovec>, _ total: Int) -> WriteResult {
-    let first = min(missing, total)
-    let second = total - first
-    var front: [UInt8] = []
-    if second > 0 { WebSocketEncoder.appendHead(.binary, length: second, to: &front) }
-    let result = unsafe front.withUnsafeMutableBytes { front in
-      unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: vectors.count + 2) { pieces in
-        var count = 0
-        var ahead = first
-        var hasHead = unsafe front.isEmpty
-        func add(_ base: UnsafeMutableRawPointer?, _ length: Int) {
-          guard length > 0 else { return }
-          unsafe pieces[count] = unsafe iovec(iov_base: base, iov_len: length)
-          count += 1
-        }
-        for index in vectors.indices {
-          let vector = unsafe vectors[index]
-          let before = unsafe min(ahead, vector.iov_len)
-          unsafe add(vector.iov_base, before)
-          ahead -= before
-          guard unsafe before < vector.iov_len else { continue }
-          if !hasHead {
-            unsafe add(front.baseAddress, front.count)
-            hasHead = true
-          }
-          unsafe add(vector.iov_base + before, vector.iov_len - before)
-        }
-        return unsafe transport.write(UnsafeBufferPointer(start: pieces.baseAddress, count: count))
-      }
-    }
-    guard case .wrote(let sent) = result else { return result }
-    guard sent > first else {
-      missing -= min(sent, first)
-      return .wrote(sent)
-    }
-    // The frame's head is out, at least in part: its payload must follow.
-    let ofHead = min(sent - first, front.count)
-    let ofPayload = sent - first - ofHead
-    output += front[ofHead...]
-    missing = second - ofPayload
-    return .wrote(first + ofPayload)
-  }
-
   /// Sends what stands before payloads, as far as the transport takes it.
   private func sendOutput() {
-    while true {
-      if output.isEmpty, missing == 0, !control.isEmpty { swap(&output, &control) }
-      guard !output.isEmpty else { break }
-      switch unsafe output.withUnsafeBytes({ unsafe transport.write($0) }) {
-      case .wrote(let count):
-        output.removeFirst(count)
-        if !output.isEmpty { return }
-      case .failed(let error): return transportFailed(error)
-      }
-    }
-    updateTransport()
+    if let error = outbox.flush(to: transport) { return transportFailed(error) }
+    if outbox.isClear { updateTransport() }
   }
 
   // MARK: What the transport reports
@@ -363,7 +265,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   func streamWritable() {
     sendOutput()
-    guard output.isEmpty else { return }
+    guard outbox.isClear else { return }
     switch state {
     case .open:
       guard waitsForRoom else { return }
@@ -392,10 +294,11 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     switch state {
     case .closing, .gone: return
     case .idle, .opening:
-      output += Array("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".utf8)
+      outbox.append(
+        answer: Array("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".utf8))
     case .open:
       // A client can't tell a Close frame from a payload that is cut off.
-      if missing == 0 { session.close(.normal, now: 0, output: &control) }
+      if !outbox.isWithinFrame { outbox.append(control: inbox.close()) }
     }
     leave()
   }
@@ -419,7 +322,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     state = .closing
     updateTransport()
     sendOutput()
-    if output.isEmpty || missing > 0 { return finishClosing() }
+    if outbox.isClear || outbox.isWithinFrame { return finishClosing() }
     release()
     // A client that takes nothing is left.
     _ = loop.schedule(after: .seconds(5)) { [weak self] in

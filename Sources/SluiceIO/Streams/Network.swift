@@ -63,8 +63,10 @@ public enum ConnectionPlacement: Hashable, Sendable {
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What was tried, as a person would say it: "connect to 127.0.0.1:7420".
   public var action: String
-  /// The system's `errno`.
+  /// The system's `errno`; the nearest one where a layer over the sockets has found the error.
   public var code: Int32
+  /// What the peer has done wrong, where a layer over the sockets ends the connection for that; nil for all other errors.
+  public var fault: PeerFault?
 
   /// What is wrong, where the system's text for `code` doesn't say it.
   public var reason: String?
@@ -73,6 +75,19 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     self.action = action
     self.code = code
     self.reason = reason
+  }
+
+  /// The end of a connection whose peer has done something wrong.
+  ///
+  /// - Parameter reason: what that is.
+  public init(action: String, fault: PeerFault, reason: String) {
+    let code =
+      switch fault {
+      case .violation: EPROTO
+      case .silence: ETIMEDOUT
+      }
+    self.init(action: action, code: code, reason: reason)
+    self.fault = fault
   }
 
   /// "connect to 127.0.0.1:7420: Connection refused"
@@ -90,4 +105,12 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
       return unsafe String(cString: base)
     }
   }
+}
+
+/// What the peer of a stream has done wrong, by the rules of a protocol that a layer over the sockets speaks with it.
+public enum PeerFault: Hashable, Sendable {
+  /// It has broken them.
+  case violation
+  /// It was silent for longer than they allow.
+  case silence
 }

@@ -102,11 +102,11 @@ extension MQTTSession {
     if kept != nil { resume(&output, perform) }
   }
 
-  /// The broker refuses the client.
+  /// The broker refuses the client, before it was sent CONNACK. A CONNACK in the output of ``connected(_:now:output:_:)`` mustn't be sent then.
   package mutating func refused(
     _ reason: MQTTReason, _ message: String, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
-    guard phase == .connecting else { return }
+    guard phase == .connecting || phase == .open else { return }
     refuse(reason, message, &output)
     end(nil, reason, message, perform)
   }

@@ -25,8 +25,8 @@ struct RepairPlan {
     case .state(let key, _):
       repair.states.append(key)
       add(.removedState(key: key))
-    case .extentUnreadable, .extent, .extentTime, .gap, .superseded, .strays:
-      // The extent is compared in the end, and strays have no topic.
+    case .extentUnreadable, .extent, .extentTime, .gap, .superseded, .spelling, .strays:
+      // The extent is compared in the end, strays have no topic, and the others need no repair.
       break
     case .rowIsNewer, .bytesBefore, .timeGoesBack: left += 1
     case .batchTooShort, .batchChecksum, .batchMisplaced, .batchItems, .batchRecords, .batchBytes,

@@ -36,6 +36,8 @@ public struct StoreFinding: Hashable, Sendable {
     case rowIsNewer(String)
     /// No topic can have this name.
     case name(String)
+    /// An earlier version stored the name in a spelling that isn't a name any more: clients reach the topic under the composed one.
+    case spelling
     /// A later topic has the same name: this one was deleted, and a crash came in between. The broker removes it when it starts.
     case superseded(by: TopicID)
     /// The key of a small state can't be read.
@@ -72,10 +74,10 @@ public struct StoreFinding: Hashable, Sendable {
     self.missing = missing
   }
 
-  /// False for findings that need no repair: records that were removed, and topics that were replaced.
+  /// False for findings that need no repair: records that were removed, topics that were replaced, and spellings of names.
   public var isDamage: Bool {
     switch problem {
-    case .gap, .superseded: false
+    case .gap, .superseded, .spelling: false
     default: true
     }
   }
@@ -138,6 +140,11 @@ extension StoreFinding.Problem: CustomStringConvertible {
     case .row(let why): ("row", why)
     case .rowIsNewer(let why): ("row-is-newer", why)
     case .name(let why): ("name", why)
+    case .spelling:
+      (
+        "spelling",
+        "its name isn't in Unicode's Normalization Form C; clients reach it under the composed name"
+      )
     case .superseded(let other):
       ("superseded", "it was deleted, and topic number \(other.rawValue) has its name now")
     case .state(let key, let why): ("state", "state \(Self.hexadecimal(key)): \(why)")

@@ -66,6 +66,8 @@ extension StoreInspection {
           findings.append(StoreFinding(.name(why), topic: topic.id, name: nil))
         } else if let owner = owners[row.name], owner != topic.id {
           findings.append(StoreFinding(.superseded(by: owner), topic: topic.id, name: row.name))
+        } else if !TopicName.isComposed(row.name) {
+          findings.append(StoreFinding(.spelling, topic: topic.id, name: row.name))
         }
       }
     }
@@ -85,11 +87,11 @@ extension StoreInspection {
 }
 
 extension StoredTopic {
-  /// Why no topic can have that name; nil when one can.
+  /// Why no topic can have that name, in whatever spelling; nil when one can.
   static func fault(inName name: String) -> String? {
     do throws(WireError) {
       // Names of the broker's own topics begin so.
-      try TopicName.validate(name.hasPrefix("$") ? String(name.dropFirst()) : name)
+      try TopicName.validate(anySpelling: name.hasPrefix("$") ? String(name.dropFirst()) : name)
       return nil
     } catch {
       return error.message

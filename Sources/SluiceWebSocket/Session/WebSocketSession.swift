@@ -11,10 +11,13 @@ package enum WebSocketAction {
 package struct WebSocketEnding: Hashable, Sendable {
   package var code: WebSocketCloseCode
   package var reason: String
+  /// Whether this side has closed it because the peer had broken the protocol's rules.
+  package var isViolation: Bool
 
-  package init(_ code: WebSocketCloseCode, _ reason: String) {
+  package init(_ code: WebSocketCloseCode, _ reason: String, isViolation: Bool = false) {
     self.code = code
     self.reason = reason
+    self.isViolation = isViolation
   }
 }
 
@@ -170,7 +173,7 @@ package struct WebSocketSession: Sendable {
     if phase == .open {
       WebSocketEncoder.appendClose(error.code, reason: error.message, mask: mask, to: &output)
     }
-    end(WebSocketEnding(error.code, error.message), body)
+    end(WebSocketEnding(error.code, error.message, isViolation: true), body)
   }
 
   private mutating func end(_ ending: WebSocketEnding, _ body: (WebSocketAction) -> Void) {

@@ -86,6 +86,37 @@ import Testing
     }
   }
 
+  /// Where an operator allows them, each message concerns the subscriptions that it is for, and not all 100,000.
+  @Test func subscriptionsByTheHundredThousandAreServed() throws {
+    let broker = try BrokerProcess(
+      "--listen", "mqtt://127.0.0.1:0", "--mqtt-subscriptions", "65535", "--max-patterns", "1000000",
+      "--max-patterns-per-connection", "65535", "--max-subscriptions-per-connection", "65535",
+      "--max-streams", "70000")
+    let address = String(try #require(broker.addresses.last).dropFirst("mqtt://".count))
+    let before = try broker.memory.resident
+    let clients = try connected(to: address, count: 2) { RawMQTT.connect($0) }
+    for (number, client) in clients.enumerated() {
+      for packet in 0..<50 {
+        let filters = (0..<1000).map { "many/\(number)/\(packet)/\($0)/+" }
+        try client.send(RawMQTT.subscribe(UInt16(packet + 1), filters))
+        let answer = try client.receive()
+        try require(answer.type == 0x90 && answer.body.suffix(1000).allSatisfy { $0 == 1 }, "\(answer)")
+      }
+    }
+    #expect(try broker.memory.resident - before < 512 << 20)
+    let publisher = try connected(to: address, count: 1) { _ in RawMQTT.connect("publisher") }[0]
+    for message in 0..<10_000 {
+      let (number, packet) = (message % 2, message / 2 % 50)
+      let packetID = UInt16(message % 60_000 + 1)
+      try publisher.send(RawMQTT.publish(packetID, "many/\(number)/\(packet)/7/x", [UInt8(message & 0xFF)]))
+      try require(try publisher.receive().type == 0x40, "a message isn't acknowledged")
+      let delivered = try clients[number].receive()
+      try require(
+        delivered.type == 0x32 && delivered.body.last == UInt8(message & 0xFF),
+        "message \(message): \(delivered)")
+    }
+  }
+
   /// Clients that are lost without DISCONNECT, all at once.
   @Test func willsByTheThousandArePublished() throws {
     let (scene, address) = try scene("wills of clients that are killed", "mqtt")

@@ -29,6 +29,11 @@ final class RawMQTT {
     packet(0x82, number(packetID) + [0] + filters.flatMap { text($0) + [qos] })
   }
 
+  /// At QoS 1.
+  static func publish(_ packetID: UInt16, _ topic: String, _ payload: [UInt8]) -> [UInt8] {
+    packet(0x32, text(topic) + number(packetID) + [0] + payload)
+  }
+
   static func packet(_ type: UInt8, _ body: [UInt8]) -> [UInt8] {
     var (head, length) = ([type], body.count)
     repeat {

@@ -239,6 +239,24 @@ struct VerificationTests {
     #expect(!findings[0].isDamage)
   }
 
+  /// Earlier versions took the spellings of a name for one, and stored the one with which a topic was made.
+  @Test func aNameInAnotherSpellingIsNoDamage() throws {
+    let name = "cafe\u{301}.orders"
+    try StoreScene.fill(store, name, id: 2)
+    let findings = try StoreScene.findings(store)
+    #expect(findings == [StoreFinding(.spelling, topic: TopicID(rawValue: 2), name: name)])
+    #expect(!findings[0].isDamage)
+    #expect(
+      "\(findings[0])" == "topic \(name): its name isn't in Unicode's Normalization Form C; "
+        + "clients reach it under the composed name")
+    var steps: [StoreRepair.Step] = []
+    let repair = try StoreRepair.run(store, isDryRun: false, found: { _ in }, done: { steps.append($0) })
+    #expect(steps.isEmpty && repair.left == 0)
+    let other = MemoryStore()
+    try StoreScene.import(StoreScene.export(store).bytes, into: other)
+    #expect(try other.contents().topics.map { Array($0.row.name.utf8) }.contains(Array(name.utf8)))
+  }
+
   @Test func aFindingIsALineForPeople() {
     #expect(
       "\(finding(.batchChecksum, batch: 3, missing: 3..<5))"

@@ -11,12 +11,10 @@ import Synchronization
 /// ```
 ///
 /// A connection's output that depends on a record goes out when the record has come back and counts: a process that the others take for gone sends nothing more.
-// @unchecked: what is mutable belongs to `loop`, but for `lastNumber` and `isFull`, which are atomic.
+// @unchecked: what is mutable belongs to `loop`, but for what is atomic.
 final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   static let topic = "mqtt.sessions"
 
-  /// How long another process may be missing among the nodes that live.
-  private static let grace = Duration.seconds(1)
   /// How long a connection waits for the one that has its session.
   private static let patience = Duration.seconds(5)
   private static let tickInterval = Duration.milliseconds(250)
@@ -42,13 +40,9 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private var log: MQTTLog!
   private var replica = MQTTRosterReplica()
   private var attachments: [UInt64: Attachment] = [:]
-  /// What waits for records of this process to come back, in their order.
-  private var completions: [(serial: UInt64, body: @Sendable () -> Void)] = []
+  private var outstanding = MQTTOutstandingRecords()
   private let lastNumber = Atomic<UInt64>(0)
-  /// Whether the limit on all sessions is reached, as the last look at them has it.
-  private let isFull = Atomic(false)
-  /// The bytes of all sessions at the last sweep.
-  private var keptBytes = 0
+  private let room = MQTTClusterRoom()
   private var effects: [MQTTRoster.Effect] = []
 
   /// This process, as the log knows it: another one when the others have taken it for gone.
@@ -56,9 +50,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private var serial: UInt64 = 0
   private var hasBegun = false
 
-  /// Other processes that aren't among the nodes that live, since when; and those that were declared gone.
-  private var missing: [UInt64: MonotonicTime] = [:]
-  private var declared: Set<UInt64> = []
+  private var watch = MQTTProcessWatch()
   private var seized: [UInt64: MonotonicTime] = [:]
   private var nextSweep: MonotonicTime
   private var snapshotBegan: MonotonicTime?
@@ -89,8 +81,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   // MARK: Connections. From any thread
 
-  /// Whether there is room for more sessions, or more in them.
-  var hasRoom: Bool { !isFull.load(ordering: .relaxed) }
+  /// Whether there is room for more sessions, or for more in one.
+  func hasRoom(growing: Bool) -> Bool { room.hasRoom(growing: growing) }
 
   /// A number for a connection's claim.
   func newNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
@@ -111,16 +103,16 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   /// Keeps a connection's session.
   ///
-  /// - Parameter completion: called on `loop` when it is kept; not where the connection hasn't the session any more.
+  /// - Parameter completion: called on `loop` with whether it is kept, or there is no room for it; not where the connection hasn't the session any more.
   func put(
     _ session: MQTTKeptSession?, of key: MQTTHub.Key, _ number: UInt64,
-    _ completion: @escaping @Sendable () -> Void
+    _ completion: @escaping @Sendable (Bool) -> Void
   ) {
     let state = MQTTRosterState(session)
     loop.execute { [self] in
       guard attachments[number] != nil else { return }
       write(.state(number: number, state), key)
-      completions.append((serial, completion))
+      outstanding.append(serial, completion)
     }
   }
 
@@ -134,12 +126,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     loop.execute { [self] in
       guard attachments.removeValue(forKey: number) != nil else { return }
       seized[number] = nil
-      var state = left
-      if !state.bytes.isEmpty, isBeyondLimits {
-        state.bytes = []
-        hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
-      }
-      write(.release(number: number, state, time: time, mourns: state.will != nil), key)
+      write(.release(number: number, left, time: time, mourns: left.will != nil), key)
     }
   }
 
@@ -177,19 +164,38 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   func logHas(_ record: BatchIterator.Record, at offset: UInt64) {
     guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
-      let key = unsafe attributes.key, let entry = unsafe MQTTRosterRecord(decoding: attributes.payload)
+      let name = unsafe attributes.key, let entry = unsafe MQTTRosterRecord(decoding: attributes.payload)
     else { return }
-    let counts = replica.take(entry, of: unsafe MQTTHub.Key(decoding: key), at: offset, &effects)
+    let key = unsafe MQTTHub.Key(decoding: name)
+    let (tally, former) = (replica.roster.tally, key.flatMap(replica.roster.cost(of:)))
+    let counts = replica.take(entry, of: key, at: offset, &effects)
+    room.note(replica.roster.tally, hub.limits)
     perform()
     guard entry.process == process else { return }
-    while let next = completions.first, next.serial <= entry.serial {
-      completions.removeFirst()
-      if counts, next.serial == entry.serial { next.body() }
+    var isKept = true
+    if counts, let key, let cost = replica.roster.cost(of: key),
+      !hub.limits.haveRoom(for: cost, former, beside: tally)
+    {
+      isKept = false
+      giveUp(key, entry.kind)
     }
+    let completion = outstanding.take(entry.serial)
+    if counts { completion?(isKept) }
     if case .snapshotEnd(let offset, _) = entry.kind {
       snapshotBegan = nil
       log.trim(before: offset)
     }
+  }
+
+  /// Ends a session of this process whose record has gone beyond the limits. The order of the log decides which one: all that is kept was within them.
+  private func giveUp(_ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind) {
+    switch kind {
+    case .state(let number, let state):
+      write(.state(number: number, MQTTRosterState(will: state.will, willDelay: state.willDelay)), key)
+    case .release(_, _, let time, _): write(.expired(leftAt: time), key)
+    default: return
+    }
+    hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
   }
 
   func logContinues() {}
@@ -199,6 +205,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   func logIsCurrent() {
     replica.isCurrent(&effects)
+    room.note(replica.roster.tally, hub.limits)
     perform()
   }
 
@@ -223,8 +230,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       guard claim.process == process, let connection = attachments[claim.number]?.connection else { return }
       connection.loop.execute { connection.surrender(isClean: isClean) }
     case .gone(let gone):
-      missing[gone] = nil
-      declared.remove(gone)
+      watch.forget(gone)
       if gone == process { beginAgain() }
     case .willDropped(let key, let claim):
       mourning.remove(claim)
@@ -243,7 +249,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     serial = 0
     let lost = attachments.values.map(\.connection)
     attachments = [:]
-    completions = []
+    outstanding.removeAll()
     seized = [:]
     for connection in lost { connection.loop.execute { connection.loseSession() } }
     sayHello()
@@ -252,16 +258,13 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   // MARK: Times
 
   /// The processes whose nodes live, as far as this one knows.
-  private var living: [UInt64] { replica.roster.processes.keys.filter { missing[$0] == nil }.sorted() }
+  private var living: [UInt64] { watch.living(among: replica.roster.processes.keys) }
 
   private func tick() {
     _ = loop.schedule(after: Self.tickInterval) { [weak self] in self?.tick() }
-    guard log.isCurrent, replica.isLoaded else { return missing = [:] }
+    guard log.isCurrent, replica.isLoaded else { return watch.reset() }
     lookForMissing()
     seize()
-    isFull.store(
-      replica.roster.entries.count >= hub.limits.sessions || keptBytes >= hub.limits.sessionBytes,
-      ordering: .relaxed)
     if loop.now >= nextSweep {
       nextSweep = loop.now + Self.sweepInterval
       sweep()
@@ -270,16 +273,11 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   }
 
   private func lookForMissing() {
-    guard let others = cluster.otherNodes(loop.now) else { return missing = [:] }
-    for (other, known) in replica.roster.processes where other != process {
-      missing[other] = others.contains(known.node) ? nil : missing[other] ?? loop.now
-    }
-    let due = missing.filter { loop.now >= $0.value + Self.grace && !declared.contains($0.key) }.keys
+    guard let nodes = cluster.otherNodes(loop.now) else { return watch.reset() }
+    let others = replica.roster.processes.lazy.filter { [process] in $0.key != process }
+    watch.look(at: others.map { ($0.key, $0.value.node) }, nodes, now: loop.now)
     guard living.first == process else { return }
-    for other in due.sorted() {
-      declared.insert(other)
-      write(.gone(process: other, time: loop.wallClock))
-    }
+    for gone in watch.takeDue(now: loop.now) { write(.gone(process: gone, time: loop.wallClock)) }
   }
 
   /// Takes sessions that their connections don't leave.
@@ -300,19 +298,12 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   /// Ends sessions whose time is over.
   private func sweep() {
     let (time, living) = (loop.wallClock, living)
-    keptBytes = 0
     for (key, entry) in replica.roster.entries {
-      keptBytes += MQTTLimits.sessionOverhead + entry.state.bytes.count
       guard let leftAt = entry.leftAt, let expires = entry.expires, time >= expires,
         !entry.state.bytes.isEmpty, MQTTRoster.responsible(for: key, among: living) == process
       else { continue }
       write(.expired(leftAt: leftAt), key)
     }
-  }
-
-  /// Whether there are more sessions than there may be; their bytes are those of the last sweep.
-  private var isBeyondLimits: Bool {
-    replica.roster.entries.count > hub.limits.sessions || keptBytes > hub.limits.sessionBytes
   }
 
   /// Keeps the log short.
@@ -361,33 +352,5 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private func done(_ will: MQTTRosterWill, _ key: MQTTHub.Key) {
     guard mourning.remove(will.claim) != nil else { return }
     write(.willDone(will.claim), key)
-  }
-}
-
-extension MQTTRosterState {
-  /// What is kept of a session, its will apart.
-  init(_ session: MQTTKeptSession?) {
-    guard var session else { return }
-    if let will = session.will.take() {
-      self.will = will.roster
-      willDelay = min(will.delay, session.expiry)
-    }
-    expiry = session.expiry
-    session.leftAt = nil
-    if !session.state.isEmpty { bytes = session.encoded }
-  }
-}
-
-extension MQTTConnect.Will {
-  /// As the processes of a cluster keep it: in a session that has nothing else.
-  var roster: [UInt8] {
-    var session = MQTTKeptSession(state: [], producer: 0, topics: [:], positions: [:], exact: [:], expiry: 0)
-    session.will = self
-    return session.encoded
-  }
-
-  init?(roster bytes: [UInt8]) {
-    guard let will = (try? MQTTKeptSession(decoding: bytes))?.will else { return nil }
-    self = will
   }
 }

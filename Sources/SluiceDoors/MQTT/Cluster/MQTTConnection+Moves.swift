@@ -47,9 +47,11 @@ extension MQTTConnection {
     case .group: rejoin(feed)
     case .retained:
       feeds[stream] = nil
+      shares.remove(feed)
       retryRetained(feed.number)
     case .fetch(let packetID, let place):
       feeds[stream] = nil
+      shares.remove(feed)
       again { $0.fetch(packetID, place) }
     }
     return true
@@ -85,6 +87,7 @@ extension MQTTConnection {
 
   private func rejoin(_ feed: MQTTFeed) {
     feeds[feed.stream] = nil
+    shares.remove(feed)
     held.removeAll { $0.feed === feed }
     subscriptions[feed.number]?.streams.removeAll { $0 == feed.stream }
     if !feed.isOpen, subscriptions[feed.number]?.hasAnswered == false {

@@ -78,6 +78,7 @@ extension MQTTConnection {
       let message = reading.messages[reading.next]
       reading.next += 1
       feed.delivered += 1
+      shares.note(feed)
       var item: [UInt8] = []
       let word = RecordLayout.word(.attributed, length: message.body.count)
       unsafe withUnsafeBytes(of: word.littleEndian) { unsafe item.append(contentsOf: $0) }
@@ -88,7 +89,10 @@ extension MQTTConnection {
     }
     guard reading.isDone else { return }
     feed.isDone = true
-    if feed.held == 0 { feeds[feed.stream] = nil }
+    if feed.held == 0 {
+      feeds[feed.stream] = nil
+      shares.remove(feed)
+    }
   }
 
   /// The owner of the retained messages is another one now, or none.

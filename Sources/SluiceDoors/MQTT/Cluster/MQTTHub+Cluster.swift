@@ -42,7 +42,7 @@ extension MQTTHub {
   ) {
     guard let key = connection.key else { return }
     if let cluster, let part = connection.part {
-      cluster.put(session, of: key, part.number) { completion(true) }
+      cluster.put(session, of: key, part.number, completion)
     } else {
       store.put(session, of: key, at: connection.loop.wallClock, completion)
     }

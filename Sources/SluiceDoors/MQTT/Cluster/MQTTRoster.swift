@@ -62,8 +62,18 @@ struct MQTTRoster: Hashable, Sendable {
 
   private(set) var processes: [UInt64: Process] = [:]
   private(set) var entries: [MQTTHub.Key: Entry] = [:]
+  /// Of the sessions that are kept, whether they have connections or not.
+  private(set) var tally = MQTTSessionTally()
   /// The sessions whose wills are due.
   private(set) var bereaved: Set<MQTTHub.Key> = []
+
+  /// What a session counts, in bytes; nil where nothing is kept of it.
+  func cost(of key: MQTTHub.Key) -> Int? { Self.cost(of: entries[key], key) }
+
+  private static func cost(of entry: Entry?, _ key: MQTTHub.Key) -> Int? {
+    guard let state = entry?.state, !state.bytes.isEmpty else { return nil }
+    return MQTTSessionTally.cost(of: state.bytes.count + (state.will?.count ?? 0), key)
+  }
 
   /// Whether a connection has the session.
   func has(_ claim: MQTTClaim, _ key: MQTTHub.Key) -> Bool { entries[key]?.holder == claim }
@@ -168,7 +178,9 @@ struct MQTTRoster: Hashable, Sendable {
   }
 
   private mutating func set(_ entry: Entry, _ key: MQTTHub.Key) {
-    entries[key] = entry.isEmpty ? nil : entry
+    let former = entries.updateValue(entry, forKey: key)
+    tally.replace(Self.cost(of: former, key), by: Self.cost(of: entry, key))
+    if entry.isEmpty { entries[key] = nil }
     if entry.due.isEmpty { bereaved.remove(key) } else { bereaved.insert(key) }
   }
 

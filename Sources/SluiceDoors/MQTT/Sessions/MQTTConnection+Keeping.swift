@@ -77,7 +77,7 @@ extension MQTTConnection {
     let open = session.unacknowledgedSequences
     let places = formerExact.merging(exact) { $1 }.filter { open.contains($0.key) }
     return MQTTKeptSession(
-      state: state, producer: producer, topics: topics.filter { used.contains($0.key) }, positions: positions,
+      state: state, producer: producer, topics: topics.topics(used), positions: positions,
       exact: places, expiry: expiry)
   }
 
@@ -137,9 +137,14 @@ extension MQTTConnection {
     endTurn()
   }
 
-  /// The session has become larger than there is room for: it ends, and the client is told why.
+  /// There is no room for the session, or for what it has become: it ends, and the client is told why.
   private func endUnkept() {
     isForgotten = true
+    // CONNACK waits for the first record.
+    if keeping?.kept == 0 {
+      refuse(Self.noRoom.reason, Self.noRoom.message)
+      return endTurn()
+    }
     play { session, output, perform in
       session.close(Self.noRoom.reason, Self.noRoom.message, output: &output, perform)
     }

@@ -70,7 +70,8 @@ final class MQTTHub: Sendable {
 
   /// Whether there is room for a session beside the others, or for more in one; what is refused is told to the operator.
   func hasRoom(for key: Key, growing: Bool = false, at time: Int64) -> Bool {
-    let hasRoom = cluster?.hasRoom ?? store.hasRoom(for: key, growing: growing, at: time)
+    let hasRoom =
+      cluster?.hasRoom(growing: growing) ?? store.hasRoom(for: key, growing: growing, at: time)
     if !hasRoom { note(.mqttSessionRefused(client: key.clientID, identity: key.identity)) }
     return hasRoom
   }

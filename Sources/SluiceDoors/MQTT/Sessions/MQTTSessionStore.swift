@@ -19,19 +19,21 @@ final class MQTTSessionStore: Sendable {
     /// Where its last record that has come back is in the log; nil before.
     var offset: UInt64?
 
-    /// What it counts, in bytes.
-    func cost(of key: MQTTHub.Key) -> Int {
-      bytes.count + key.identity.utf8.count + key.clientID.utf8.count + MQTTLimits.sessionOverhead
-    }
+    /// What it counts, in bytes, beside the topics that it shares with others.
+    func cost(of key: MQTTHub.Key) -> Int { MQTTSessionTally.cost(of: bytes.count, key) }
   }
 
   private struct State {
     private(set) var entries: [MQTTHub.Key: Entry] = [:]
     /// The topics of packed entries.
     private var topics = MQTTSharedTopics()
-    /// What all entries count, in bytes, but for those topics.
-    private var entryBytes = 0
-    var bytes: Int { entryBytes + topics.bytes }
+    /// But for those topics.
+    private var entryTally = MQTTSessionTally()
+    var tally: MQTTSessionTally {
+      var tally = entryTally
+      tally.add(shared: topics.bytes)
+      return tally
+    }
     var journal: MQTTJournal?
     /// Whether the log's sessions have been read; at once without a log.
     var isLoaded = true
@@ -53,10 +55,10 @@ final class MQTTSessionStore: Sendable {
       _ session: MQTTKeptSession, _ encoded: @autoclosure () -> [UInt8], of key: MQTTHub.Key,
       within limits: MQTTLimits
     ) -> Bool {
-      let (former, before) = (entries[key], bytes)
+      let (former, before) = (entries[key], tally)
       let entry = entry(session, encoded(), offset: former?.offset)
       let isKept = limits.haveRoom(
-        for: entry.cost(of: key) + bytes - before, former?.cost(of: key), in: before, of: entries.count)
+        for: entry.cost(of: key) + tally.bytes - before.bytes, former?.cost(of: key), beside: before)
       if !isKept { release(entry) }
       replace(isKept ? entry : nil, of: key)
       return isKept
@@ -67,7 +69,7 @@ final class MQTTSessionStore: Sendable {
     private mutating func replace(_ entry: Entry?, of key: MQTTHub.Key) {
       let former = entries[key]
       entries[key] = entry
-      entryBytes += (entry?.cost(of: key) ?? 0) - (former?.cost(of: key) ?? 0)
+      entryTally.replace(former?.cost(of: key), by: entry?.cost(of: key))
       if let former { release(former) }
     }
 
@@ -152,7 +154,7 @@ final class MQTTSessionStore: Sendable {
     func hasRoom() -> Bool {
       state.withLock { state in
         if !growing, state.entries[key] != nil { return true }
-        return state.bytes < limits.sessionBytes && (growing || state.entries.count < limits.sessions)
+        return limits.haveRoom(growing: growing, beside: state.tally)
       }
     }
     if hasRoom() { return true }
@@ -203,7 +205,7 @@ final class MQTTSessionStore: Sendable {
 
   /// How many sessions are kept, and what they count in bytes.
   var size: (count: Int, bytes: Int) {
-    state.withLock { ($0.entries.count, $0.bytes) }
+    state.withLock { ($0.tally.count, $0.tally.bytes) }
   }
 }
 

@@ -1,0 +1,38 @@
+/// The chunks of an answer whose length isn't known when it begins (RFC 9112, 7.1).
+enum HTTPChunk {
+  /// Ends the answer.
+  static let last: [UInt8] = Array("0\r\n\r\n".utf8)
+
+  /// A chunk as it is sent; nothing for an empty one, which would end the answer.
+  static func framed(_ bytes: [UInt8]) -> [UInt8] {
+    guard !bytes.isEmpty else { return [] }
+    let head = head(bytes.count)
+    var framed: [UInt8] = []
+    framed.reserveCapacity(head.count + bytes.count + lineEnd.count)
+    framed += head
+    framed += bytes
+    framed += lineEnd
+    return framed
+  }
+
+  /// What stands in front of so many bytes.
+  fileprivate static func head(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
+
+  fileprivate static let lineEnd: [UInt8] = [0x0D, 0x0A]
+}
+
+extension HTTPOutput {
+  /// Appends a chunk; nothing for an empty one.
+  mutating func append(chunk bytes: [UInt8]) {
+    guard !bytes.isEmpty else { return }
+    append(HTTPChunk.head(bytes.count))
+    append(bytes)
+    append(HTTPChunk.lineEnd)
+  }
+
+  /// Appends the head of an answer.
+  mutating func append(head status: Int, _ fields: [(String, String)]) {
+    let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
+    append("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
+  }
+}

@@ -1,0 +1,69 @@
+import SluiceWebSocket
+
+/// Takes one request from a connection's bytes: its head, then its body.
+struct HTTPRequestReader {
+  enum Event {
+    /// The head has come. ``beginBody(of:)`` follows before any other byte is taken.
+    case head(HTTPRequest)
+    /// The body has come as a whole.
+    case body([UInt8])
+  }
+
+  /// The longest body of a request, in bytes.
+  static let maximumBody = 16 << 20
+
+  private var head = HTTPHeadReader()
+  /// Nil until the head has come.
+  private var body: HTTPBodyReader?
+
+  /// Whether nothing of a request has come.
+  var isUntouched: Bool { body == nil && head.heldBytes == 0 }
+
+  var heldBytes: Int { head.heldBytes + (body?.body.count ?? 0) }
+
+  /// Takes bytes up to the next event.
+  ///
+  /// - Throws: ``HTTPProblem`` for what isn't a request that can be read.
+  /// - Returns: how many; the event is nil when all were taken.
+  mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> (event: Event?, taken: Int) {
+    guard body == nil else {
+      let taken = try body?.take(bytes) ?? 0
+      return (body.flatMap { $0.isDone ? .body($0.body) : nil }, taken)
+    }
+    guard let (head, taken) = try takeHead(bytes) else { return (nil, bytes.count) }
+    guard head.version == "1.1" else { throw HTTPProblem(505, "only HTTP/1.1 is understood") }
+    guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
+    return (.head(try HTTPRequest(head)), taken)
+  }
+
+  /// The body of that request follows.
+  ///
+  /// - Throws: ``HTTPProblem`` for a body that can't be taken.
+  /// - Returns: whether it has come already, since it is empty.
+  mutating func beginBody(of request: HTTPRequest) throws(HTTPProblem) -> Bool {
+    let length = try request.bodyLength()
+    guard length ?? 0 <= Self.maximumBody else {
+      throw HTTPProblem(
+        413, "the body has more than \(Self.maximumBody) bytes; publish it in several requests")
+    }
+    let body = HTTPBodyReader(length: length, limit: Self.maximumBody)
+    self.body = body
+    return body.isDone
+  }
+
+  private mutating func takeHead(
+    _ bytes: ArraySlice<UInt8>
+  ) throws(HTTPProblem) -> (head: HTTPRequestHead, taken: Int)? {
+    let result = unsafe bytes.withUnsafeBytes { bytes in
+      Result { () throws(HTTPRequestHead.Fault) in try unsafe head.take(bytes) }
+    }
+    switch result {
+    case .success(let found): return found
+    case .failure(.malformed(let why)): throw HTTPProblem(400, why)
+    case .failure(.notText):
+      throw HTTPProblem(
+        400, "the request's head isn't UTF-8; send a key of other bytes in base64, as Sluice-Key-Base64")
+    case .failure(.tooLarge(let why)): throw HTTPProblem(431, why)
+    }
+  }
+}

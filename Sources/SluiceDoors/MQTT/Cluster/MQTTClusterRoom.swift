@@ -1,0 +1,18 @@
+import Synchronization
+
+/// Whether a cluster's sessions have reached a limit, for all loops of a process. From any thread.
+struct MQTTClusterRoom: ~Copyable, Sendable {
+  private let mayBegin = Atomic(true)
+  private let mayGrow = Atomic(true)
+
+  /// Whether there is room for more sessions, or for more in one.
+  func hasRoom(growing: Bool) -> Bool {
+    growing ? mayGrow.load(ordering: .relaxed) : mayBegin.load(ordering: .relaxed)
+  }
+
+  /// All sessions count that.
+  func note(_ tally: MQTTSessionTally, _ limits: MQTTLimits) {
+    mayBegin.store(limits.haveRoom(growing: false, beside: tally), ordering: .relaxed)
+    mayGrow.store(limits.haveRoom(growing: true, beside: tally), ordering: .relaxed)
+  }
+}

@@ -1,0 +1,29 @@
+import SluiceMQTT
+
+extension MQTTRosterState {
+  /// What is kept of a session, its will apart.
+  init(_ session: MQTTKeptSession?) {
+    guard var session else { return }
+    if let will = session.will.take() {
+      self.will = will.roster
+      willDelay = min(will.delay, session.expiry)
+    }
+    expiry = session.expiry
+    session.leftAt = nil
+    if !session.state.isEmpty { bytes = session.encoded }
+  }
+}
+
+extension MQTTConnect.Will {
+  /// As the processes of a cluster keep it: in a session that has nothing else.
+  var roster: [UInt8] {
+    var session = MQTTKeptSession(state: [], producer: 0, topics: [:], positions: [:], exact: [:], expiry: 0)
+    session.will = self
+    return session.encoded
+  }
+
+  init?(roster bytes: [UInt8]) {
+    guard let will = (try? MQTTKeptSession(decoding: bytes))?.will else { return nil }
+    self = will
+  }
+}

@@ -1,0 +1,78 @@
+/// Shares what a session asks for among its feeds: each has an equal part, and a part is left for the next one.
+///
+/// Only feeds that have got something since are looked at, so that a message costs a client with very many subscriptions no more than others. A feed that has
+/// nothing outstanding is given one record at least, whatever the others have: where the demand is used up by then, its record waits.
+struct MQTTShares {
+  /// Feeds that have a share.
+  private var sharing = 0
+  /// Records that all feeds have asked for and that haven't come.
+  private var outstanding = 0
+  /// Feeds that may be granted more.
+  private var waiting: [MQTTFeed] = []
+  private var place = 0
+  private var (credit, free, share) = (0, 0, 1)
+
+  /// How many feeds the next sharing looks at.
+  var waitingCount: Int { waiting.count }
+
+  /// A feed comes. One that reads a single record again has no part in this.
+  mutating func add(_ feed: MQTTFeed) {
+    guard !feed.isUnlimited, !feed.role.isFetch else { return }
+    feed.counted = MQTTFeed.Counted(hasShare: false, outstanding: 0)
+    note(feed)
+  }
+
+  /// What a feed has been granted, has got or holds has changed.
+  mutating func note(_ feed: MQTTFeed) {
+    guard let before = feed.counted else { return }
+    let now = MQTTFeed.Counted(hasShare: feed.hasShare, outstanding: feed.outstanding)
+    guard now != before else { return }
+    feed.counted = now
+    sharing += (now.hasShare ? 1 : 0) - (before.hasShare ? 1 : 0)
+    outstanding += now.outstanding - before.outstanding
+    guard now.hasShare, !before.hasShare || now.outstanding < before.outstanding, !feed.isWaiting else {
+      return
+    }
+    feed.isWaiting = true
+    waiting.append(feed)
+  }
+
+  mutating func remove(_ feed: MQTTFeed) {
+    guard let before = feed.counted.take() else { return }
+    sharing -= before.hasShare ? 1 : 0
+    outstanding -= before.outstanding
+  }
+
+  mutating func removeAll() {
+    for feed in waiting { feed.isWaiting = false }
+    self = MQTTShares()
+  }
+
+  /// Begins to share so many records, with ``next()``. Returns false where no feed waits for any.
+  mutating func begin(_ credit: Int) -> Bool {
+    guard credit > 0, !waiting.isEmpty, place == 0 else { return false }
+    self.credit = credit
+    free = credit - outstanding
+    share = max(1, credit / (sharing + 1))
+    return true
+  }
+
+  /// The next feed that is to be granted more, and how much.
+  mutating func next() -> (feed: MQTTFeed, count: Int)? {
+    while place < waiting.count {
+      let feed = waiting[place]
+      place += 1
+      feed.isWaiting = false
+      guard let now = feed.counted, now.hasShare else { continue }
+      let isEmpty = now.outstanding == 0
+      guard isEmpty || now.outstanding * 2 <= share else { continue }
+      let count = max(min(share - now.outstanding, free), isEmpty ? 1 : 0)
+      guard count > 0 else { continue }
+      free -= count
+      return (feed, count)
+    }
+    waiting.removeAllKeepingUseful()
+    place = 0
+    return nil
+  }
+}

@@ -1,0 +1,36 @@
+import SluiceIO
+import SluiceWebSocket
+
+/// The opening handshake of a client: bytes of its request in, what it is answered out.
+struct WebSocketOpening {
+  enum Outcome {
+    /// The connection is a WebSocket once the answer is sent. The last are bytes of messages that came with the request.
+    case agreed(WebSocketUpgrade.Agreement, early: [UInt8])
+    /// The connection ends with the answer.
+    case refused(WebSocketUpgrade.Refusal)
+  }
+
+  private let upgrade: WebSocketUpgrade
+  private var head = HTTPHeadReader()
+
+  init(_ upgrade: WebSocketUpgrade) {
+    self.upgrade = upgrade
+  }
+
+  var heldBytes: Int { head.heldBytes }
+
+  /// Takes bytes of the request. Nil while it isn't complete.
+  mutating func take(_ bytes: UnsafeRawBufferPointer) -> Outcome? {
+    do throws(HTTPRequestHead.Fault) {
+      guard let (request, taken) = try unsafe head.take(bytes) else { return nil }
+      head = HTTPHeadReader()
+      do throws(WebSocketUpgrade.Refusal) {
+        return try .agreed(upgrade.answer(request), early: unsafe Array(bytes[taken...]))
+      } catch {
+        return .refused(error)
+      }
+    } catch {
+      return .refused(WebSocketUpgrade.Refusal(error))
+    }
+  }
+}
