@@ -11,8 +11,6 @@ enum HTTPProbe: Probe {
     case httpRequests
   }
 
-  private static let longestBody = 4096
-
   static func run(_ target: Target, on input: [UInt8]) throws {
     var input = ProbeInput(input)
     let step = max(1, Int(input.byte()))
@@ -26,41 +24,40 @@ enum HTTPProbe: Probe {
   /// What a connection makes of chunks: a line for each request, and the problem that ends it.
   private static func outcome(_ chunks: [[UInt8]]) throws -> [String] {
     var lines: [String] = []
-    var (reader, body, request) = (HTTPHeadReader(), HTTPBodyReader?.none, HTTPRequest?.none)
+    var (reader, request) = (HTTPRequestReader(), HTTPRequest?.none)
+    var given = 0
     for chunk in chunks {
+      given += chunk.count
       var rest = chunk[...]
-      do {
+      do throws(HTTPProblem) {
         while !rest.isEmpty {
-          if body == nil {
-            guard let found = try withExactMemory(Array(rest), { try reader.take($0) }) else { break }
-            rest = rest.dropFirst(found.taken)
-            reader = HTTPHeadReader()
-            let read = try HTTPRequest(found.head)
-            request = read
-            body = HTTPBodyReader(length: try read.bodyLength(), limit: longestBody)
-          } else if let taken = try body?.take(rest) {
-            rest = rest.dropFirst(taken)
+          let (event, taken) = try reader.take(Array(rest)[...])
+          rest = rest.dropFirst(taken)
+          var body: [UInt8]?
+          switch event {
+          case .head(let head):
+            request = head
+            if try reader.beginBody(of: head) { body = [] }
+          case .body(let bytes): body = bytes
+          case nil: break
           }
-          guard let read = body, read.isDone else { continue }
-          request?.body = read.body
-          if let request { lines.append(try describe(request)) }
-          (body, request) = (nil, nil)
+          guard let body else { continue }
+          request?.body = body
+          if let request { lines.append(describe(request)) }
+          (reader, request) = (HTTPRequestReader(), nil)
         }
-      } catch let problem as HTTPProblem {
-        return lines + ["\(problem.status) \(problem.message)"]
-      } catch let fault as HTTPRequestHead.Fault {
-        return lines + ["\(fault)"]
+      } catch {
+        return lines + ["\(error.status) \(error.message)"]
       }
-      guard reader.heldBytes <= 32_768, body?.body.count ?? 0 <= longestBody else {
-        throw ProbeViolation(
-          "\(reader.heldBytes) bytes of a head and \(body?.body.count ?? 0) of a body are held")
+      guard reader.heldBytes <= 32_768 + given else {
+        throw ProbeViolation("\(reader.heldBytes) bytes are held of \(given)")
       }
     }
     return lines
   }
 
   /// Everything that is read of a request; what is wrong with each of it.
-  private static func describe(_ request: HTTPRequest) throws -> String {
+  private static func describe(_ request: HTTPRequest) -> String {
     func told(_ body: () throws -> Any?) -> String {
       do {
         return try body().map { "\($0)" } ?? "nil"

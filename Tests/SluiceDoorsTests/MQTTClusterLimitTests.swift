@@ -69,6 +69,28 @@ import Testing
     }
   }
 
+  /// Clients that leave their sessions before they can be told that there is no room.
+  @Test(arguments: [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) func sessionsThatAreLeftAtOnceAreNoMoreEither(
+    milliseconds: Int
+  ) throws {
+    let nodes = try Self.nodes { $0.sessions = 4 }
+    let clients = (0..<12).map { MQTTClient(nodes, at: $0 % 3) }
+    for (number, client) in clients.enumerated() {
+      var properties = MQTTProperties()
+      properties.append(.sessionExpiry, 3600)
+      client.send(
+        .connect(MQTTConnect(.v5, clientID: "c\(number)", cleanStart: false, properties: properties)))
+    }
+    nodes.settle(.milliseconds(milliseconds))
+    for client in clients { client.send(.disconnect(MQTTNotice(.disconnect, .success))) }
+    nodes.settle(.seconds(2))
+    let present = (0..<12).filter {
+      let client = Self.session(nodes, "c\($0)", at: 0)
+      return client.take() == ["connack 0 present"]
+    }
+    #expect(present.count <= 4, "\(present)")
+  }
+
   /// By topics that appear: there is no SUBSCRIBE to refuse.
   @Test func aSessionThatGrowsBeyondTheLimitEndsWithAReason() throws {
     let nodes = try Self.nodes { $0.sessionBytes = 64 << 10 }

@@ -114,6 +114,7 @@ import Testing
       try require(
         delivered.type == 0x32 && delivered.body.last == UInt8(message & 0xFF),
         "message \(message): \(delivered)")
+      try clients[number].send(RawMQTT.acknowledge(delivered.body))
     }
   }
 

@@ -34,6 +34,12 @@ final class RawMQTT {
     packet(0x32, text(topic) + number(packetID) + [0] + payload)
   }
 
+  /// PUBACK for what follows the length of a PUBLISH.
+  static func acknowledge(_ publish: [UInt8]) -> [UInt8] {
+    let place = 2 + (Int(publish[0]) << 8 | Int(publish[1]))
+    return packet(0x40, Array(publish[place..<place + 2]))
+  }
+
   static func packet(_ type: UInt8, _ body: [UInt8]) -> [UInt8] {
     var (head, length) = ([type], body.count)
     repeat {

@@ -41,6 +41,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   private var replica = MQTTRosterReplica()
   private var attachments: [UInt64: Attachment] = [:]
   private var outstanding = MQTTOutstandingRecords()
+  /// The connections whose sessions there is no room for: what they have left meanwhile isn't kept either.
+  private var unkept: Set<UInt64> = []
   private let lastNumber = Atomic<UInt64>(0)
   private let room = MQTTClusterRoom()
   private var effects: [MQTTRoster.Effect] = []
@@ -172,13 +174,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     room.note(replica.roster.tally, hub.limits)
     perform()
     guard entry.process == process else { return }
-    var isKept = true
-    if counts, let key, let cost = replica.roster.cost(of: key),
-      !hub.limits.haveRoom(for: cost, former, beside: tally)
-    {
-      isKept = false
-      giveUp(key, entry.kind)
-    }
+    let isKept = key.map { !counts || fits($0, entry.kind, former, beside: tally) } ?? true
+    if !isKept, let key { giveUp(key, entry.kind) }
     let completion = outstanding.take(entry.serial)
     if counts { completion?(isKept) }
     if case .snapshotEnd(let offset, _) = entry.kind {
@@ -187,10 +184,21 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     }
   }
 
+  /// Whether there was room for what a record of this process keeps of a session.
+  private func fits(
+    _ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind, _ former: Int?, beside tally: MQTTSessionTally
+  ) -> Bool {
+    var isUnkept = false
+    if case .release(let number, _, _, _) = kind { isUnkept = unkept.remove(number) != nil }
+    guard let cost = replica.roster.cost(of: key) else { return true }
+    return !isUnkept && hub.limits.haveRoom(for: cost, former, beside: tally)
+  }
+
   /// Ends a session of this process whose record has gone beyond the limits. The order of the log decides which one: all that is kept was within them.
   private func giveUp(_ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind) {
     switch kind {
     case .state(let number, let state):
+      unkept.insert(number)
       write(.state(number: number, MQTTRosterState(will: state.will, willDelay: state.willDelay)), key)
     case .release(_, _, let time, _): write(.expired(leftAt: time), key)
     default: return
@@ -250,6 +258,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     let lost = attachments.values.map(\.connection)
     attachments = [:]
     outstanding.removeAll()
+    unkept = []
     seized = [:]
     for connection in lost { connection.loop.execute { connection.loseSession() } }
     sayHello()
