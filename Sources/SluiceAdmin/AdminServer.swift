@@ -203,6 +203,14 @@ public protocol AdminSource: Sendable {
     _ request: SnapshotRequest,
     completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void)
 
+  /// Has the broker tell clients of its own protocol of these problems: counters of the last minute show some of them to regular looks only.
+  ///
+  /// - Parameters:
+  ///   - problems: the most urgent ones first.
+  ///   - kinds: the same by kind, those included that are too many to be listed.
+  ///   - time: when they were found.
+  func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime)
+
   /// Looks for records of a topic. The work is done on `loop`, a portion at a time.
   ///
   /// - Parameter completion: called once, on `loop`, with the records or the reason why there are none; not at all when the broker stops before.

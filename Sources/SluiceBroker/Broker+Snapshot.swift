@@ -19,6 +19,17 @@ extension Broker {
     ).begin()
   }
 
+  /// Has clients that ask for problems be told of these, for as long as they are new, rather than of those that a look at their request finds. From
+  /// any thread.
+  ///
+  /// - Parameters:
+  ///   - problems: what a ``ProblemFinder`` has found that looks regularly, the most urgent ones first.
+  ///   - kinds: its ``ProblemFinder/kinds``.
+  ///   - time: when, by the clock of the broker's loops.
+  public func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
+    problemWatch.tell(problems, kinds, at: time)
+  }
+
   /// A snapshot of the store; nil for a broker without durable topics. From any thread; returns at once.
   public var storage: StoreSnapshot? { core.stores.snapshot }
 

@@ -55,6 +55,10 @@ final class BrokerView: AdminSource {
     broker?.snapshot(request) { gathered in completion { gathered.assembled() } }
   }
 
+  func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
+    broker?.tell(problems, kinds, at: time)
+  }
+
   func records(
     of topic: String, _ query: RecordQuery, on loop: any EventLoop,
     completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void

@@ -8,6 +8,8 @@ import Synchronization
 
 /// A broker that a test has made up.
 final class FixtureSource: AdminSource {
+  func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {}
+
   struct State: Sendable {
     var stage = AdminStage.ready
     var snapshot = BrokerSnapshot()

@@ -74,6 +74,7 @@ final class BrokerSampler: @unchecked Sendable {
     history.add(snapshot, residentBytes: ProcessNumbers.now.residentBytes, cluster: cluster)
     problems = finder.problems(in: snapshot, cluster?.info)
     time = snapshot.time
+    source.tell(problems, finder.kinds, at: loop.now)
     sampled?()
     let taken = ContinuousClock.now - start
     // At a fixed rate, so that each second has a sample.

@@ -5,17 +5,22 @@ import Synchronization
 
 /// Finds the broker's problems for clients that ask for them: at most once a second, however many ask.
 ///
-/// Problems that show in counters of the last minute are found when clients have asked before within that minute. From any thread.
+/// Problems that show in counters of the last minute are found when clients have asked before within that minute, or where something looks for problems
+/// regularly and tells of them. From any thread.
 final class ProblemWatch: Sendable {
   /// Problems that are told. With the longest names they take 30 KB.
   private static let told = 20
   private static let interval = Duration.seconds(1)
+  /// How long what was told is used. A look each second is late on a busy machine.
+  private static let novelty = Duration.seconds(5)
 
   private struct State {
     var finder: ProblemFinder
     var found = FoundProblems()
     /// When these were found; nil before the first time.
     var time: MonotonicTime?
+    /// What was told from elsewhere last, and when it was found.
+    var told: (found: FoundProblems, time: MonotonicTime)?
     /// Whether a snapshot is under way, and what waits for it.
     var isLooking = false
     var waiting: [@Sendable (FoundProblems) -> Void] = []
@@ -25,6 +30,12 @@ final class ProblemWatch: Sendable {
 
   init(_ limits: ProblemLimits) {
     state = Mutex(State(finder: ProblemFinder(limits)))
+  }
+
+  /// Takes what was found elsewhere by regular looks.
+  func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
+    let found = FoundProblems(problems: Array(problems.prefix(Self.told)), kinds: kinds)
+    state.withLock { $0.told = (found, time) }
   }
 
   /// Calls `completion` once with the most urgent problems: at once, or on a loop of the broker.
@@ -44,6 +55,7 @@ final class ProblemWatch: Sendable {
       case wait
     }
     let step = state.withLock { state -> Step in
+      if let told = state.told, now - told.time < Self.novelty { return .known(told.found) }
       if let time = state.time, now - time < Self.interval, !state.isLooking { return .known(state.found) }
       state.waiting.append(completion)
       guard !state.isLooking else { return .wait }

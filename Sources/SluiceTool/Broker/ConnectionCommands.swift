@@ -24,32 +24,62 @@ struct ConnectionCommand: CommandGroup {
 }
 
 struct ConnectionListCommand: Command {
+  /// What connections are ordered by: names in their order, and numbers with the largest first.
+  enum Sort: String, CaseIterable {
+    case connection, client, age, subscriptions, publications, buffered
+
+    func sorted(_ connections: [ConnectionInfo]) -> [ConnectionInfo] {
+      func largest<Number: Comparable>(_ number: (ConnectionInfo) -> Number) -> [ConnectionInfo] {
+        connections.sorted { (number($0), $1.connection) > (number($1), $0.connection) }
+      }
+      switch self {
+      case .connection: return connections.sorted { $0.connection < $1.connection }
+      case .client: return connections.sorted { ($0.client, $0.connection) < ($1.client, $1.connection) }
+      case .age: return largest(\.age)
+      case .subscriptions: return largest(\.subscriptions)
+      case .publications: return largest(\.publications)
+      case .buffered: return largest(\.buffered)
+      }
+    }
+  }
+
   let asJSON: Bool
   let prefix: String
+  let sort: Sort
+  /// Nil for all.
+  let count: Int?
 
   static let page = CommandPage(
     "sluice connection list", summary: "list the broker's connections",
     options: [
-      CommandOption("client", value: "TEXT", help: "Only clients whose names begin so."), TopicCommand.json,
+      CommandOption("client", value: "TEXT", help: "Only clients whose names begin so."),
+      CommandOption(
+        "sort", value: "COLUMN",
+        help:
+          "The order: connection, client, age, subscriptions, publications or buffered; the largest numbers first.",
+        standard: "connection", choices: Sort.allCases.map(\.rawValue)),
+      CommandOption("count", letter: "n", value: "N", help: "Only the first N of them."), TopicCommand.json,
     ],
     examples: [
       "All of them.": "sluice connection list",
-      "Those that the broker has most bytes for.":
-        "sluice connection list --json | jq -s 'sort_by(-.buffered_bytes)[:10]'",
+      "Those that the broker has most bytes for.": "sluice connection list --sort buffered -n 10",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     asJSON = arguments.has("json")
     prefix = arguments.text("client") ?? ""
+    sort = try arguments.value("sort", Values.choice(Sort.self)) ?? .connection
+    count = try arguments.value("count", Values.count(in: 1...UInt64.max)).map { Int(clamping: $0) }
   }
 
   func start(_ run: Run) {
     run.connect { client in
       client.connections { result in
         run.report(result) { connections in
-          let shown = connections.filter { $0.client.utf8.starts(with: prefix.utf8) }
+          let found = connections.filter { $0.client.utf8.starts(with: prefix.utf8) }
+          let shown = sort.sorted(found).prefix(count ?? found.count)
           return asJSON
-            ? shown.map { ConnectionTable.object($0).line }.joined() : ConnectionTable.list(shown)
+            ? shown.map { ConnectionTable.object($0).line }.joined() : ConnectionTable.list(Array(shown))
         }
       }
     }
@@ -155,6 +185,7 @@ enum ConnectionTable {
   }
 
   private static func age(_ connection: ConnectionInfo) -> String {
-    TimeSpan.rounded(.milliseconds(Int64(clamping: connection.age)))
+    // That of the connection that asks may be 0.
+    TimeSpan.rounded(.milliseconds(Int64(clamping: max(connection.age, 1))))
   }
 }

@@ -56,6 +56,26 @@ import Testing
     for process in members + [other] { process.stop() }
   }
 
+  @Test func connectionsAreSorted() throws {
+    let broker = try BrokerProcess()
+    try broker.run("topic", "create", "t")
+    let first = try broker.client("b")
+    let second = try broker.client("a")
+    try second.subscribe("t", stream: 1, granted: 1)
+    try broker.waitForSubscriptions(1, on: "t")
+    func clients(_ arguments: String...) throws -> [String] {
+      try broker.run(["connection", "list"] + arguments).standardOutput.lines.dropFirst().compactMap {
+        $0.split(separator: " ").first.map(String.init)
+      }
+      .filter { !$0.hasPrefix("sluice[") }
+    }
+    #expect(try clients() == ["b", "a"])
+    #expect(try clients("--sort", "client") == ["a", "b"])
+    #expect(try clients("--sort", "subscriptions", "-n", "1") == ["a"])
+    try broker.run("connection", "list", "--sort", "weight", code: 2)
+    withExtendedLifetime((first, second)) {}
+  }
+
   @Test func aConnectionIsListedShownAndClosed() throws {
     let broker = try BrokerProcess()
     try broker.run("topic", "create", "t")
