@@ -89,17 +89,17 @@ import Testing
     let options = ["--listen", "127.0.0.1:0", "--admin", "off", "--log-level", "debug"]
     let broker = try ChildProcess("/bin/sh", ["-c", script, BuiltProduct.path("sluiced")] + options)
     try eventually("it serves") { broker.standardOutput.text.contains("ready") }
-    broker.stop()
-    // What the program has written may still be on its way.
+    // The log has a thread of its own, whose lines come when they come.
     try eventually("it has logged") { !broker.standardError.lines.isEmpty }
+    broker.stop()
     let lines = broker.standardError.lines
     #expect(lines.allSatisfy { $0.hasPrefix("<6>2") || $0.hasPrefix("<7>2") }, "\(lines)")
     // Elsewhere nothing stands in front of them.
     let other = try ChildProcess(
       "/bin/sh", ["-c", #"JOURNAL_STREAM=1:2 exec "$0" "$@""#, BuiltProduct.path("sluiced")] + options)
     try eventually("it serves") { other.standardOutput.text.contains("ready") }
-    other.stop()
     try eventually("it has logged") { !other.standardError.lines.isEmpty }
+    other.stop()
     #expect(other.standardError.lines.allSatisfy { $0.hasPrefix("2") })
   }
 
