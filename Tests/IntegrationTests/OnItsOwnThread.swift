@@ -23,9 +23,9 @@ extension Trait where Self == OnItsOwnThread {
   static var onItsOwnThread: Self { OnItsOwnThread() }
 }
 
-/// Two threads that may block.
+/// Threads that may block: more than processors, since the tests wait for processes most of the time.
 private final class BlockingExecutor: TaskExecutor {
-  static let shared = BlockingExecutor(threads: 2)
+  static let shared = BlockingExecutor(threads: 4)
 
   private let jobs = Mutex<[UnownedJob]>([])
 
