@@ -10,7 +10,7 @@
 #              copies bytes from one connection to another. All processes share a processor: otherwise each figure is one of two, by where the kernel puts
 #              them, and waking another processor takes longer than all the rest
 #   durable    publishing of 128 B records, acknowledged when they are stored: by one publisher and by eight, to the owners and through one node;
-#              JetStream with one message a record; and JetStream with messages of the size of the brokers' commits, as many under way
+#              JetStream with one message a record; and JetStream with messages of the size of the brokers' commits, as many bytes under way
 #   rest       processor time and memory of the brokers and the engine with nothing to do
 #
 # --rows TEXT measures only the rows that have TEXT in their names. SLUICE_BIN_DIR=FOLDER has sluiced, sluice and sluice-bench; otherwise they are built for
@@ -117,7 +117,7 @@ publish() { # ROW DRIVER PORT PUBLISHERS MORE…
     --seconds "$seconds" --warmup 0.5 --patience 60 "$@"
 }
 
-# Records that a publisher may have under way: 8 MB, as the bare client has.
+# Records that a publisher may have under way: 8.6 MB, as the bare client has.
 window=65536
 durable() { # PUBLISHERS
   local n=$1 row="durable, $1 to $1" before after report records commits_made size rate bare
@@ -134,7 +134,7 @@ durable() { # PUBLISHERS
   [ "$size" -le 1000000 ] || size=1000000
   note "$row: bytes in a commit" "$size"
   note "$row: MB/s in commits" "$(awk -v r="$rate" 'BEGIN { print r * 132 / 1e6 }')"
-  report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size "$size" --batch 1 --window $((n * 16)) --topic "bare$n")
+  report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size "$size" --batch 1 --window $((n * window * 132 / size)) --topic "bare$n")
   bare=$(value deliveredPerSecond <<<"$report")
   note "$row: MB/s of a bare client in messages of that size" "$(awk -v r="$bare" -v s="$size" 'BEGIN { print r * s / 1e6 }')"
   report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size 128 --topic "single$n")
