@@ -43,9 +43,8 @@ import Testing
     #expect(Self.session(nodes, "c", at: 1).take() == ["connack 0"])
   }
 
-  /// None has seen the others' when it begins: the order of the log decides.
-  @Test func sessionsThatBeginTogetherAreNoMoreThanThereMayBe() throws {
-    let nodes = try Self.nodes { $0.sessions = 4 }
+  /// Clients that connect at the same time, to all nodes, each with a session.
+  private static func twelve(_ nodes: DoorNodes) -> [MQTTClient] {
     let clients = (0..<12).map { MQTTClient(nodes, at: $0 % 3) }
     for (number, client) in clients.enumerated() {
       var properties = MQTTProperties()
@@ -53,6 +52,13 @@ import Testing
       client.send(
         .connect(MQTTConnect(.v5, clientID: "c\(number)", cleanStart: false, properties: properties)))
     }
+    return clients
+  }
+
+  /// None has seen the others' when it begins: the order of the log decides.
+  @Test func sessionsThatBeginTogetherAreNoMoreThanThereMayBe() throws {
+    let nodes = try Self.nodes { $0.sessions = 4 }
+    let clients = Self.twelve(nodes)
     var answers: [String] = []
     for client in clients {
       #expect(client.await("connack"))
@@ -74,13 +80,7 @@ import Testing
     milliseconds: Int
   ) throws {
     let nodes = try Self.nodes { $0.sessions = 4 }
-    let clients = (0..<12).map { MQTTClient(nodes, at: $0 % 3) }
-    for (number, client) in clients.enumerated() {
-      var properties = MQTTProperties()
-      properties.append(.sessionExpiry, 3600)
-      client.send(
-        .connect(MQTTConnect(.v5, clientID: "c\(number)", cleanStart: false, properties: properties)))
-    }
+    let clients = Self.twelve(nodes)
     nodes.settle(.milliseconds(milliseconds))
     for client in clients { client.send(.disconnect(MQTTNotice(.disconnect, .success))) }
     nodes.settle(.seconds(2))
