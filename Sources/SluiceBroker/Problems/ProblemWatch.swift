@@ -32,9 +32,14 @@ final class ProblemWatch: Sendable {
     state = Mutex(State(finder: ProblemFinder(limits)))
   }
 
+  /// What clients are told.
+  private static func found(_ problems: [Problem], _ kinds: [ProblemKind]) -> FoundProblems {
+    FoundProblems(problems: Array(problems.prefix(told)), kinds: kinds)
+  }
+
   /// Takes what was found elsewhere by regular looks.
   func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
-    let found = FoundProblems(problems: Array(problems.prefix(Self.told)), kinds: kinds)
+    let found = Self.found(problems, kinds)
     state.withLock { $0.told = (found, time) }
   }
 
@@ -76,7 +81,7 @@ final class ProblemWatch: Sendable {
   private func take(_ snapshot: BrokerSnapshot, _ cluster: ClusterInfo?, at time: MonotonicTime) {
     let (found, waiting) = state.withLock { state in
       let problems = state.finder.problems(in: snapshot, cluster)
-      state.found = FoundProblems(problems: Array(problems.prefix(Self.told)), kinds: state.finder.kinds)
+      state.found = Self.found(problems, state.finder.kinds)
       state.time = time
       state.isLooking = false
       return (state.found, state.waiting.take())

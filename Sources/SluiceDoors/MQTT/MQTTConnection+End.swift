@@ -14,8 +14,7 @@ extension MQTTConnection {
     if let timer { loop.cancel(timer) }
     timer = nil
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
-    feeds = [:]
-    shares.removeAll()
+    removeFeeds()
     held = []
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
@@ -151,8 +150,7 @@ extension MQTTConnection {
     lastPublication = nil
     retaining = nil
     subscriptions = [:]
-    feeds = [:]
-    shares.removeAll()
+    removeFeeds()
     held = []
     unread = []
   }

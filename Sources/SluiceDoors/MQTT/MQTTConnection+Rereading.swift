@@ -32,7 +32,7 @@ extension MQTTConnection {
     else {
       return fetched(packetID, nil)
     }
-    feeds[stream] = MQTTFeed(.fetch(packetID, place), number: 0, stream: stream, granted: Credit.unlimited)
+    insert(MQTTFeed(.fetch(packetID, place), number: 0, stream: stream, granted: Credit.unlimited))
     link.send(
       Subscribe(
         topic: known.name, start: .offset(place.offset), ifMissing: .fail, epoch: known.epoch,

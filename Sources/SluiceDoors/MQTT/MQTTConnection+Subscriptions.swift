@@ -85,17 +85,32 @@ extension MQTTConnection {
     }
   }
 
-  func add(_ feed: MQTTFeed) {
+  // A feed comes, and goes, with its part in the shares of the session's demand.
+
+  func insert(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
     shares.add(feed)
+  }
+
+  func remove(_ feed: MQTTFeed) {
+    feeds[feed.stream] = nil
+    shares.remove(feed)
+  }
+
+  func removeFeeds() {
+    feeds = [:]
+    shares.removeAll()
+  }
+
+  func add(_ feed: MQTTFeed) {
+    insert(feed)
     subscriptions[feed.number]?.streams.append(feed.stream)
     subscriptions[feed.number]?.waiting += 1
   }
 
   /// Adds the stream of a subscription's retained messages.
   func addRetained(_ feed: MQTTFeed) {
-    feeds[feed.stream] = feed
-    shares.add(feed)
+    insert(feed)
     subscriptions[feed.number]?.retained.removeAll { feeds[$0] == nil }
     subscriptions[feed.number]?.retained.append(feed.stream)
   }
@@ -116,8 +131,7 @@ extension MQTTConnection {
   }
 
   func cancel(_ feed: MQTTFeed) {
-    feeds[feed.stream] = nil
-    shares.remove(feed)
+    remove(feed)
     if feed.held > 0 { held.removeAll { $0.feed === feed } }
     if native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
   }
@@ -233,8 +247,8 @@ extension MQTTConnection {
     if error.code == .topicMoved, moved(stream) { return }
     let told = MQTTError(MQTTReason(error.code), error.message)
     if publicationEnded(stream, told) { return }
-    guard let feed = feeds.removeValue(forKey: stream) else { return }
-    shares.remove(feed)
+    guard let feed = feeds[stream] else { return }
+    remove(feed)
     held.removeAll { $0.feed === feed }
     switch feed.role {
     case .fetch(let packetID, _): fetched(packetID, nil)

@@ -46,12 +46,10 @@ extension MQTTConnection {
     case .pattern, .watch: return false
     case .group: rejoin(feed)
     case .retained:
-      feeds[stream] = nil
-      shares.remove(feed)
+      remove(feed)
       retryRetained(feed.number)
     case .fetch(let packetID, let place):
-      feeds[stream] = nil
-      shares.remove(feed)
+      remove(feed)
       again { $0.fetch(packetID, place) }
     }
     return true
@@ -86,8 +84,7 @@ extension MQTTConnection {
   }
 
   private func rejoin(_ feed: MQTTFeed) {
-    feeds[feed.stream] = nil
-    shares.remove(feed)
+    remove(feed)
     held.removeAll { $0.feed === feed }
     subscriptions[feed.number]?.streams.removeAll { $0 == feed.stream }
     if !feed.isOpen, subscriptions[feed.number]?.hasAnswered == false {

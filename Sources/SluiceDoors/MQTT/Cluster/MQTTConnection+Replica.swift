@@ -89,10 +89,7 @@ extension MQTTConnection {
     }
     guard reading.isDone else { return }
     feed.isDone = true
-    if feed.held == 0 {
-      feeds[feed.stream] = nil
-      shares.remove(feed)
-    }
+    if feed.held == 0 { remove(feed) }
   }
 
   /// The owner of the retained messages is another one now, or none.
