@@ -27,6 +27,12 @@ extension MQTTConnection {
         filter: RecordFilter(conditions)), stream: stream)
   }
 
+  /// Reads a message again that was sent before. One after the other: they are sent again in the order in which they were sent (MQTT-4.6.0-1).
+  func fetchInTurn(_ packetID: UInt16, _ place: MQTTPlace) {
+    fetches.append((packetID, place))
+    if fetches.count == 1 { fetch(packetID, place) }
+  }
+
   func fetch(_ packetID: UInt16, _ place: MQTTPlace) {
     guard opensStreams, let known = topics[place.topic], let stream = native.openSubscription(granted: 1)
     else {
@@ -41,5 +47,10 @@ extension MQTTConnection {
 
   func fetched(_ packetID: UInt16, _ record: MQTTRecord?) {
     session.fetched(packetID, record, time: loop.wallClock, output: &output)
+    guard !fetches.isEmpty else { return }
+    fetches.removeFirst()
+    guard let next = fetches.first else { return }
+    later.append(.fetchNext(next.packetID, next.place))
+    runLater()
   }
 }

@@ -99,6 +99,7 @@ extension MQTTConnection {
 
   func removeFeeds() {
     feeds = [:]
+    fetches = []
     shares.removeAll()
   }
 

@@ -81,6 +81,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   /// Records that the session has asked for and hasn't got.
   var credit = 0
   @safe @exclusivity(unchecked) var shares = MQTTShares()
+  /// Messages that are to be read again, in the order in which they were sent; the first one is being read.
+  var fetches: [(packetID: UInt16, place: MQTTPlace)] = []
 
   /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
   private(set) var marksOwn = false
@@ -172,7 +174,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
       switch item {
       case .connect(let connect): self.connect(connect)
       case .subscribe(let request): subscribe(request)
-      case .fetch(let packetID, let place): fetch(packetID, place)
+      case .fetch(let packetID, let place): fetchInTurn(packetID, place)
+      case .fetchNext(let packetID, let place): fetch(packetID, place)
       case .sendRetained(let number): sendRetained(number)
       case .failed(let tokens, let error): answer(tokens, error)
       case .done(let tokens): answer(tokens, nil)

@@ -5,6 +5,8 @@ enum MQTTLater {
   case connect(MQTTConnect)
   case subscribe(MQTTSubscriptionRequest)
   case fetch(UInt16, MQTTPlace)
+  /// The message that was read again before this one has been dealt with.
+  case fetchNext(UInt16, MQTTPlace)
   case sendRetained(UInt16)
   case failed([MQTTToken], MQTTError)
   case done([MQTTToken])
