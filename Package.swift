@@ -55,7 +55,8 @@ let package = Package(
     // The two sides of the protocol as values, without sockets: a frame in, an action out. A broker may speak as a client too.
     .target(name: "SluiceSession", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     // The server's halves of other protocols, as values without sockets: bytes and events in, bytes and actions out.
-    .target(name: "SluiceWebSocket", swiftSettings: strictSettings),
+    .target(name: "SluiceHTTP", swiftSettings: strictSettings),
+    .target(name: "SluiceWebSocket", dependencies: ["SluiceHTTP"], swiftSettings: strictSettings),
     .target(name: "SluiceMQTT", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
     // The embedded engine. Programs choose it; the broker knows the protocol alone.
@@ -108,8 +109,8 @@ let package = Package(
     .target(
       name: "SluiceDoors",
       dependencies: [
-        "SluiceCommand", "SluiceAccess", "SluiceWebSocket", "SluiceMQTT", "SluiceSession", "SluiceWire",
-        "SluiceTLS", "SluiceIO",
+        "SluiceCommand", "SluiceAccess", "SluiceHTTP", "SluiceWebSocket", "SluiceMQTT", "SluiceSession",
+        "SluiceWire", "SluiceTLS", "SluiceIO",
       ],
       swiftSettings: strictSettings),
     // The broker's metrics, its API and its page, over HTTP.
@@ -199,7 +200,10 @@ let package = Package(
       name: "SluiceSessionTests", dependencies: ["SluiceSession", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "SluiceWebSocketTests", dependencies: ["SluiceWebSocket", "SluiceTLS", "TestSupport"],
+      name: "SluiceHTTPTests", dependencies: ["SluiceHTTP", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "SluiceWebSocketTests",
+      dependencies: ["SluiceWebSocket", "SluiceHTTP", "SluiceTLS", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceMQTTTests", dependencies: ["SluiceMQTT", "SluiceWire", "TestSupport"],
@@ -238,8 +242,8 @@ let package = Package(
     .testTarget(
       name: "SluiceDoorsTests",
       dependencies: [
-        "SluiceDoors", "SluiceCluster", "SluiceCommand", "SluiceWebSocket", "SluiceMQTT", "SluiceBroker",
-        "SluiceTopics",
+        "SluiceDoors", "SluiceCluster", "SluiceCommand", "SluiceHTTP", "SluiceWebSocket", "SluiceMQTT",
+        "SluiceBroker", "SluiceTopics",
         "SluiceStore", "SluiceNATS", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceSimulation",
         "SluiceEngineModel", "SluiceWire", "TestSupport",
       ],

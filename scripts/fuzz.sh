@@ -13,11 +13,12 @@ cd "$(dirname "$0")/.."
 build=.build/fuzz
 mkdir -p "$build/modules"
 modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceNATS SluiceAccess SluiceTopics
-  SluiceBroker SluiceClient SluiceCommand SluiceWebSocket SluiceMQTT SluiceDoors SluiceCluster SluiceAdmin SluiceDaemon SluiceTool"
+  SluiceBroker SluiceClient SluiceCommand SluiceHTTP SluiceWebSocket SluiceMQTT SluiceDoors SluiceCluster SluiceAdmin SluiceDaemon SluiceTool"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceNATSTests/Probes/*.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
+  Tests/SluiceHTTPTests/HTTPSessionProbe.swift
   Tests/SluiceWebSocketTests/WebSocketProbe.swift Tests/SluiceWebSocketTests/EchoServer.swift
   Tests/SluiceMQTTTests/MQTTProbe.swift Tests/SluiceMQTTTests/MQTTSessionProbe.swift Tests/SluiceMQTTTests/SessionRig.swift
   Tests/SluiceMQTTTests/OwnedPacket.swift Tests/SluiceMQTTTests/PacketCollector.swift

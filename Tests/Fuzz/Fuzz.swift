@@ -5,7 +5,8 @@ import TestSupport
 
 private let probes: [any Probe.Type] = [
   WireProbe.self, StoreProbe.self, AccessProbe.self, NATSProbe.self, BrokerProbe.self, ClientProbe.self,
-  CommandProbe.self, WebSocketProbe.self, MQTTProbe.self, MQTTValueProbe.self, HTTPProbe.self,
+  CommandProbe.self, WebSocketProbe.self, MQTTProbe.self, MQTTValueProbe.self, HTTPSessionProbe.self,
+  HTTPProbe.self,
 ]
 
 /// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.

@@ -1,4 +1,4 @@
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 import TestSupport
 

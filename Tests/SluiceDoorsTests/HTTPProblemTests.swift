@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceWire
 import Testing
 

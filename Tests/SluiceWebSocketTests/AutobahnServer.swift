@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SluiceHTTP
 import SluiceTLS
 import SluiceWebSocket
 import TestSupport

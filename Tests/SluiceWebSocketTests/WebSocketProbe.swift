@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceWebSocket
 import TestSupport
 

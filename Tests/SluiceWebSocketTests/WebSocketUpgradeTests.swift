@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceTLS
 import SluiceWebSocket
 import TestSupport
@@ -127,15 +128,5 @@ struct WebSocketUpgradeTests {
       #expect(agreement.subprotocol == "sluice.1")
       #expect(request.key == "AAECAwQFBgcICQoLDA0ODw==")
     }
-  }
-
-  @Test(arguments: [
-    ("http://127.0.0.1:80", "127.0.0.1:80", true), ("https://LOCALHOST:80", "localhost:80", true),
-    ("http://[::1]:80", "[::1]:80", true), ("http://127.0.0.1:81", "127.0.0.1:80", false),
-    ("http://evil.example:80", "evil.example:80", false),
-    ("http://1.2.3.4.example", "1.2.3.4.example", false),
-    ("null", "null", false), ("http://", "", false),
-  ]) func theServersOwnNumericAddressIsNoPagesOrigin(origin: String, host: String, isOwn: Bool) {
-    #expect(WebSocketUpgrade.isAddress(origin, of: host) == isOwn)
   }
 }

@@ -1,8 +1,7 @@
 import Glibc
-import SluiceCommand
+import SluiceHTTP
 import SluiceIO
 import SluiceSession
-import SluiceWebSocket
 import SluiceWire
 
 /// A connection of a client of HTTP/1.1: one request after the other on one side, a client of the native protocol on the other.
@@ -13,18 +12,10 @@ import SluiceWire
 ///
 /// On its loop only.
 final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
-  private enum Phase {
-    /// Between requests, or within one that comes.
-    case reading
-    /// A request is being served.
-    case serving
-    /// The answer is on its way, then the connection closes.
-    case closing
-    case closed
-  }
-
   /// Bytes of output that may wait for the client to read before no more records are taken.
   static let maximumOutput = 256 << 10
+  /// Bytes of further requests that may wait before no more is read.
+  private static let maximumUnread = 64 << 10
   /// How long a request, and a connection between two requests, may take.
   private static let patience = Duration.seconds(60)
 
@@ -37,20 +28,17 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private(set) var link: DoorLink!
   var native = ClientSession()
   private(set) var welcome: Welcome?
-  private var phase = Phase.reading
-
-  private var reader = HTTPRequestReader()
+  /// The client's side.
+  private(set) var session: HTTPServerSession
+  /// The present request, until it is begun.
   private var request: HTTPRequest?
-  /// No request follows the present one.
-  private var isLast = false
   private var credentials: Credentials?
   /// What serves the present request.
   private var exchange: (any HTTPExchange)?
   /// Where replies to the connection's requests come; nil before the first one.
   private var inbox: HTTPInbox?
-  private var unread: [UInt8] = []
-  private(set) var output = HTTPOutput()
   private var transportIsOpen = true
+  private var hasEnded = false
   /// Why the connection ends: with a request that couldn't be read, or since the client's stream has failed.
   @OutOfLine private var error: IOError? = nil
   private var timer: TimerToken?
@@ -65,6 +53,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     self.broker = broker
     self.members = members
     self.loop = loop
+    session = HTTPServerSession(HTTPCrossOrigin(options.allowsAnyOrigin ? nil : options.origins))
     link = DoorLink(self, peer: peer, on: loop)
   }
 
@@ -86,7 +75,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
         transport.close()
         leave()
       case .failed(let error): failed(error)
-      case .bytes(let count): unsafe unread.append(contentsOf: buffer[..<count])
+      case .bytes(let count): unsafe session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       }
     }
     take()
@@ -96,55 +85,24 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Takes what has come, up to the end of a request.
   private func take() {
-    var rest = unread[...]
-    do {
-      while !rest.isEmpty {
-        guard case .reading = phase else {
-          unread = Array(rest)
-          return
-        }
-        let (event, taken) = try reader.take(rest)
-        rest = rest.dropFirst(taken)
-        switch event {
-        case .head(let request): try begin(request)
-        case .body(let body): serve(body)
-        case nil: break
-        }
+    while let event = session.next() {
+      switch event {
+      case .waits: rearm()
+      case .request(let request): serve(request)
+      case .problem(let problem): refuse(problem, .violation)
       }
-    } catch {
-      rest = []
-      refuse(error)
-    }
-    unread = Array(rest)
-  }
-
-  /// The head of a request has come.
-  private func begin(_ request: HTTPRequest) throws(HTTPProblem) {
-    self.request = request
-    try crossOrigin.check(request.head)
-    let isComplete = try reader.beginBody(of: request)
-    rearm()
-    if isComplete { return serve([]) }
-    if request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
-      output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
   }
 
   // MARK: Serving
 
-  /// The request has come.
-  private func serve(_ body: [UInt8]) {
-    phase = .serving
-    if let timer { loop.cancel(timer) }
-    timer = nil
-    reader = HTTPRequestReader()
-    request?.body = body
+  private func serve(_ request: HTTPRequest) {
+    disarm()
     do throws(HTTPProblem) {
-      guard let request else { return }
-      if request.head.method == "OPTIONS" { return answer(204, "", fields: crossOrigin.preflight(request)) }
       let credentials = try request.credentials()
       guard let known = self.credentials else {
         self.credentials = credentials
+        self.request = request
         link.adopt(transport.security)
         link.send(
           Hello(
@@ -156,7 +114,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
         throw HTTPProblem(
           401, "this connection is another identity's; open a connection for these credentials")
       }
-      if welcome != nil { try start(request) }
+      if welcome != nil { try start(request) } else { self.request = request }
     } catch {
       refuse(error)
     }
@@ -164,7 +122,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   private func start(_ request: HTTPRequest) throws(HTTPProblem) {
     guard native.phase == .open else {
-      throw HTTPProblem(503, "the broker is about to stop; try again later")
+      throw HTTPProblem(503, "the broker is about to stop; try again later", retryAfter: 1)
     }
     exchange = try HTTPRoute.exchange(request, by: self)
     if exchange == nil { answer(204, "") }
@@ -187,72 +145,49 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// As the other form, with a body of any bytes.
   func answer(_ status: Int, _ body: [UInt8], type: String, fields: [(String, String)]) {
-    let stays = !isLast && request?.keepsAlive ?? false
-    var all = fields + crossOrigin.fields(for: request, with: fields)
-    if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
-    if !body.isEmpty { all.append(("Content-Type", type)) }
-    if status != 204 { all.append(("Content-Length", "\(body.count)")) }
-    if !stays { all.append(("Connection", "close")) }
-    output.append(head: status, all)
-    output.append(body)
-    finish(stays: stays)
+    session.answer(status, body, type: type, fields)
+    answered()
   }
 
   /// Begins an answer whose length isn't known, in chunks.
-  func beginAnswer(type: String) {
-    output.append(
-      head: 200,
-      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")]
-        + crossOrigin.fields(for: request))
-  }
+  func beginAnswer(type: String) { session.beginAnswer(type: type) }
 
   /// Appends a chunk to such an answer.
-  func append(chunk: [UInt8]) { output.append(chunk: chunk) }
+  func append(chunk: [UInt8]) { session.append(chunk: chunk) }
 
   /// Appends what ``HTTPChunk/framed(_:)`` has made.
-  func append(sharedChunk chunk: [UInt8]) { output.append(shared: chunk) }
+  func append(sharedChunk chunk: [UInt8]) { session.append(sharedChunk: chunk) }
 
   /// Ends such an answer; without its last chunk where it isn't whole.
   func endAnswer(isWhole: Bool) {
-    if isWhole { output.append(HTTPChunk.last) }
-    finish(stays: isWhole && !isLast && request?.keepsAlive ?? false)
+    session.endAnswer(isWhole: isWhole)
+    answered()
   }
 
-  private var crossOrigin: HTTPCrossOrigin { HTTPCrossOrigin(options: options) }
-
-  /// Answers with a problem. The connection closes unless the request has been read.
+  /// Answers with a problem. The connection ends unless the request has been read.
   func refuse(_ problem: HTTPProblem) {
-    if phase != .serving {
-      isLast = true
-      error = IOError(
-        action: "serve \(link.peer)", fault: problem.status == 408 ? .silence : .violation,
-        reason: problem.message)
-    }
-    let code = problem.code.map { ",\"code\":\($0.rawValue),\"error\":\(JSONText.quoted("\($0)"))" } ?? ""
-    var fields: [(String, String)] = []
-    if problem.status == 401 {
-      fields.append(("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\""))
-    }
-    if let seconds = problem.retryAfter { fields.append(("Retry-After", "\(seconds)")) }
-    answer(
-      problem.status, "{\"message\":\(JSONText.quoted(problem.message))\(code)}\n", fields: fields)
+    session.refuse(problem, problem.text)
+    answered()
   }
 
-  private func finish(stays: Bool) {
+  /// Answers what isn't a request with a problem, which is why the connection ends.
+  private func refuse(_ problem: HTTPProblem, _ fault: PeerFault) {
+    error = IOError(action: "serve \(link.peer)", fault: fault, reason: problem.message)
+    refuse(problem)
+  }
+
+  private func answered() {
     exchange = nil
     request = nil
-    guard phase != .closing, phase != .closed else { return }
-    phase = stays ? .reading : .closing
-    reader = HTTPRequestReader()
-    guard stays else { return }
+    guard session.isReading else { return }
     rearm()
     // The next request may have come already.
-    if !unread.isEmpty { comeRound() }
+    if session.unreadBytes > 0 { comeRound() }
   }
 
   private func comeRound() {
     _ = loop.schedule(at: loop.now) { [weak self] in
-      guard let self, case .reading = phase else { return }
+      guard let self, session.isReading else { return }
       take()
       endTurn()
     }
@@ -265,7 +200,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
       switch try unsafe native.receive(header, body, at: loop.now.nanoseconds) {
       case .opened(let welcome):
         self.welcome = welcome
-        if let request {
+        if let request = request.take() {
           do throws(HTTPProblem) { try start(request) } catch { refuse(error) }
         }
       case .failed(let fault): failed(HTTPProblem(WireError(fault)))
@@ -277,17 +212,17 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     } catch {
       failed(HTTPProblem(error))
     }
-    return output.count <= Self.maximumOutput && !(exchange?.isHeld ?? false)
+    return session.output.count <= Self.maximumOutput && !(exchange?.isHeld ?? false)
   }
 
   /// The broker ends the connection, and has said why.
   private func failed(_ problem: HTTPProblem) {
     if let exchange {
       exchange.failed(problem)
-    } else if request != nil {
+    } else if session.isWithinRequest {
       refuse(problem)
     }
-    if case .reading = phase { phase = .closing }
+    session.end()
   }
 
   func linkWritten() { endTurn() }
@@ -295,43 +230,39 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   func linkDrained() { endTurn() }
 
   func linkClosed() {
-    if case .closed = phase { return }
-    failed(HTTPProblem(503, "the broker ends the connection"))
-    phase = .closed
+    guard !hasEnded else { return }
+    failed(HTTPProblem(503, "the broker ends the connection", retryAfter: 1))
+    hasEnded = true
     closeTransport()
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    disarm()
     exchange = nil
   }
 
   // MARK: The end of a turn
 
-  var heldBytes: Int {
-    let request = reader.heldBytes + (request?.body.count ?? 0)
-    let own = output.count + unread.count + request + (exchange?.heldBytes ?? 0)
-    return own + transport.heldBytes
-  }
+  var heldBytes: Int { session.heldBytes + (exchange?.heldBytes ?? 0) + transport.heldBytes }
 
   func endTurn() {
-    if case .closed = phase { return }
+    guard !hasEnded else { return }
     defer { link.tellHeldBytes() }
     exchange?.turnEnds()
     sendOutput()
-    if output.isEmpty, transportIsOpen, exchange != nil {
+    if session.output.isEmpty, transportIsOpen, exchange != nil {
       // What follows from everything being written.
       exchange?.turnEnds()
       sendOutput()
     }
-    if case .closing = phase, output.isEmpty { return leave() }
+    if session.isClosing, session.output.isEmpty { return leave() }
+    let isBehind = session.output.count > Self.maximumOutput
     if transportIsOpen {
-      let pauses = unread.count > 65_536 || output.count > Self.maximumOutput || link.isFull
+      let pauses = session.unreadBytes > Self.maximumUnread || isBehind || link.isFull
       if transport.readsPaused != pauses { transport.readsPaused = pauses }
     }
     link.wake()
-    guard output.count <= Self.maximumOutput else { return }
+    guard !isBehind else { return }
     guard exchange?.isHeld ?? false else { return link.resume() }
     // The client's stream has taken everything, so it reports no room later.
-    guard output.isEmpty else { return }
+    guard session.output.isEmpty else { return }
     _ = loop.schedule(at: loop.now) { [weak self] in self?.endTurn() }
   }
 
@@ -347,8 +278,12 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   }
 
   private func sendOutput() {
-    guard transportIsOpen, !output.isEmpty else { return }
-    if output.write(to: transport) { return }
+    guard transportIsOpen, !session.output.isEmpty else { return }
+    let goesOn = unsafe session.write {
+      guard case .wrote(let count) = unsafe transport.write($0) else { return nil }
+      return count
+    }
+    if goesOn { return }
     transportIsOpen = false
     leave()
   }
@@ -363,27 +298,28 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Ends both sides.
   private func leave() {
-    if case .closed = phase { return }
-    phase = .closed
-    if !transportIsOpen { output.removeAll() }
+    guard !hasEnded else { return }
+    hasEnded = true
+    if !transportIsOpen { session.dropOutput() }
     closeTransport()
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    disarm()
     exchange = nil
     link.end(error)
   }
 
+  // MARK: The time for a request
+
   private func rearm() {
-    if let timer { loop.cancel(timer) }
+    disarm()
     timer = loop.schedule(after: Self.patience) { [weak self] in
       guard let self else { return }
       timer = nil
-      switch phase {
-      case .reading where reader.isUntouched: phase = .closing
-      case .reading: refuse(HTTPProblem(408, "the request wasn't complete within \(Self.patience)"))
-      case .serving, .closing, .closed: return
-      }
+      if let problem = session.timeOut(after: Self.patience) { refuse(problem, .silence) }
       endTurn()
     }
+  }
+
+  private func disarm() {
+    if let timer = timer.take() { loop.cancel(timer) }
   }
 }

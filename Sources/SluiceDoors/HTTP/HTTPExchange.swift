@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceSession
 
 /// A request that is being served. Kept by its connection.

@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceSession
 import SluiceWire
 

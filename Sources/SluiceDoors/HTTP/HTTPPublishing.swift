@@ -1,7 +1,7 @@
 import SluiceCommand
 import SluiceSession
 import SluiceTLS
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// `POST /topics/NAME`: publishes the body, and answers when it is in the log.
@@ -104,9 +104,8 @@ final class HTTPPublishing: HTTPExchange {
       if publication.isSent { done(lastOffset: nil) }
     case .acknowledged(_, let ack) where ack.through >= count: done(lastOffset: ack.lastOffset)
     case .refused(_, let fault) where isReply && fault.code == .noResponders:
-      var problem = HTTPProblem(410, "no client waits for this reply any longer")
-      problem.code = fault.code
-      connection.refuse(problem)
+      connection.refuse(
+        HTTPProblem(410, "no client waits for this reply any longer", code: .init(fault.code)))
     case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault)))
     case .ended: connection.refuse(HTTPProblem(409, "topic \(topic) has ended"))
     default: break

@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
@@ -160,7 +161,7 @@ final class HTTPReading: HTTPExchange {
   private func beginKeepalive() {
     guard let interval, interval > .zero, let filler = writer.format.filler else { return }
     keepalive = HTTPStreamKeepalive(every: interval, on: connection.loop) { [weak self] in
-      guard let self, !isEnding, connection.output.isEmpty else { return }
+      guard let self, !isEnding, connection.session.output.isEmpty else { return }
       connection.append(chunk: filler)
       connection.endTurn()
     }
@@ -192,7 +193,7 @@ final class HTTPReading: HTTPExchange {
     var iterator = unsafe BatchIterator(batch, time: topic.time)
     var (offset, left) = (offset, count)
     while left > 0 {
-      if connection.output.count > HTTPConnection.maximumOutput {
+      if connection.session.output.count > HTTPConnection.maximumOutput {
         let rest = unsafe iterator.rest
         held.append(Held(topic: topic, offset: offset, count: left, bytes: unsafe Array(rest)))
         break
@@ -239,7 +240,7 @@ final class HTTPReading: HTTPExchange {
   }
 
   func turnEnds() {
-    while let next = held.first, connection.output.count <= HTTPConnection.maximumOutput {
+    while let next = held.first, connection.session.output.count <= HTTPConnection.maximumOutput {
       held.removeFirst()
       let later = held
       held = []
@@ -251,13 +252,13 @@ final class HTTPReading: HTTPExchange {
     if held.isEmpty { passWritten() }
     guard isEnding, held.isEmpty else { return }
     // The cursor goes on behind what the connection has taken, so that comes first.
-    guard cursor.isEmpty || connection.output.isEmpty else { return }
+    guard cursor.isEmpty || connection.session.output.isEmpty else { return }
     finish(isWhole: !isBroken)
   }
 
   /// Everything so far has been written to the connection: the cursor goes on, and more is asked for.
   private func passWritten() {
-    guard connection.output.isEmpty else { return }
+    guard connection.session.output.isEmpty else { return }
     if !cursor.isEmpty, nextOffset > committed {
       committed = nextOffset
       connection.link.send(Commit(nextOffset: nextOffset), stream: stream)
@@ -279,7 +280,7 @@ final class HTTPReading: HTTPExchange {
   func failed(_ problem: HTTPProblem) {
     guard hasBegun else { return connection.refuse(problem) }
     event(
-      "error", "{\"code\":\(problem.code?.rawValue ?? 0),\"message\":\(JSONText.quoted(problem.message))}")
+      "error", "{\"code\":\(problem.code?.number ?? 0),\"message\":\(JSONText.quoted(problem.message))}")
     finish(isWhole: false)
   }
 }

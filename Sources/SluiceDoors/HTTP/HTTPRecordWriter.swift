@@ -1,6 +1,6 @@
 import SluiceCommand
 import SluiceMQTT
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// What the records of an answer look like.

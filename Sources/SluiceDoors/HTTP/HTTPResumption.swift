@@ -1,4 +1,4 @@
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// Where a client of server-sent events goes on, which says the id of the last one that it has had: `Last-Event-ID`.

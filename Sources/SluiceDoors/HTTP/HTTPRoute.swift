@@ -1,5 +1,5 @@
 import SluiceCommand
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// What serves a request, by its method and path.
@@ -75,7 +75,7 @@ enum HTTPRoute {
       throw HTTPProblem(
         405,
         "\(method) isn't understood here; there \(methods.count == 1 ? "is" : "are") "
-          + methods.formatted())
+          + methods.formatted(), methods: methods)
     }
   }
 }

@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceIO
 
 /// Tells when nothing has been written into an answer for an interval: something has to be, for a client that has vanished is noticed only when bytes for it aren't

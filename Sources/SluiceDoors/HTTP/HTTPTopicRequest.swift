@@ -1,6 +1,6 @@
 import SluiceCommand
 import SluiceSession
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// A request about topics that the broker answers by one frame: lists, settings, trimming, cursors. Permissions are those of any client.
@@ -107,54 +107,4 @@ final class HTTPTopicRequest: HTTPExchange {
   }
 
   func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
-}
-
-extension HTTPRequest {
-  /// The topic of the path.
-  func topic() throws(HTTPProblem) -> String { try name(1) }
-
-  /// A name of the path: of a topic, a cursor or a group.
-  func name(_ index: Int) throws(HTTPProblem) -> String {
-    do throws(WireError) {
-      try TopicName.validate(path[index])
-    } catch {
-      throw HTTPProblem(error)
-    }
-    return path[index]
-  }
-
-  /// A parameter that is a number; nil where it isn't there.
-  func number(_ name: String) throws(HTTPProblem) -> UInt64? {
-    guard let text = parameter(name) else { return nil }
-    guard let number = UInt64(text) else { throw HTTPProblem(400, "\(name) must be a number") }
-    return number
-  }
-
-  /// A parameter that is a duration, such as `30s`; nil where it isn't there.
-  func duration(_ name: String) throws(HTTPProblem) -> Duration? {
-    guard let text = parameter(name) else { return nil }
-    do {
-      return try TimeSpan.parse(text)
-    } catch {
-      throw HTTPProblem(400, "\(name): \(error)")
-    }
-  }
-
-  /// The parameters as settings of a topic.
-  func settings() throws(HTTPProblem) -> TopicSettings {
-    var settings = TopicSettings()
-    let options = TopicOption.ofTopics
-    for (name, value) in query {
-      guard let option = options.first(where: { $0.name == name }) else {
-        throw HTTPProblem(
-          400, "there is no setting '\(name)'\(Spelling.advice(for: name, in: options.map(\.name)))")
-      }
-      do {
-        try option.read(value, &settings)
-      } catch {
-        throw HTTPProblem(400, "\(name): \(error)")
-      }
-    }
-    return settings
-  }
 }

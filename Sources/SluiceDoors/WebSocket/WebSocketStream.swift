@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SluiceHTTP
 import SluiceIO
 import SluiceWebSocket
 

@@ -1,3 +1,5 @@
+import SluiceHTTP
+
 /// The client's half of the opening handshake: for tests, and for programs that connect to a server.
 package struct WebSocketRequest: Hashable, Sendable {
   package var host: String

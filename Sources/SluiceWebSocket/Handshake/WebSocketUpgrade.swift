@@ -1,3 +1,5 @@
+import SluiceHTTP
+
 /// The server's half of the opening handshake (RFC 6455, section 4.2): the head of a request in, an agreement or a refusal out.
 package struct WebSocketUpgrade: Sendable {
   package struct Rules: Sendable {
@@ -115,22 +117,11 @@ package struct WebSocketUpgrade: Sendable {
     guard let allowed = rules.origins, !origins.isEmpty else { return }
     let host = request.values("host").first ?? ""
     guard origins.count == 1,
-      allowed.contains(origins[0].lowercased()) || Self.isAddress(origins[0], of: host)
+      allowed.contains(origins[0].lowercased()) || HTTPOrigin.isAddress(origins[0], of: host)
     else {
       throw Refusal(
         403, "Forbidden", "pages of the origin \(origins.joined(separator: ", ")) may not connect here")
     }
-  }
-
-  /// Whether an origin is the address that the client has connected to, in numbers or `localhost`, as some programs name it. A page can't have this
-  /// origin, since nothing else answers there; one under a name could, by a name server of its own.
-  package static func isAddress(_ origin: String, of host: String) -> Bool {
-    guard let mark = origin.firstRange(of: "://"),
-      origin[mark.upperBound...].lowercased() == host.lowercased()
-    else { return false }
-    let name = host.hasPrefix("[") ? host[...] : host.prefix { $0 != ":" }
-    return name.lowercased() == "localhost" || name.hasPrefix("[")
-      || !name.isEmpty && name.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E }
   }
 
   private func chooseSubprotocol(_ request: HTTPRequestHead) throws(Refusal) -> String {

@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
-import SluiceWebSocket
+import SluiceHTTP
 import SluiceWire
 
 /// `POST /topics/NAME/request?timeout=5s`: publishes the body as a request, and answers with the first reply to it.

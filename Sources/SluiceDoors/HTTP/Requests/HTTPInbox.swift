@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
@@ -39,7 +40,8 @@ final class HTTPInbox {
       asking?.failed(HTTPProblem(WireError(fault)))
       return false
     case .ended:
-      asking?.failed(HTTPProblem(503, "another client has ended the inbox for replies; ask again"))
+      asking?.failed(
+        HTTPProblem(503, "another client has ended the inbox for replies; ask again", retryAfter: 1))
       return false
     default: break
     }

@@ -1,10 +1,10 @@
 /// The chunks of an answer whose length isn't known when it begins (RFC 9112, 7.1).
-enum HTTPChunk {
+package enum HTTPChunk {
   /// Ends the answer.
   static let last: [UInt8] = Array("0\r\n\r\n".utf8)
 
   /// A chunk as it is sent; nothing for an empty one, which would end the answer.
-  static func framed(_ bytes: [UInt8]) -> [UInt8] {
+  package static func framed(_ bytes: [UInt8]) -> [UInt8] {
     guard !bytes.isEmpty else { return [] }
     let head = head(bytes.count)
     var framed: [UInt8] = []
@@ -33,6 +33,6 @@ extension HTTPOutput {
   /// Appends the head of an answer.
   mutating func append(head status: Int, _ fields: [(String, String)]) {
     let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
-    append("HTTP/1.1 \(status) \(HTTPProblem.phrases[status] ?? "Error")\r\n\(lines)\r\n".utf8)
+    append("HTTP/1.1 \(status) \(HTTPStatus.phrase(status))\r\n\(lines)\r\n".utf8)
   }
 }

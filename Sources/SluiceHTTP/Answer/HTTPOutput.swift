@@ -1,7 +1,5 @@
-import SluiceIO
-
 /// What a connection has for its client to read: bytes of its own, and long texts that it shares with other connections and doesn't copy.
-struct HTTPOutput {
+package struct HTTPOutput: Sendable {
   /// A shorter text is copied: that costs less than a write of its own.
   private static let longText = 16 << 10
   /// So many bytes that are written already, and no more, stay in memory in front of others.
@@ -13,9 +11,9 @@ struct HTTPOutput {
   /// Bytes of the first of all that are written.
   private var written = 0
   /// Bytes that wait.
-  private(set) var count = 0
+  package private(set) var count = 0
 
-  var isEmpty: Bool { count == 0 }
+  package var isEmpty: Bool { count == 0 }
 
   mutating func append(_ bytes: some Collection<UInt8>) {
     last.append(contentsOf: bytes)
@@ -34,18 +32,21 @@ struct HTTPOutput {
 
   /// Writes as much as the stream takes.
   ///
+  /// - Parameter write: returns how many bytes were taken; nil where the stream has failed.
   /// - Returns: whether the stream goes on.
-  mutating func write(to stream: any ByteStream) -> Bool {
+  mutating func write(_ write: (UnsafeRawBufferPointer) -> Int?) -> Bool {
+    guard !isEmpty else { return true }
     var done = 0
     defer { pieces.removeFirst(done) }
     while done < pieces.count {
-      guard let isWhole = write(pieces[done], to: stream) else { return false }
+      guard let isWhole = unsafe self.write(pieces[done], write) else { return false }
       if !isWhole { return true }
       done += 1
     }
-    guard let isWhole = write(last, to: stream) else { return false }
+    guard let isWhole = unsafe self.write(last, write) else { return false }
     if isWhole {
-      last.removeAllKeepingUseful()
+      // Memory is kept where there is traffic, and returned where there is little.
+      last.removeAll(keepingCapacity: (1025...131_072).contains(last.capacity))
     } else if written >= Self.muchWritten, written * 2 >= last.count {
       last.removeFirst(written)
       written = 0
@@ -54,17 +55,17 @@ struct HTTPOutput {
   }
 
   /// Returns whether the rest of a piece was written; nil where the stream has failed.
-  private mutating func write(_ piece: [UInt8], to stream: any ByteStream) -> Bool? {
+  private mutating func write(_ piece: [UInt8], _ write: (UnsafeRawBufferPointer) -> Int?) -> Bool? {
     guard written < piece.count else {
       written = 0
       return true
     }
-    let result = unsafe piece.withUnsafeBytes {
-      unsafe stream.write(UnsafeRawBufferPointer(rebasing: $0[written...]))
+    let count = unsafe piece.withUnsafeBytes {
+      unsafe write(UnsafeRawBufferPointer(rebasing: $0[written...]))
     }
-    guard case .wrote(let taken) = result else { return nil }
-    written += taken
-    count -= taken
+    guard let count else { return nil }
+    written += count
+    self.count -= count
     guard written == piece.count else { return false }
     written = 0
     return true

@@ -1,8 +1,6 @@
-import SluiceWebSocket
-
 /// Takes one request from a connection's bytes: its head, then its body.
-struct HTTPRequestReader {
-  enum Event {
+package struct HTTPRequestReader: Sendable {
+  package enum Event: Sendable {
     /// The head has come. ``beginBody(of:)`` follows before any other byte is taken.
     case head(HTTPRequest)
     /// The body has come as a whole.
@@ -10,22 +8,24 @@ struct HTTPRequestReader {
   }
 
   /// The longest body of a request, in bytes.
-  static let maximumBody = 16 << 20
+  package static let maximumBody = 16 << 20
 
   private var head = HTTPHeadReader()
   /// Nil until the head has come.
   private var body: HTTPBodyReader?
 
-  /// Whether nothing of a request has come.
-  var isUntouched: Bool { body == nil && head.heldBytes == 0 }
+  package init() {}
 
-  var heldBytes: Int { head.heldBytes + (body?.body.count ?? 0) }
+  /// Whether nothing of a request has come.
+  package var isUntouched: Bool { body == nil && head.heldBytes == 0 }
+
+  package var heldBytes: Int { head.heldBytes + (body?.body.count ?? 0) }
 
   /// Takes bytes up to the next event.
   ///
   /// - Throws: ``HTTPProblem`` for what isn't a request that can be read.
   /// - Returns: how many; the event is nil when all were taken.
-  mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> (event: Event?, taken: Int) {
+  package mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> (event: Event?, taken: Int) {
     guard body == nil else {
       let taken = try body?.take(bytes) ?? 0
       return (body.flatMap { $0.isDone ? .body($0.body) : nil }, taken)
@@ -40,7 +40,7 @@ struct HTTPRequestReader {
   ///
   /// - Throws: ``HTTPProblem`` for a body that can't be taken.
   /// - Returns: whether it has come already, since it is empty.
-  mutating func beginBody(of request: HTTPRequest) throws(HTTPProblem) -> Bool {
+  package mutating func beginBody(of request: HTTPRequest) throws(HTTPProblem) -> Bool {
     let length = try request.bodyLength()
     guard length ?? 0 <= Self.maximumBody else {
       throw HTTPProblem(

@@ -1,9 +1,12 @@
-import SluiceWebSocket
-
 /// What pages of other origins may do: a browser asks before it sends a page's request (OPTIONS), and shows a page only those fields of an answer that the answer
 /// names.
-struct HTTPCrossOrigin {
-  let options: DoorOptions
+package struct HTTPCrossOrigin: Sendable {
+  /// Origins whose pages may connect, in small letters; nil for all.
+  private let origins: Set<String>?
+
+  package init(_ origins: Set<String>?) {
+    self.origins = origins
+  }
 
   /// The fields of requests that mean something here; those of records, `Sluice-Header-NAME`, as well.
   private static let requestFields = [
@@ -11,13 +14,13 @@ struct HTTPCrossOrigin {
   ]
 
   private func isAllowed(_ origin: String) -> Bool {
-    options.allowsAnyOrigin || options.origins.contains(origin.lowercased())
+    origins?.contains(origin.lowercased()) ?? true
   }
 
   /// - Throws: ``HTTPProblem`` for the request of a page that may not connect.
   func check(_ head: HTTPRequestHead) throws(HTTPProblem) {
     guard let origin = head.values("origin").last, !isAllowed(origin),
-      !WebSocketUpgrade.isAddress(origin, of: head.values("host").first ?? "")
+      !HTTPOrigin.isAddress(origin, of: head.values("host").first ?? "")
     else { return }
     throw HTTPProblem(403, "pages of the origin \(origin) may not connect here")
   }

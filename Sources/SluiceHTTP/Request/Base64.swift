@@ -1,4 +1,4 @@
-/// The encoding of keys in the opening handshake (RFC 4648, section 4).
+/// The encoding of bytes in fields: credentials, keys, the opening handshake of WebSockets (RFC 4648, section 4).
 package enum Base64 {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

@@ -1,0 +1,44 @@
+import SluiceCommand
+import SluiceHTTP
+import SluiceWire
+
+extension HTTPProblem {
+  /// An error of the broker, with the status that says most of what it says.
+  init(_ error: WireError) {
+    let status =
+      switch error.code {
+      case .authenticationRequired, .authenticationFailed, .credentialsExpired, .accessRevoked: 401
+      case .permissionDenied: 403
+      case .unknownTopic, .topicDeleted, .unknownCursor: 404
+      case .topicEnded, .topicExists, .epochChanged, .producerFenced, .groupMismatch, .cursorTaken,
+        .cursorMoved,
+        .cursorDeleted:
+        409
+      case .lagged: 410
+      case .recordTooLarge: 413
+      case .invalidTopic, .invalidSetting, .keyRequired, .unsupported: 400
+      case .limitReached, .tooManyConnections, .tooManyAttempts: 429
+      case .storageFull: 507
+      case .shuttingDown, .storageFailed, .closedByOperator, .noResponders, .topicMoved: 503
+      default: 500
+      }
+    self.init(
+      status, error.message, code: Code(error.code),
+      retryAfter: status == 503 && error.code != .noResponders ? 1 : nil)
+  }
+
+  /// Calls `body`, whose errors are those of the broker.
+  static func wrapping<Value>(_ body: () throws(WireError) -> Value) throws(HTTPProblem) -> Value {
+    do throws(WireError) { return try body() } catch { throw HTTPProblem(error) }
+  }
+
+  /// The object of JSON that answers a request.
+  var text: String {
+    let code = code.map { ",\"code\":\($0.number),\"error\":\(JSONText.quoted($0.name))" } ?? ""
+    return "{\"message\":\(JSONText.quoted(message))\(code)}\n"
+  }
+}
+
+extension HTTPProblem.Code {
+  init(_ code: ErrorCode) { self.init(Int(code.rawValue), "\(code)") }
+}

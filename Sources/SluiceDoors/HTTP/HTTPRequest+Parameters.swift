@@ -1,0 +1,131 @@
+import SluiceCommand
+import SluiceHTTP
+import SluiceWire
+
+/// What requests about topics say, in the broker's words.
+extension HTTPRequest {
+  /// The credentials of `Authorization`: Basic or Bearer.
+  func credentials() throws(HTTPProblem) -> Credentials {
+    guard let field = field("authorization") else { return .none }
+    let parts = field.split(separator: " ", maxSplits: 1)
+    switch parts.first?.lowercased() {
+    case "bearer" where parts.count == 2: return .token(String(parts[1]))
+    case "basic" where parts.count == 2:
+      guard let bytes = Base64.decode(String(parts[1])), let text = String(validating: bytes, as: UTF8.self),
+        let colon = text.firstIndex(of: ":")
+      else { break }
+      return .password(String(text[text.index(after: colon)...]), user: String(text[..<colon]))
+    default: break
+    }
+    throw HTTPProblem(
+      401, "Authorization must be Basic with a user's name and password, or Bearer with a token")
+  }
+
+  /// The key of the records: `Sluice-Key`, or `Sluice-Key-Base64` for bytes that a field can't have; nil for none.
+  func key() throws(HTTPProblem) -> [UInt8]? {
+    guard let encoded = field("sluice-key-base64") else { return field("sluice-key").map { Array($0.utf8) } }
+    guard field("sluice-key") == nil else {
+      throw HTTPProblem(400, "a request has one of Sluice-Key and Sluice-Key-Base64")
+    }
+    guard let key = Base64.decode(encoded) else { throw HTTPProblem(400, "Sluice-Key-Base64 isn't base64") }
+    return key
+  }
+
+  /// When a publication is answered: `ack=received`, the default, `ack=durable` or `ack=none`.
+  func acknowledgement() throws(HTTPProblem) -> PublishOpen.Acknowledgement {
+    switch parameter("ack") {
+    case nil, "received": return .received
+    case "durable": return .durable
+    case "none": return .none
+    default: throw HTTPProblem(400, "ack can be received, durable or none")
+    }
+  }
+
+  /// Where records begin; as `standard` says unless the request says it.
+  func start(otherwise standard: Subscribe.Start = .replay) throws(HTTPProblem) -> Subscribe.Start {
+    guard let text = parameter("from") else { return standard }
+    switch text {
+    case "replay": return .replay
+    case "new": return .new
+    default: if let start = Values.position(text) { return start }
+    }
+    throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
+  }
+
+  /// The records that are wanted: `key=K`, `key-base64=K` for a key that isn't text, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
+  func filter() throws(HTTPProblem) -> RecordFilter {
+    var conditions: [RecordFilter.Condition] = []
+    for (name, value) in query {
+      switch name {
+      case "key": conditions.append(.init(.key, .equals(Array(value.utf8))))
+      case "key-base64":
+        guard let key = Base64.decode(value) else { throw HTTPProblem(400, "key-base64 isn't base64") }
+        conditions.append(.init(.key, .equals(key)))
+      case "key-prefix": conditions.append(.init(.key, .hasPrefix(Array(value.utf8))))
+      case "header":
+        let parts = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let test: RecordFilter.Test = parts.count == 2 ? .equals(Array(parts[1].utf8)) : .exists
+        conditions.append(.init(.header(String(parts[0])), test))
+      default: break
+      }
+    }
+    return RecordFilter(conditions)
+  }
+
+  /// How many records are wanted; nil for all.
+  func count() throws(HTTPProblem) -> UInt64? {
+    guard let text = parameter("count") else { return nil }
+    guard let count = UInt64(text), count > 0, count < .max else {
+      throw HTTPProblem(400, "count must be a number from 1 on")
+    }
+    return count
+  }
+
+  /// The topic of the path.
+  func topic() throws(HTTPProblem) -> String { try name(1) }
+
+  /// A name of the path: of a topic, a cursor or a group.
+  func name(_ index: Int) throws(HTTPProblem) -> String {
+    do throws(WireError) {
+      try TopicName.validate(path[index])
+    } catch {
+      throw HTTPProblem(error)
+    }
+    return path[index]
+  }
+
+  /// A parameter that is a number; nil where it isn't there.
+  func number(_ name: String) throws(HTTPProblem) -> UInt64? {
+    guard let text = parameter(name) else { return nil }
+    guard let number = UInt64(text) else { throw HTTPProblem(400, "\(name) must be a number") }
+    return number
+  }
+
+  /// A parameter that is a duration, such as `30s`; nil where it isn't there.
+  func duration(_ name: String) throws(HTTPProblem) -> Duration? {
+    guard let text = parameter(name) else { return nil }
+    do {
+      return try TimeSpan.parse(text)
+    } catch {
+      throw HTTPProblem(400, "\(name): \(error)")
+    }
+  }
+
+  /// The parameters as settings of a topic.
+  func settings() throws(HTTPProblem) -> TopicSettings {
+    var settings = TopicSettings()
+    let options = TopicOption.ofTopics
+    for (name, value) in query {
+      guard let option = options.first(where: { $0.name == name }) else {
+        throw HTTPProblem(
+          400, "there is no setting '\(name)'\(Spelling.advice(for: name, in: options.map(\.name)))")
+      }
+      do {
+        try option.read(value, &settings)
+      } catch {
+        throw HTTPProblem(400, "\(name): \(error)")
+      }
+    }
+    return settings
+  }
+}

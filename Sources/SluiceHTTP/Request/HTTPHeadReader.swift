@@ -1,0 +1,38 @@
+/// Gathers the bytes of a request's head, up to the empty line, wherever the transport cut them.
+package struct HTTPHeadReader: Sendable {
+  /// In bytes, with the empty line.
+  private let limit: Int
+  private var bytes: [UInt8] = []
+
+  package init(limit: Int = 8192) {
+    self.limit = limit
+  }
+
+  /// Bytes of memory that are held.
+  package var heldBytes: Int { bytes.capacity }
+
+  /// Takes the next bytes.
+  ///
+  /// - Returns: the head, and how many bytes of `chunk` it took; nil while it isn't complete.
+  /// - Throws: why it is no head. The reader isn't usable after that.
+  package mutating func take(
+    _ chunk: UnsafeRawBufferPointer
+  ) throws(HTTPRequestHead.Fault) -> (head: HTTPRequestHead, taken: Int)? {
+    for index in 0..<chunk.count {
+      let byte = unsafe chunk[index]
+      bytes.append(byte)
+      guard bytes.count <= limit else {
+        throw .tooLarge("the request's head has more than \(limit) bytes")
+      }
+      guard byte == UInt8(ascii: "\n"), bytes.count >= 2 else { continue }
+      guard bytes[bytes.count - 2] == UInt8(ascii: "\r") else {
+        throw .malformed("a line doesn't end with CR LF")
+      }
+      if bytes.count >= 4, bytes[bytes.count - 3] == UInt8(ascii: "\n") {
+        defer { bytes = [] }
+        return (try HTTPRequestHead(bytes.dropLast(2)), index + 1)
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,78 @@
+/// A request whose head and body have come.
+package struct HTTPRequest: Sendable {
+  package var head: HTTPRequestHead
+  package var body: [UInt8] = []
+  /// The target's path, cut at slashes and decoded.
+  package let path: [String]
+  package let query: [(name: String, value: String)]
+
+  /// - Throws: ``HTTPProblem`` for a target that can't be read.
+  package init(_ head: HTTPRequestHead) throws(HTTPProblem) {
+    self.head = head
+    let parts = head.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts[0].hasPrefix("/") else { throw HTTPProblem(400, "the target must begin with /") }
+    var path: [String] = []
+    for part in parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+      path.append(try Self.decoded(part))
+    }
+    self.path = path
+    var query: [(String, String)] = []
+    for item in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
+      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      query.append((try Self.decoded(pair[0]), pair.count > 1 ? try Self.decoded(pair[1]) : ""))
+    }
+    self.query = query
+  }
+
+  /// Text with `%41` for a byte.
+  private static func decoded(_ text: Substring) throws(HTTPProblem) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let number = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      else {
+        throw HTTPProblem(400, "the target has a % without two hexadecimal digits")
+      }
+      rest = rest.dropFirst(2)
+      bytes.append(number)
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw HTTPProblem(400, "the target isn't UTF-8")
+    }
+    return text
+  }
+
+  package func parameter(_ name: String) -> String? { query.last { $0.name == name }?.value }
+
+  package func field(_ name: String) -> String? { head.values(name).last }
+
+  /// Whether the connection stays open behind the answer.
+  package var keepsAlive: Bool { !head.elements("connection").contains { $0.lowercased() == "close" } }
+
+  /// Whether the type is among those that the client takes, and named.
+  package func accepts(_ type: String) -> Bool {
+    head.elements("accept").contains { $0.prefix { $0 != ";" }.lowercased() == type }
+  }
+
+  /// The number of bytes of the body; nil for one in chunks.
+  func bodyLength() throws(HTTPProblem) -> Int? {
+    let codings = head.elements("transfer-encoding")
+    let lengths = head.values("content-length")
+    guard codings.isEmpty else {
+      guard lengths.isEmpty, codings.count == 1, codings[0].lowercased() == "chunked" else {
+        throw HTTPProblem(501, "only the transfer coding chunked is understood, and without Content-Length")
+      }
+      return nil
+    }
+    guard let first = lengths.first else { return 0 }
+    guard lengths.allSatisfy({ $0 == first }), !first.isEmpty,
+      first.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let length = Int(first)
+    else { throw HTTPProblem(400, "Content-Length isn't a number") }
+    return length
+  }
+}

@@ -1,0 +1,191 @@
+/// The server's side of a connection of HTTP/1.1, as a value: bytes in, requests out; answers in, bytes out. One request after the other, also where the client
+/// sends the next one before the answer (RFC 9112, 9.3.2).
+///
+/// ```
+///  receive ─► next ─► request ─► answer, or beginAnswer, append …, endAnswer ─► write
+///                     problem ─► refuse
+/// ```
+package struct HTTPServerSession: Sendable {
+  package enum Event: Sendable {
+    /// A request, or the next one, is awaited, or its head has come: the time for the rest begins anew.
+    case waits
+    /// A whole request has come. No other one comes before it is answered.
+    case request(HTTPRequest)
+    /// What has come isn't a request that can be read, or its page may not connect. It is to be refused, and nothing comes after it.
+    case problem(HTTPProblem)
+  }
+
+  private enum Phase {
+    /// Between requests, or within one that comes.
+    case reading
+    /// A request is being served.
+    case serving
+    /// The last answer is on its way.
+    case closing
+  }
+
+  private let crossOrigin: HTTPCrossOrigin
+  private var phase = Phase.reading
+  private var reader = HTTPRequestReader()
+  /// The request that comes, from its head on, or is served.
+  private var request: HTTPRequest?
+  /// No request follows the present one.
+  private var isLast = false
+  private var unread: [UInt8] = []
+  /// How many of those were taken.
+  private var taken = 0
+  /// What the client hasn't got yet.
+  package private(set) var output = HTTPOutput()
+
+  /// - Parameter crossOrigin: which pages may connect.
+  package init(_ crossOrigin: HTTPCrossOrigin) {
+    self.crossOrigin = crossOrigin
+  }
+
+  /// Whether a request is awaited, or comes.
+  package var isReading: Bool { phase == .reading }
+  /// Whether the head of a request has come that isn't answered.
+  package var isWithinRequest: Bool { request != nil }
+  /// Whether the connection ends once the output is written.
+  package var isClosing: Bool { phase == .closing }
+  /// Bytes that have come and wait until the request before them is answered.
+  package var unreadBytes: Int { unread.count - taken }
+  /// Memory for what waits in either direction, in bytes.
+  package var heldBytes: Int {
+    output.count + unreadBytes + reader.heldBytes + (request?.body.count ?? 0)
+  }
+
+  // MARK: Requests
+
+  /// Takes bytes of the client. ``next()`` follows, until it has no event.
+  package mutating func receive(_ bytes: UnsafeRawBufferPointer) { unsafe unread.append(contentsOf: bytes) }
+
+  /// What has come, one event at a time: up to the end of a request, which waits for its answer.
+  package mutating func next() -> Event? {
+    while phase == .reading, unreadBytes > 0 {
+      do throws(HTTPProblem) {
+        let (event, count) = try reader.take(unread[taken...])
+        taken += count
+        if taken == unread.count { (unread, taken) = ([], 0) }
+        switch event {
+        case .head(let head):
+          if let event = try begin(head) { return event }
+        case .body(let body):
+          if let event = complete(body) { return event }
+        case nil: break
+        }
+      } catch {
+        isLast = true
+        (unread, taken) = ([], 0)
+        return .problem(error)
+      }
+    }
+    return nil
+  }
+
+  /// The head of a request has come.
+  private mutating func begin(_ request: HTTPRequest) throws(HTTPProblem) -> Event? {
+    self.request = request
+    try crossOrigin.check(request.head)
+    if try reader.beginBody(of: request) { return complete([]) }
+    if request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
+      output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+    }
+    return .waits
+  }
+
+  /// A request has come as a whole. The one by which a browser asks what its page may do is answered here.
+  private mutating func complete(_ body: [UInt8]) -> Event? {
+    phase = .serving
+    reader = HTTPRequestReader()
+    request?.body = body
+    guard let request else { return nil }
+    guard request.head.method == "OPTIONS" else { return .request(request) }
+    answer(204, [], type: "", crossOrigin.preflight(request))
+    return .waits
+  }
+
+  /// The client hasn't sent a whole request in the time for it, which is `patience`.
+  ///
+  /// - Returns: the problem to refuse it with; nil where nothing has come, so that the connection just ends, or where no request is awaited.
+  package mutating func timeOut(after patience: Duration) -> HTTPProblem? {
+    guard phase == .reading else { return nil }
+    guard reader.isUntouched else {
+      return HTTPProblem(408, "the request wasn't complete within \(patience)")
+    }
+    phase = .closing
+    return nil
+  }
+
+  /// No more requests are taken: the connection ends, with the present one's answer where one is served.
+  package mutating func end() {
+    isLast = true
+    if phase == .reading { phase = .closing }
+  }
+
+  // MARK: Answers
+
+  /// Answers the request as a whole.
+  package mutating func answer(_ status: Int, _ body: [UInt8], type: String, _ fields: [(String, String)]) {
+    guard phase != .closing else { return }
+    let stays = keepsAlive
+    var all = fields + crossOrigin.fields(for: request, with: fields)
+    if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
+    if !body.isEmpty { all.append(("Content-Type", type)) }
+    if status != 204 { all.append(("Content-Length", "\(body.count)")) }
+    if !stays { all.append(("Connection", "close")) }
+    output.append(head: status, all)
+    output.append(body)
+    finish(stays: stays)
+  }
+
+  /// Answers with a problem. The connection ends unless the request has been read.
+  ///
+  /// - Parameter body: an object of JSON that says the same.
+  package mutating func refuse(_ problem: HTTPProblem, _ body: String) {
+    if phase == .reading { isLast = true }
+    answer(problem.status, Array(body.utf8), type: "application/json", problem.fields)
+  }
+
+  /// Begins an answer whose length isn't known, in chunks.
+  package mutating func beginAnswer(type: String) {
+    output.append(
+      head: 200,
+      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")]
+        + crossOrigin.fields(for: request))
+  }
+
+  /// Appends a chunk to such an answer; nothing for an empty one.
+  package mutating func append(chunk: [UInt8]) { output.append(chunk: chunk) }
+
+  /// Appends what ``HTTPChunk/framed(_:)`` has made, which isn't copied where it is long.
+  package mutating func append(sharedChunk chunk: [UInt8]) { output.append(shared: chunk) }
+
+  /// Ends such an answer; without its last chunk, and with the connection, where it isn't whole.
+  package mutating func endAnswer(isWhole: Bool) {
+    if isWhole { output.append(HTTPChunk.last) }
+    finish(stays: isWhole && keepsAlive)
+  }
+
+  private var keepsAlive: Bool { !isLast && request?.keepsAlive ?? false }
+
+  private mutating func finish(stays: Bool) {
+    guard phase != .closing else { return }
+    request = nil
+    phase = stays ? .reading : .closing
+    reader = HTTPRequestReader()
+  }
+
+  // MARK: Output
+
+  /// Writes as much as the client's stream takes.
+  ///
+  /// - Parameter write: returns how many bytes were taken; nil where the stream has failed.
+  /// - Returns: whether the stream goes on.
+  package mutating func write(_ write: (UnsafeRawBufferPointer) -> Int?) -> Bool {
+    unsafe output.write(write)
+  }
+
+  /// The client gets nothing more.
+  package mutating func dropOutput() { output.removeAll() }
+}

@@ -1,0 +1,265 @@
+import Testing
+
+@testable import SluiceHTTP
+
+/// The server's side of a connection: requests out of bytes, bytes of answers.
+@Suite("A server's session of HTTP")
+struct HTTPServerSessionTests {
+  private var session = HTTPServerSession(HTTPCrossOrigin([]))
+
+  private mutating func receive(_ text: String) -> [String] {
+    Array(text.utf8).withUnsafeBytes { session.receive($0) }
+    return events()
+  }
+
+  private mutating func events() -> [String] {
+    var told: [String] = []
+    while let event = session.next() {
+      switch event {
+      case .waits: told.append("waits")
+      case .request(let request):
+        told.append(
+          "\(request.head.method) \(request.head.target) \(String(decoding: request.body, as: UTF8.self))")
+      case .problem(let problem): told.append("\(problem.status) \(problem.message)")
+      }
+    }
+    return told
+  }
+
+  /// What the client gets.
+  private mutating func sent(_ most: Int = .max) -> String {
+    var bytes: [UInt8] = []
+    #expect(
+      session.write {
+        let part = $0.prefix(most - bytes.count)
+        bytes += part
+        return part.count
+      })
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private mutating func answer(_ body: String, status: Int = 200) {
+    session.answer(status, Array(body.utf8), type: "text/plain", [])
+  }
+
+  @Test("a request that comes whole is answered, and the connection stays")
+  mutating func oneRequest() {
+    #expect(receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
+    #expect(!session.isReading)
+    answer("hello")
+    #expect(sent() == "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello")
+    #expect(session.isReading && session.output.isEmpty)
+  }
+
+  @Test("a request that comes byte by byte is the same, and its time begins anew with its body")
+  mutating func cutRequest() {
+    let bytes = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    var told: [String] = []
+    for character in bytes.utf8.map({ String(UnicodeScalar($0)) }) { told += receive(character) }
+    #expect(told == ["waits", "POST /a abc"])
+  }
+
+  @Test("requests that come before the answer wait for it, in their order")
+  mutating func pipeline() {
+    let requests = (1...3).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
+    #expect(receive(requests) == ["GET /1 "])
+    #expect(session.unreadBytes == requests.utf8.count / 3 * 2)
+    answer("one")
+    #expect(events() == ["GET /2 "])
+    answer("two")
+    #expect(events() == ["GET /3 "])
+    #expect(session.unreadBytes == 0)
+    answer("three")
+    #expect(sent().components(behind: "\r\n\r\n") == ["one", "two", "three"])
+  }
+
+  @Test("a client that waits for 100 Continue is asked for the body")
+  mutating func expectation() {
+    #expect(
+      receive("POST /a HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n") == ["waits"]
+    )
+    #expect(sent() == "HTTP/1.1 100 Continue\r\n\r\n")
+    #expect(receive("ok") == ["POST /a ok"])
+  }
+
+  @Test("a client that says close gets the answer, and no request behind it is read")
+  mutating func lastRequest() {
+    let request = "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    #expect(receive(request + request) == ["GET /a "])
+    answer("bye")
+    #expect(session.isClosing)
+    #expect(events().isEmpty)
+    #expect(sent().hasSuffix("Connection: close\r\n\r\nbye"))
+  }
+
+  @Test(
+    "what isn't a request is refused, and nothing comes after it",
+    arguments: [
+      ("nonsense\r\n\r\n", "400 the request line isn't METHOD TARGET HTTP/VERSION"),
+      ("GET / HTTP/1.0\r\nHost: x\r\n\r\n", "505 only HTTP/1.1 is understood"),
+      ("GET / HTTP/1.1\r\n\r\n", "400 the request needs one Host field"),
+      ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target has a % without two hexadecimal digits"),
+      (
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
+        "413 the body has more than 16777216 bytes; publish it in several requests"
+      ),
+      (
+        "GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\n\r\n",
+        "403 pages of the origin https://evil.example may not connect here"
+      ),
+    ])
+  mutating func refusals(bytes: String, expected: String) throws {
+    #expect(receive(bytes + "GET / HTTP/1.1\r\nHost: x\r\n\r\n") == [expected])
+    session.refuse(HTTPProblem(400, "why"), "{}")
+    #expect(session.isClosing)
+    #expect(sent().contains("\r\nConnection: close\r\n"))
+    #expect(receive("GET / HTTP/1.1\r\nHost: x\r\n\r\n").isEmpty)
+  }
+
+  @Test("a request that has been read is refused, and the connection stays")
+  mutating func refusedRequest() {
+    #expect(receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
+    session.refuse(HTTPProblem(405, "no", methods: ["GET", "POST"]), "{}")
+    let text = sent()
+    #expect(text.hasPrefix("HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, POST\r\n"), "\(text)")
+    #expect(session.isReading)
+  }
+
+  @Test(
+    "a problem has the fields that tell a client what to do",
+    arguments: [
+      (HTTPProblem(401, ""), "WWW-Authenticate: Basic realm=\"sluice\", charset=\"UTF-8\""),
+      (HTTPProblem(503, "", retryAfter: 1), "Retry-After: 1"),
+      (HTTPProblem(405, "", methods: ["GET"]), "Allow: GET"),
+    ])
+  mutating func fields(problem: HTTPProblem, field: String) {
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    session.refuse(problem, "{}")
+    #expect(sent().contains("\r\n\(field)\r\n"))
+  }
+
+  @Test(
+    "an answer in chunks is as long as its last chunk says; one that breaks off has none, and ends the connection"
+  )
+  mutating func chunks() {
+    for isWhole in [true, false] {
+      _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+      session.beginAnswer(type: "text/plain")
+      session.append(chunk: Array("hello".utf8))
+      session.append(chunk: [])
+      session.append(sharedChunk: HTTPChunk.framed([UInt8](repeating: 0x61, count: 20_000)))
+      session.endAnswer(isWhole: isWhole)
+      let body = "5\r\nhello\r\n4e20\r\n\(String(repeating: "a", count: 20_000))\r\n"
+      #expect(sent().components(behind: "\r\n\r\n", whole: true) == [body + (isWhole ? "0\r\n\r\n" : "")])
+      #expect(session.isClosing == !isWhole)
+    }
+  }
+
+  @Test("every status that is answered has its phrase")
+  mutating func phrases() {
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer("", status: 202)
+    #expect(sent().hasPrefix("HTTP/1.1 202 Accepted\r\n"))
+  }
+
+  @Test("output that the stream doesn't take waits, and is written in order")
+  mutating func slowClient() {
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    session.beginAnswer(type: "t")
+    let long = HTTPChunk.framed(Array(0..<20_000).map { UInt8(truncatingIfNeeded: $0) })
+    session.append(sharedChunk: long)
+    session.append(chunk: [1, 2, 3])
+    session.append(sharedChunk: long)
+    session.endAnswer(isWhole: true)
+    var all: [UInt8] = []
+    let total = session.output.count
+    while !session.output.isEmpty {
+      let before = all.count
+      let goesOn = session.write {
+        let part = $0.prefix(max(0, before + 777 - all.count))
+        all += part
+        return part.count
+      }
+      #expect(goesOn)
+      #expect(all.count + session.output.count == total)
+    }
+    let head =
+      "HTTP/1.1 200 OK\r\nContent-Type: t\r\nTransfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n"
+    #expect(
+      all == Array(head.utf8) + long + Array("3\r\n".utf8) + [1, 2, 3, 13, 10] + long
+        + Array("0\r\n\r\n".utf8))
+  }
+
+  @Test("a stream that has failed stops the writing")
+  mutating func brokenClient() {
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer("hello")
+    #expect(!session.write { _ in nil })
+    session.dropOutput()
+    #expect(session.heldBytes == 0)
+  }
+
+  @Test(
+    "a connection on which nothing has come just ends; half a request is refused; one that is served has all time"
+  )
+  mutating func time() {
+    #expect(receive("GET /a HTT").isEmpty)
+    #expect(session.timeOut(after: .seconds(60))?.status == 408)
+    #expect(receive("P/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
+    #expect(session.timeOut(after: .seconds(60)) == nil)
+    #expect(!session.isClosing)
+    answer("hello")
+    #expect(session.timeOut(after: .seconds(60)) == nil)
+    #expect(session.isClosing)
+  }
+
+  @Test("a connection that is to end does so with the answer of the request that is served")
+  mutating func ending() {
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    session.end()
+    #expect(!session.isClosing)
+    answer("hello")
+    #expect(session.isClosing)
+    #expect(sent().contains("Connection: close"))
+  }
+
+  @Test("a browser that asks what its page may do is answered at once, and its request follows")
+  mutating func preflight() {
+    session = HTTPServerSession(HTTPCrossOrigin(["https://app.example"]))
+    let origin = "Host: x\r\nOrigin: https://app.example\r\n"
+    #expect(
+      receive("OPTIONS /a HTTP/1.1\r\n\(origin)\r\nGET /a HTTP/1.1\r\n\(origin)\r\n") == ["waits", "GET /a "])
+    let text = sent()
+    #expect(text.hasPrefix("HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Methods: "), "\(text)")
+    #expect(text.contains("\r\nAccess-Control-Allow-Origin: https://app.example\r\nVary: Origin\r\n"))
+  }
+
+  @Test("what is held is counted: half a request, its body, what comes behind it, and answers")
+  mutating func memory() {
+    #expect(session.heldBytes == 0)
+    _ = receive(
+      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + String(repeating: "x", count: 99_999))
+    #expect(session.heldBytes >= 99_999)
+    #expect(receive("x" + String(repeating: "y", count: 500)).count == 1)
+    #expect(session.heldBytes >= 100_500)
+    answer(String(repeating: "z", count: 1000))
+    _ = sent()
+    _ = events()
+    #expect(session.heldBytes < 8192)
+  }
+}
+
+extension String {
+  /// The bodies of answers whose heads end with `separator` and whose bodies have no line ends; the whole rest where `whole`.
+  fileprivate func components(behind separator: String, whole: Bool = false) -> [String] {
+    var (bodies, rest) = ([String](), self[...])
+    while let end = rest.firstRange(of: separator) {
+      rest = rest[end.upperBound...]
+      if whole { return [String(rest)] }
+      let body = rest.firstRange(of: "HTTP/1.1").map { rest[..<$0.lowerBound] } ?? rest
+      bodies.append(String(body))
+      rest = rest[body.endIndex...]
+    }
+    return bodies
+  }
+}
