@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Cuts what is to be written into pieces that fill TLS records: long vectors as they are, short ones joined.
