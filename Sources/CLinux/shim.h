@@ -9,14 +9,17 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+// Neither <sys/socket.h> nor <netinet/in.h> is included: with them, whether a file of Swift finds iovec and in_addr in Glibc, or has to import this module,
+// would depend on which module was loaded first.
+struct sockaddr;
+
 // GNU extensions: the C library has them, but its headers hide them unless _GNU_SOURCE is set, which an importer of
 // a module can't do.
-extern int accept4(int, struct sockaddr *, socklen_t *, int);
+extern int accept4(int, struct sockaddr *, unsigned int *, int);
 extern int pthread_setname_np(pthread_t, const char *);
 extern int sched_getaffinity(pid_t, size_t, cpu_set_t *);
 
@@ -29,8 +32,7 @@ static inline long sluice_futex_wake(const void *word, int count) {
 }
 
 // What the system knows of a TCP connection that doesn't take more bytes. The C library's header has an old tcp_info without the window, and the kernel's
-// can't be included beside it: the offsets are those of the kernel's, which only grows at its end. With <netinet/in.h> here, whether a file of Swift finds
-// in_addr in Glibc would depend on which module was built first.
+// can't be included beside it: the offsets are those of the kernel's, which only grows at its end.
 struct sluice_tcp_state {
   uint32_t retransmits;     // of the oldest segment that isn't acknowledged
   uint32_t probes;          // of a full window, that weren't answered
@@ -43,8 +45,8 @@ static inline int sluice_tcp_look(int descriptor, struct sluice_tcp_state *state
     uint8_t bytes[256];
     uint32_t words[64];
   } info = {{0}};
-  socklen_t length = sizeof info;
-  if (getsockopt(descriptor, 6 /* IPPROTO_TCP */, 11 /* TCP_INFO */, &info, &length) != 0) return -1;
+  unsigned int length = sizeof info;
+  if (syscall(SYS_getsockopt, descriptor, 6 /* IPPROTO_TCP */, 11 /* TCP_INFO */, &info, &length) != 0) return -1;
   if (length < 28) return -1;
   state->retransmits = info.bytes[2];
   state->probes = info.bytes[3];

@@ -247,6 +247,22 @@ struct HTTPServerSessionTests {
     _ = events()
     #expect(session.heldBytes < 8192)
   }
+
+  @Test("a client that is always a request ahead costs no more memory from request to request")
+  mutating func endlessPipeline() {
+    let request = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+    _ = receive(request)
+    for _ in 0..<200 {
+      _ = receive(request)
+      answer("hello")
+      #expect(events() == ["GET /a "])
+      _ = receive("GET")
+      answer("hello")
+      _ = receive(String(request.dropFirst(3)))
+      _ = sent()
+      #expect(session.heldBytes < 512)
+    }
+  }
 }
 
 extension String {

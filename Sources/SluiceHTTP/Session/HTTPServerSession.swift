@@ -52,13 +52,17 @@ package struct HTTPServerSession: Sendable {
   package var unreadBytes: Int { unread.count - taken }
   /// Memory for what waits in either direction, in bytes.
   package var heldBytes: Int {
-    output.count + unreadBytes + reader.heldBytes + (request?.body.count ?? 0)
+    output.count + unread.count + reader.heldBytes + (request?.body.count ?? 0)
   }
 
   // MARK: Requests
 
   /// Takes bytes of the client. ``next()`` follows, until it has no event.
-  package mutating func receive(_ bytes: UnsafeRawBufferPointer) { unsafe unread.append(contentsOf: bytes) }
+  package mutating func receive(_ bytes: UnsafeRawBufferPointer) {
+    if taken > 0 { unread.removeFirst(taken) }
+    taken = 0
+    unsafe unread.append(contentsOf: bytes)
+  }
 
   /// What has come, one event at a time: up to the end of a request, which waits for its answer.
   package mutating func next() -> Event? {
