@@ -24,8 +24,11 @@ function openView(wanted, parts) {
   view = wanted;
   document.body.dataset.view = view;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.getAttribute("href") === (view === "overview" ? "#/" : view === "records" ? "#/topics" : `#/${view}`)) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.getAttribute("href") === (view === "overview" ? "#/" : view === "records" ? "#/topics" : `#/${view}`)) {
+      link.setAttribute("aria-current", "page");
+      // On narrow screens the places are moved sideways.
+      link.parentElement.scrollLeft = link.offsetLeft - 40;
+    } else link.removeAttribute("aria-current");
   }
   clearInterval(poll);
   viewCharts?.end();
