@@ -159,8 +159,9 @@ struct Restoring {
   private var change: String? {
     guard records > 0 else { return nil }
     let times =
-      command.timeHeader.map { "the old times are in the header \($0)" } ?? "--time-header keeps them"
-    return "offsets begin at 0, and times are those of now; \(times)"
+      command.timeHeader.map { "the old ones are in the header \($0)" }
+      ?? "--time-header NAME keeps the old ones in a header"
+    return "offsets begin at 0, and times are those of now: \(times)"
   }
 
   // MARK: A topic
