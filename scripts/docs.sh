@@ -24,6 +24,16 @@ esac
 case $port in *[!0-9]*) usage ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Said before the pages are made, which takes minutes.
+[ -z "$port" ] || python3 -c '
+import socket, sys
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+try:
+    server.bind(("127.0.0.1", int(sys.argv[1])))
+except (OSError, OverflowError) as error:
+    sys.exit(f"docs: cannot serve at port {sys.argv[1]}: {error}")
+' "$port"
 [ -z "$output" ] || [ ! -e "$output" ] || { echo "docs: $output is there already; name a folder that isn't" >&2; exit 2; }
 
 swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
@@ -86,5 +96,20 @@ for path in sys.stdin.read().split("\0")[:-1]:
 '
 if [ -n "$output" ]; then echo "docs: $site/index.html, begin with documentation/sluice"; fi
 [ -n "$port" ] || exit 0
-echo "docs: http://127.0.0.1:$port/documentation/sluice until Ctrl-C"
-python3 -m http.server "$port" --bind 127.0.0.1 --directory "$site" >/dev/null 2>&1
+# In the background, so that a signal ends the script and, by that, the server.
+python3 - "$port" "$site" <<'END' &
+import functools, http.server, sys
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+port = int(sys.argv[1])
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=sys.argv[2]))
+print(f"docs: http://127.0.0.1:{port}/documentation/sluice until Ctrl-C", flush=True)
+server.serve_forever()
+END
+server=$!
+trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'exit 143' TERM
+wait "$server"

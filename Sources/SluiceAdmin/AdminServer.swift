@@ -59,6 +59,9 @@ public final class AdminServer: Sendable {
     }
   }
 
+  /// Whether it looks for the broker's problems: it does unless it keeps no history.
+  public var looksForProblems: Bool { service.sampler.isOn }
+
   /// Closes every connection, and waits for that. Not on its own thread.
   public func stop() {
     let ended = servers.withLock { servers in

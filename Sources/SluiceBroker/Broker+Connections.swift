@@ -36,7 +36,7 @@ extension Broker {
     }
   }
 
-  private func snapshotWithCluster(
+  func snapshotWithCluster(
     _ request: SnapshotRequest, _ completion: @escaping @Sendable (GatheredSnapshot, ClusterInfo?) -> Void
   ) {
     guard let cluster = core.cluster.withLock({ $0 }) else {
@@ -101,6 +101,7 @@ extension ConnectionInfo {
       peer: connection.peer, security: connection.security, age: connection.age,
       subscriptions: UInt32(clamping: connection.subscriptions),
       publications: UInt32(clamping: connection.publications),
-      buffered: UInt64(max(connection.buffered, 0)))
+      buffered: UInt64(max(connection.buffered, 0)), received: UInt64(max(connection.received, 0)),
+      sent: UInt64(max(connection.sent, 0)))
   }
 }

@@ -30,6 +30,13 @@ extension Broker {
     problemWatch.tell(problems, kinds, at: time)
   }
 
+  /// Looks for problems, as a client's request does. Called regularly, it lets the broker tell clients how much counters have grown within the last minute, such as
+  /// those of rejected logins, where nothing tells it of problems by ``tell(_:_:at:)``. From any thread; returns at once.
+  public func lookForProblems() {
+    let loop = contexts[0].loop
+    loop.execute { [self] in problemWatch.problems(now: loop.now, in: snapshotWithCluster) { _ in } }
+  }
+
   /// A snapshot of the store; nil for a broker without durable topics. From any thread; returns at once.
   public var storage: StoreSnapshot? { core.stores.snapshot }
 

@@ -16,6 +16,8 @@ final class Daemon: Sendable {
   private let cluster: DaemonCluster?
   /// Nil where there is no admin listener.
   private let admin: AdminServer?
+  /// Whether no admin listener looks for problems.
+  private let looksForProblems: Bool
   /// The broker as the admin listener sees it.
   private let view: BrokerView
   /// Runs on the main thread, and delivers signals.
@@ -51,6 +53,7 @@ final class Daemon: Sendable {
       self.loop = loop
       let tls = try Startup.tlsServer(settings, logger)
       admin = try Startup.adminServer(settings, view)
+      looksForProblems = admin?.looksForProblems != true
       cluster = settings.cluster.isOn ? try DaemonCluster(settings, logger) : nil
       let peers = try Startup.clusterPeers(settings, tls)
       broker = try Startup.broker(settings, tls, cluster, peers, logger)
@@ -95,9 +98,11 @@ final class Daemon: Sendable {
     manager.ready()
     let watchdog = Watchdog.interval().map { Watchdog(broker, notifying: manager, every: $0, on: loop) }
     watchdog?.start()
+    let looks = looksForProblems ? ProblemLooks(broker, on: loop) : nil
+    looks?.start()
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()
-    withExtendedLifetime((signals, watchdog)) {}
+    withExtendedLifetime((signals, watchdog, looks)) {}
     cluster?.close()
     admin?.stop()
     logger.log(.info, "stopped")

@@ -78,6 +78,16 @@ struct ClusterPageTests {
     }
   }
 
+  @Test("a node that may live or not is silent")
+  func silence() throws {
+    var cluster = Self.snapshot()
+    cluster.info.nodes[1].state = .silent
+    #expect(try answer("/api/cluster", cluster).text.contains(#""state":"silent","shards":0,"#))
+    var text = MetricsText(.prometheus)
+    ClusterMetrics.write(cluster, to: &text)
+    #expect(text.text.contains("sluice_cluster_nodes{state=\"silent\"} 1"))
+  }
+
   @Test(
     "a topic whose shard another node owns is looked for there",
     arguments: ["/api/topics/t", "/api/topics/t/records", "/api/consumers?topic=t"])

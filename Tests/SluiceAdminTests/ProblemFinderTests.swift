@@ -154,7 +154,7 @@ import Testing
     }
     #expect(
       problems.map(\.sentence) == [
-        "Group g of t is 1 h 1 min behind, 9 records: 2 members have 4 records unacknowledged."
+        "Group g of t is 1 h 1 min behind, 9 records: its 2 members have 4 records unacknowledged."
       ])
     #expect(ProblemJSON.object(problems[0]).line.contains("\"link\":\"#/topics/t/consumers/g\""))
   }

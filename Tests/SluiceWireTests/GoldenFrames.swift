@@ -228,11 +228,11 @@ let goldenFrames: [GoldenFrame] = [
       connections: [
         ConnectionInfo(
           connection: 1, client: "c", identity: "i", peer: "p", security: "s", age: 2, subscriptions: 3,
-          publications: 4, buffered: 5)
+          publications: 4, buffered: 5, received: 6, sent: 7)
       ], more: true),
     """
-    01 01000000 2c000000 0100000000000000 0100 63 0100 69 0100 70 0100 73 0200000000000000 03000000 04000000
-    0500000000000000
+    01 01000000 3c000000 0100000000000000 0100 63 0100 69 0100 70 0100 73 0200000000000000 03000000 04000000
+    0500000000000000 0600000000000000 0700000000000000
     """),
   GoldenFrame("CONNECTION_CLOSE", 0x42, ConnectionClose(connection: 9), "0900000000000000"),
   GoldenFrame("BROKER_SHOW", 0x43, BrokerShow(), ""),

@@ -24,6 +24,10 @@ struct GrowthTests {
   private static let publication = TopicInfo.Publication(
     connection: 1, client: "c", stream: 2, granted: 3, received: 4)
 
+  private static let connection = ConnectionInfo(
+    connection: 1, client: "c", identity: "i", peer: "p", security: "s", age: 2, subscriptions: 3,
+    publications: 4, buffered: 5, received: 6, sent: 7)
+
   /// Every structure of the protocol, with bytes behind its last field: `extra` of them.
   private static func bodies(extra: Int) -> [(name: String, frame: any Frame, body: [UInt8])] {
     let more = [UInt8](repeating: 0xEE, count: max(extra, 0))
@@ -57,6 +61,9 @@ struct GrowthTests {
     let hold = [5] + number(3) + [4, 0, 5, 0]
     let consumer =
       string("c") + [1] + (1...4).flatMap { number($0) } + word(5) + (6...11).flatMap { number($0) }
+    let connection =
+      number(1) + ["c", "i", "p", "s"].flatMap { string($0) } + number(2) + word(3) + word(4)
+      + (5...7).flatMap { number($0) }
     let ending =
       structure(dropped) + structure(storage) + rest + one(hold) + word(12) + one(consumer)
     var settings = TopicSettings()
@@ -77,6 +84,7 @@ struct GrowthTests {
       ("TOPIC_CREATE settings", TopicCreate(topic: "t", settings: settings), string("t") + one(setting)),
       ("TOPICS", Topics(topics: [Self.summary], more: false), [0] + one(summary)),
       ("CURSORS", Cursors(cursors: [Self.cursor], more: false), [0] + one(cursor)),
+      ("CONNECTIONS", Connections(connections: [Self.connection], more: false), [0] + one(connection)),
       (
         "TOPIC_INFO",
         TopicInfo(
@@ -115,6 +123,26 @@ struct GrowthTests {
   func shorter() {
     for (name, frame, body) in Self.bodies(extra: -1) {
       #expect(decodingError(body, like: frame)?.code == .malformedFrame, "\(name)")
+    }
+  }
+
+  @Test("fields that earlier versions don't have at the end of an element have their values for absence")
+  func absent() throws {
+    let body = Array(
+      Connections(connections: [Self.connection], more: false).encoded(stream: 1)[FrameHeader.size...])
+    // As much of the element as there is, behind the flag, the count and the size.
+    func cut(to size: Int) -> [UInt8] {
+      Array(body[..<5]) + withUnsafeBytes(of: UInt32(size).littleEndian) { Array($0) }
+        + body[9..<(9 + size)]
+    }
+    let whole = body.count - 9
+    let like = Connections(connections: [], more: false)
+    for (missing, received) in [(16, UInt64(0)), (8, 6)] {
+      let found = try #require(try decode(cut(to: whole - missing), like: like).connections.first)
+      #expect(found.buffered == 5 && found.received == received && found.sent == 0)
+    }
+    for missing in [1, 7, 9, 15, 17] {
+      #expect(decodingError(cut(to: whole - missing), like: like)?.code == .malformedFrame, "\(missing)")
     }
   }
 }

@@ -152,7 +152,8 @@ struct RandomFrames {
   mutating func connection() -> ConnectionInfo {
     ConnectionInfo(
       connection: integer(), client: text(255), identity: text(255), peer: text(255), security: text(255),
-      age: integer(), subscriptions: integer(), publications: integer(), buffered: integer())
+      age: integer(), subscriptions: integer(), publications: integer(), buffered: integer(),
+      received: integer(), sent: integer())
   }
 
   mutating func integer<I: FixedWidthInteger & UnsignedInteger>() -> I {

@@ -51,7 +51,8 @@ enum BrokerJSON {
       "identity": .text(connection.identity), "peer": .text(connection.peer),
       "security": .text(connection.security), "ageSeconds": .seconds(milliseconds: connection.age),
       "subscriptions": .exact(connection.subscriptions), "publications": .exact(connection.publications),
-      "buffered": .exact(connection.buffered), "topics": .array(connection.topics.map { .text($0) }),
+      "buffered": .exact(connection.buffered), "bytesReceived": .exact(connection.received),
+      "bytesSent": .exact(connection.sent), "topics": .array(connection.topics.map { .text($0) }),
     ]
   }
 }

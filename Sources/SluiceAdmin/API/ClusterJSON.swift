@@ -45,6 +45,7 @@ enum ClusterJSON {
       case .live: "live"
       case .leaving: "leaving"
       case .drained: "drained"
+      case .silent: "silent"
       default: "ended"
       }
     return [

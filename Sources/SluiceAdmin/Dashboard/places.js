@@ -20,6 +20,13 @@ function showPlace() {
   if (isRecords) openRecords(parts[1], query || "");
 }
 
+// On narrow screens the places are one line, which is moved sideways.
+function showCurrentLink() {
+  const link = document.querySelector("nav [aria-current]");
+  if (link) link.parentElement.scrollLeft = link.offsetLeft - 40;
+}
+window.addEventListener("resize", showCurrentLink);
+
 function openView(wanted, parts) {
   view = wanted;
   document.body.dataset.view = view;
@@ -27,6 +34,7 @@ function openView(wanted, parts) {
     if (link.getAttribute("href") === (view === "overview" ? "#/" : view === "records" ? "#/topics" : `#/${view}`)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  showCurrentLink();
   clearInterval(poll);
   viewCharts?.end();
   viewCharts = null;

@@ -9,7 +9,7 @@ function showStoredTopics() {
   const rows = stored.slice(0, listedTopics).map((topic) => make(
     "tr", { "data-key": topic.name },
     make("th", { scope: "row" }, make("a", { href: `#/topics/${encodeURIComponent(topic.name)}` }, ...breakable(topic.name))),
-    cell(bytes(number(topic.row.bytes))), cell(count(number(topic.row.records))), cell(topic.inBytes ? bytes(topic.inBytes) : "0")));
+    cell(bytes(number(topic.row.bytes))), cell(count(number(topic.row.records)), "n middle"), cell(topic.inBytes ? bytes(topic.inBytes) : "0")));
   $("storage-topics").hidden = !rows.length;
   update($("storage-rows"), rows);
 }

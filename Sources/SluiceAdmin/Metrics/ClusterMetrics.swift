@@ -34,7 +34,8 @@ enum ClusterMetrics {
   private static func writeNodes(_ info: ClusterInfo, to text: inout MetricsText) {
     text.family("sluice_cluster_nodes", .gauge, "Nodes of the cluster, by state.")
     let states: [(String, ClusterInfo.Node.State)] = [
-      ("live", .live), ("leaving", .leaving), ("drained", .drained), ("ended", .ended),
+      ("live", .live), ("leaving", .leaving), ("drained", .drained), ("silent", .silent),
+      ("ended", .ended),
     ]
     for (name, state) in states {
       text.sample(UInt64(info.nodes.count { $0.state == state }), ["state": name])

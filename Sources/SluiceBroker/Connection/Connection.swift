@@ -44,6 +44,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// The buffered bytes when they were last counted.
   var buffered = 0
 
+  /// Bytes of frames that were read and written since the connection was accepted.
+  @safe @exclusivity(unchecked) private(set) var traffic = (received: 0, sent: 0)
+
   /// Bytes that were read and not handled yet.
   @safe @exclusivity(unchecked) var unread: ArraySlice<UInt8> = []
   var pending = PendingOutput()
@@ -77,6 +80,18 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     guard bytes != tableBytes else { return }
     core.memory.kept.add(bytes - tableBytes)
     tableBytes = bytes
+  }
+
+  /// Counts bytes that were read.
+  func countReceived(_ bytes: Int) {
+    context.topics.traffic.bytesReceived &+= bytes
+    traffic.received &+= bytes
+  }
+
+  /// Counts bytes that were written; fewer than none for those that weren't after all.
+  func countSent(_ bytes: Int) {
+    context.topics.traffic.bytesSent &+= bytes
+    traffic.sent &+= bytes
   }
 
   /// Appends a frame of the connection to the answers.

@@ -106,16 +106,8 @@ enum ProblemText {
   /// How far a cursor or group is behind, and which clients use it.
   static func lag(_ consumer: TopicInfo.Consumer, of topic: String) -> String {
     let kind = consumer.kind == .group ? "Group" : "Cursor"
-    let state =
-      switch (consumer.members, consumer.unacknowledged) {
-      case (0, _): "no client has used it for \(time(consumer.idle))"
-      case (1, 0): "one subscription uses it"
-      case (_, 0): "\(consumer.members) members use it"
-      case (1, let open): "its member has \(records(open)) unacknowledged"
-      case (_, let open): "\(consumer.members) members have \(records(open)) unacknowledged"
-      }
     return
-      "\(kind) \(consumer.name) of \(topic) is \(time(consumer.age)) behind, \(records(consumer.lag)): \(state)."
+      "\(kind) \(consumer.name) of \(topic) is \(time(consumer.age)) behind, \(records(consumer.lag)): \(consumer.use(time, records))."
   }
 
   /// How far a subscription is behind, and why.

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Finds the broker's problems for clients that ask for them: at most once a second, however many ask.
 ///
-/// Problems that show in counters of the last minute are found when clients have asked before within that minute, or where something looks for problems
-/// regularly and tells of them. From any thread.
+/// Problems that show in counters of the last minute are found when there was a look before within that minute: of a client that has asked, of the broker's owner
+/// (``Broker/lookForProblems()``), or of something that looks regularly and tells of them. From any thread.
 final class ProblemWatch: Sendable {
   /// Problems that are told. With the longest names they take 30 KB.
   private static let told = 20

@@ -132,13 +132,18 @@ public struct ConnectionSnapshot: Sendable {
   public var publications: Int
   /// Buffered bytes, in both directions.
   public var buffered: Int
+  /// Bytes of frames that were read from it since it was accepted. What comes by a door counts as the frames that the door makes of it.
+  public var received: Int
+  /// Bytes of frames that were written to it.
+  public var sent: Int
   /// Topics of its subscriptions, groups and publications, in order of name: at most 10, of its first 64 streams. A subscription to a pattern is listed
   /// as the pattern.
   public var topics: [String]
 
   public init(
     id: UInt64, client: String, identity: String, peer: String, security: String, age: UInt64,
-    subscriptions: Int, publications: Int, buffered: Int, topics: [String] = []
+    subscriptions: Int, publications: Int, buffered: Int, received: Int = 0, sent: Int = 0,
+    topics: [String] = []
   ) {
     self.id = id
     self.client = client
@@ -149,6 +154,8 @@ public struct ConnectionSnapshot: Sendable {
     self.subscriptions = subscriptions
     self.publications = publications
     self.buffered = buffered
+    self.received = received
+    self.sent = sent
     self.topics = topics
   }
 }

@@ -71,6 +71,9 @@ struct ClusterControl {
   /// Whether the directory is known up to now.
   var isWatching: Bool { silence.watchedSince != nil }
 
+  /// The time without a sign of another node after which it should have been ended: a lease, and what the engine may take to store that.
+  var silenceLimit: Duration { times.lease + times.answer }
+
   /// Whether a message or a question is under way or waits for its next try.
   var isAsking: Bool { !requests.areIdle }
 

@@ -20,6 +20,8 @@ extension ClusterStatus {
       let state: Node.State =
         switch entry.record.state {
         case .ended: .ended
+        // This node lives, whatever its lease is.
+        case _ where name != control.name && entry.heard + control.silenceLimit < now: .silent
         case .leaving: .leaving
         case .live: directory.drained.contains(name) ? .drained : .live
         }

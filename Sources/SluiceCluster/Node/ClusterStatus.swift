@@ -10,6 +10,8 @@ public struct ClusterStatus: Hashable, Sendable {
       /// It lives, and an operator wants it to have no shards.
       case drained
       case ended
+      /// No sign of it has come for longer than a lease, and no node has been able to end its session: it may live or not.
+      case silent
     }
 
     public var name: String

@@ -141,15 +141,7 @@ public struct TopicExplanation {
   private static func sentence(_ consumer: TopicInfo.Consumer) -> String {
     let kind = consumer.kind == .group ? "Group" : "Cursor"
     let age = consumer.age == TopicInfo.Consumer.unknown ? "" : ", for \(HoldText.time(consumer.age))"
-    let open = HoldText.records(consumer.unacknowledged)
-    let use =
-      switch (consumer.members, consumer.unacknowledged) {
-      case (0, _): "no client has used it for \(HoldText.time(consumer.idle))"
-      case (1, 0): "one subscription uses it"
-      case (1, _): "its member has \(open) unacknowledged"
-      case (_, 0): "\(consumer.members) members use it"
-      case (_, _): "its \(consumer.members) members have \(open) unacknowledged"
-      }
+    let use = consumer.use(HoldText.time, HoldText.records)
     return "\(kind) \(consumer.name) is \(HoldText.records(consumer.lag)) behind\(age): \(use)."
   }
 

@@ -249,6 +249,23 @@ extension TopicOption {
     .object(written(settings).map { ($0.name, .text($0.value)) })
   }
 
+  /// Reads a setting by its name into `settings`.
+  ///
+  /// - Throws: ``ValueError`` for a name that no setting has, and for a value that the setting can't have.
+  public static func read(
+    _ name: String, _ value: String, into settings: inout TopicSettings
+  ) throws(ValueError) {
+    guard let option = ofTopics.first(where: { $0.name == name }) else {
+      throw ValueError(
+        "there is no setting '\(name)'\(Spelling.advice(for: name, in: ofTopics.map(\.name)))")
+    }
+    do {
+      try option.read(value, &settings)
+    } catch {
+      throw ValueError("\(option.name): \(error)")
+    }
+  }
+
   /// A topic's settings from a command line; nil where none is given.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()

@@ -16,19 +16,10 @@ public enum TopicRuleText {
       throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
     }
     var settings = TopicSettings()
-    let options = TopicOption.ofTopics
     for word in words {
       let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else { throw ValueError("'\(word)' isn't a setting; write NAME=VALUE") }
-      guard let option = options.first(where: { $0.name == parts[0] }) else {
-        let advice = Spelling.advice(for: String(parts[0]), in: options.map(\.name))
-        throw ValueError("there is no setting '\(parts[0])'\(advice)")
-      }
-      do {
-        try option.read(String(parts[1]), &settings)
-      } catch {
-        throw ValueError("\(option.name): \(error)")
-      }
+      try TopicOption.read(String(parts[0]), String(parts[1]), into: &settings)
     }
     return (pattern, settings)
   }

@@ -250,6 +250,7 @@ extension ClusterInfo.Node {
       case .leaving: .leaving
       case .drained: .drained
       case .ended: .ended
+      case .silent: .silent
       }
     self.init(
       name: node.name, address: node.address, version: node.version, state: state,

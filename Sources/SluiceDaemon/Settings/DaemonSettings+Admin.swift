@@ -52,7 +52,7 @@ extension DaemonSettings {
       ),
       .duration(
         "admin-history", \.admin.history, in: .zero ... .seconds(30 * 86_400),
-        "How long the history of the broker and its topics is, for charts; 0s keeps none and looks for no problems."
+        "How long the history of the broker and its topics is, for charts; 0s keeps none, and the page shows no problems."
       ),
       .count(
         "admin-history-topics", \.admin.historyTopics, in: 0...10_000,

@@ -26,7 +26,7 @@ struct ConnectionCommand: CommandGroup {
 struct ConnectionListCommand: Command {
   /// What connections are ordered by: names in their order, and numbers with the largest first.
   enum Sort: String, CaseIterable {
-    case connection, client, age, subscriptions, publications, buffered
+    case connection, client, age, subscriptions, publications, buffered, received, sent
 
     func sorted(_ connections: [ConnectionInfo]) -> [ConnectionInfo] {
       func largest<Number: Comparable>(_ number: (ConnectionInfo) -> Number) -> [ConnectionInfo] {
@@ -39,6 +39,8 @@ struct ConnectionListCommand: Command {
       case .subscriptions: return largest(\.subscriptions)
       case .publications: return largest(\.publications)
       case .buffered: return largest(\.buffered)
+      case .received: return largest(\.received)
+      case .sent: return largest(\.sent)
       }
     }
   }
@@ -56,13 +58,18 @@ struct ConnectionListCommand: Command {
       CommandOption(
         "sort", value: "COLUMN",
         help:
-          "The order: connection, client, age, subscriptions, publications or buffered; the largest numbers first.",
+          "The order: connection, client, age, subscriptions, publications, buffered, received or sent; the largest numbers first.",
         standard: "connection", choices: Sort.allCases.map(\.rawValue)),
       CommandOption("count", letter: "n", value: "N", help: "Only the first N of them."), TopicCommand.json,
     ],
+    details: """
+      BUFFERED are bytes that wait at the broker, in either direction. RECEIVED and SENT are the bytes of frames that the broker has read from the client and written to it since the \
+      connection was accepted. Of a client that comes by HTTP, WebSocket or MQTT they are those of the frames that the broker makes of it.
+      """,
     examples: [
       "All of them.": "sluice connection list",
       "Those that the broker has most bytes for.": "sluice connection list --sort buffered -n 10",
+      "Those that got most.": "sluice connection list --sort sent -n 10",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -153,12 +160,18 @@ enum ConnectionTable {
   static func list(_ connections: [ConnectionInfo]) -> String {
     guard !connections.isEmpty else { return "" }
     return TextTable.render(
-      [["CLIENT", "IDENTITY", "PEER", "CONNECTION", "AGE", "SUBSCRIPTIONS", "PUBLICATIONS", "BUFFERED"]]
+      [
+        [
+          "CLIENT", "IDENTITY", "PEER", "CONNECTION", "AGE", "SUBSCRIPTIONS", "PUBLICATIONS", "BUFFERED",
+          "RECEIVED", "SENT",
+        ]
+      ]
         + connections.map { connection in
           [
             connection.client, connection.identity, connection.peer, "\(connection.connection)",
             age(connection), "\(connection.subscriptions)", "\(connection.publications)",
             connection.buffered == 0 ? "" : ByteSize.rounded(connection.buffered),
+            ByteSize.rounded(connection.received), ByteSize.rounded(connection.sent),
           ]
         }, leftColumns: 3)
   }
@@ -171,6 +184,7 @@ enum ConnectionTable {
         ["security", connection.security.isEmpty ? "no TLS" : connection.security],
         ["age", age(connection)], ["subscriptions", "\(connection.subscriptions)"],
         ["publications", "\(connection.publications)"], ["buffered", ByteSize.rounded(connection.buffered)],
+        ["received", ByteSize.rounded(connection.received)], ["sent", ByteSize.rounded(connection.sent)],
       ], leftColumns: 2)
   }
 
@@ -180,7 +194,8 @@ enum ConnectionTable {
       "identity": .text(connection.identity), "peer": .text(connection.peer),
       "security": .text(connection.security), "age_ms": .number(connection.age),
       "subscriptions": .number(connection.subscriptions), "publications": .number(connection.publications),
-      "buffered_bytes": .number(connection.buffered),
+      "buffered_bytes": .number(connection.buffered), "received_bytes": .number(connection.received),
+      "sent_bytes": .number(connection.sent),
     ]
   }
 

@@ -55,7 +55,8 @@ enum ClusterTable {
   static func summaryObject(_ info: ClusterInfo) -> JSON {
     [
       "node": .text(info.name), "ready": .flag(info.unreadiness.isEmpty),
-      "nodes": .number(info.nodes.count), "live_nodes": .number(info.nodes.count { $0.state != .ended }),
+      "nodes": .number(info.nodes.count),
+      "live_nodes": .number(info.nodes.count { $0.state != .ended && $0.state != .silent }),
       "shards": .number(info.shardCount), "owned_shards": .number(owned(info)),
       "shards_without_owner": .number(freeShards(info)),
     ]
@@ -82,7 +83,8 @@ enum ClusterTable {
 
   private static func nodeCounts(_ info: ClusterInfo) -> String {
     let states: [(ClusterInfo.Node.State, String)] = [
-      (.live, "live"), (.leaving, "leaving"), (.drained, "drained"), (.ended, "ended"),
+      (.live, "live"), (.leaving, "leaving"), (.drained, "drained"), (.silent, "silent"),
+      (.ended, "ended"),
     ]
     let counts = states.compactMap { state, word in
       let count = info.nodes.count { $0.state == state }
@@ -122,6 +124,7 @@ enum ClusterTable {
     case .leaving: "leaving"
     case .drained: "drained"
     case .ended: "ended"
+    case .silent: "silent"
     default: "state-\(state.rawValue)"
     }
   }

@@ -73,15 +73,30 @@ struct CursorList {
         switch result {
         case .failure(let error): run.fail(error)
         case .success(let topics):
-          CursorGathering(of: topics.map(\.topic), client) { result in
-            switch result {
-            case .failure(let error): run.fail(error)
-            case .success(let entries): run.print(text(entries))
-            }
-          }.begin()
+          gather(topics.map(\.topic), client, run)
         }
       }
     }
+  }
+
+  /// Topics that are gone, or that the client may not read, are left out.
+  private func gather(_ topics: [String], _ client: Client, _ run: Run) {
+    TopicGathering<[CursorInfo]>(of: topics) { topic, completion in
+      client.cursors(of: topic) { result in
+        switch result {
+        case .success(let cursors): completion(.success(cursors))
+        case .failure(let error) where [.unknownTopic, .permissionDenied].contains(error.code):
+          completion(.success(nil))
+        case .failure(let error): completion(.failure(error))
+        }
+      }
+    } completion: { result in
+      switch result {
+      case .failure(let error): run.fail(error)
+      case .success(let found):
+        run.print(text(found.flatMap { topic, cursors in cursors.map { (topic, $0) } }))
+      }
+    }.begin()
   }
 
   private func text(_ entries: [Entry]) -> String {

@@ -37,8 +37,8 @@ struct RestoreCommand: Command {
       send again is published once. Each record is published exactly once, also when the restore is interrupted and \
       run again with --resume.
 
-      What the protocol can't carry: records get new times, and offsets from 0 on; cursors and groups are put at the same records. \
-      sluice store import carries all of it into the directory of a broker that is stopped. Records that were trimmed are left out. \
+      What the protocol can't carry: records get new times, and offsets from 0 on; cursors and groups are put at the same records. --time-header keeps the times as headers. \
+      sluice store import carries all of it into the directory of a broker that is stopped; the nodes of a cluster have none. Records that were trimmed are left out. \
       Needs the rights to create, to publish to and to administer each topic.
       """,
     examples: [
@@ -140,7 +140,7 @@ struct Restoring {
     let missing = command.topics.filter { !found.contains($0) }
     if !missing.isEmpty { return .failure("the export has no topic \(missing.joined(separator: ", "))") }
     if !command.isQuiet {
-      let notes = notes
+      let (notes, change) = (notes, change)
       let parts = [
         StoreTable.counted(topics, "topic"), StoreTable.counted(records, "record"),
         StoreTable.counted(cursors, "cursor"), StoreTable.counted(groups, "group"),
@@ -149,9 +149,19 @@ struct Restoring {
       run.loop.execute { [run] in
         for note in notes { run.note(note) }
         run.note("restored \(parts.joined(separator: ", "))")
+        if let change { run.note(change) }
       }
     }
     return .success
+  }
+
+  /// What isn't as it was; nil when no record was restored.
+  private var change: String? {
+    guard records > 0 else { return nil }
+    let times =
+      command.timeHeader.map { "the old ones are in the header \($0)" }
+      ?? "--time-header NAME keeps the old ones in a header"
+    return "offsets begin at 0, and times are those of now: \(times)"
   }
 
   // MARK: A topic

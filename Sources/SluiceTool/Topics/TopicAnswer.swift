@@ -6,7 +6,7 @@ import SluiceWire
 struct TopicAnswer {
   private let asJSON: Bool
   private let isVerbose: Bool
-  private let isQuiet: Bool
+  let isQuiet: Bool
 
   static let options = [TopicCommand.json, TopicCommand.verbose, TopicCommand.quiet]
 

@@ -34,6 +34,7 @@ struct TopicCommand: CommandGroup {
 struct TopicListCommand: Command {
   let asJSON: Bool
   let asNames: Bool
+  let asSettings: Bool
   let prefix: String
   let limit: Int
   /// Nil for the client's own.
@@ -45,17 +46,25 @@ struct TopicListCommand: Command {
       CommandOption("prefix", value: "TEXT", help: "Only topics whose names begin so."),
       CommandOption("limit", value: "N", help: "Only the first of them, in the order of their names."),
       CommandOption("timeout", value: "TIME", help: "How long the broker may take."),
-      CommandOption("names", help: "Print names alone, one a line."), TopicCommand.json,
+      CommandOption("names", help: "Print names alone, one a line."),
+      CommandOption(
+        "settings",
+        help:
+          "Print the topics with their settings, an object a line: what sluice topic create --file makes the same topics of."
+      ), TopicCommand.json,
     ],
     examples: [
       "Those of one kind.": "sluice topic list --prefix orders. --names",
       "The topics without subscribers.": "sluice topic list --json | jq 'select(.subscribers == 0).topic'",
+      "The same topics at another broker, without records.":
+        "sluice topic list --settings | sluice --server other.example topic create --file -",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     asJSON = arguments.has("json")
     asNames = arguments.has("names")
-    try arguments.allowOne(of: "names", "json")
+    asSettings = arguments.has("settings")
+    try arguments.allowOne(of: "names", "json", "settings")
     prefix = arguments.text("prefix") ?? ""
     limit = Int(clamping: try arguments.value("limit", Values.count(in: 1...UInt64.max)) ?? .max)
     timeout = try arguments.value("timeout", TimeSpan.parse)
@@ -68,8 +77,28 @@ struct TopicListCommand: Command {
       }
     }
     run.connect { client in
-      client.topics(withPrefix: prefix, limit: limit) { result in run.report(result, text) }
+      client.topics(withPrefix: prefix, limit: limit) { result in
+        guard asSettings, case .success(let topics) = result else { return run.report(result, text) }
+        printSettings(of: topics.map(\.topic), client, run)
+      }
     }
+  }
+
+  private func printSettings(of topics: [String], _ client: Client, _ run: Run) {
+    TopicGathering<TopicSettings>(of: topics) { topic, completion in
+      client.topic(show: topic) { result in
+        switch result {
+        case .success(let info): completion(.success(info.settings))
+        // It is gone since the topics were listed.
+        case .failure(let error) where error.code == .unknownTopic: completion(.success(nil))
+        case .failure(let error): completion(.failure(error))
+        }
+      }
+    } completion: { result in
+      run.report(result) { found in
+        found.map { TopicDefinition(topic: $0.topic, settings: $0.value).line }.joined()
+      }
+    }.begin()
   }
 
   private func text(_ topics: [TopicSummary]) -> String {
@@ -111,19 +140,27 @@ struct TopicShowCommand: Command {
 }
 
 struct TopicCreateCommand: Command {
-  let topic: String
-  let settings: TopicSettings
+  enum Target {
+    case topic(String, TopicSettings)
+    case file(TopicFile)
+  }
+
+  let target: Target
   let answer: TopicAnswer
 
   static let page = CommandPage(
-    "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: TopicOption.ofTopics.map(\.option) + [TopicCommand.keep] + TopicAnswer.options,
+    "sluice topic create", summary: "create a topic with settings of its own, or those of a file",
+    operands: [Operand("TOPIC", .optional)],
+    options: TopicOption.ofTopics.map(\.option) + [TopicCommand.keep, TopicFile.option] + TopicAnswer.options,
     details: """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
       is an error, unless the topic was created by its first use and has had no record: then it gets these settings.
 
       A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
       --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
+
+      With --file nothing is created unless all of FILE can be read. Topics that the broker refuses, such as one that exists with other settings, are told, the others are created, \
+      and the exit code is 1. FILE has no records, cursors and groups: those are in what sluice backup writes.
       """,
     examples: [
       "The last hundred records, none older than an hour.":
@@ -139,12 +176,27 @@ struct TopicCreateCommand: Command {
       "The last price of everything.": "sluice topic create prices --compact",
       "A day of orders that survives the broker, each on disk before it is acknowledged.":
         "sluice topic create orders --storage durable --sync always --keep 24h",
+      "All topics of another broker, without their records.":
+        "sluice --server other.example topic list --settings | sluice topic create --file -",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
-    settings = try Self.settings(arguments)
     answer = try TopicAnswer(arguments)
+    let settings = try Self.settings(arguments)
+    guard let path = arguments.text("file") else {
+      guard let name = arguments.operands.first else {
+        throw UsageError("sluice topic create needs TOPIC, or --file FILE with topics")
+      }
+      target = .topic(try TopicOperand.read(name), settings)
+      return
+    }
+    guard arguments.operands.isEmpty, settings == TopicSettings() else {
+      throw UsageError("--file has topics with their settings; leave TOPIC and settings out")
+    }
+    for option in ["json", "verbose"] where arguments.has(option) {
+      throw UsageError("--file and --\(option) exclude each other; give one of them")
+    }
+    target = .file(try TopicFile(path))
   }
 
   private static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
@@ -161,8 +213,14 @@ struct TopicCreateCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in
-      client.createTopic(topic, settings: settings) { result in
-        run.report(result) { answer.text($0) { _ in "\(topic) is there\(answer.named(settings, " with "))" } }
+      switch target {
+      case .file(let file): file.create(client, run, isQuiet: answer.isQuiet)
+      case .topic(let topic, let settings):
+        client.createTopic(topic, settings: settings) { result in
+          run.report(result) {
+            answer.text($0) { _ in "\(topic) is there\(answer.named(settings, " with "))" }
+          }
+        }
       }
     }
   }

@@ -123,6 +123,8 @@ extension ClusterInfo {
       /// It lives, and an operator wants it to have no shards.
       public static let drained = State(rawValue: 2)
       public static let ended = State(rawValue: 3)
+      /// No sign of it has come for longer than a lease, and the node that answers can't tell whether it lives.
+      public static let silent = State(rawValue: 4)
     }
 
     public var name: String

@@ -47,7 +47,7 @@ public struct Connections: LaidOutFrame {
 ///
 /// ```
 /// u64 connection · string client · string identity · string peer · string security · u64 age · u32 subscriptions · u32 publications ·
-/// u64 buffered
+/// u64 buffered · u64 received · u64 sent
 /// ```
 public struct ConnectionInfo: Hashable, Sendable {
   /// The broker's number for the connection: never used again while the broker runs.
@@ -66,10 +66,14 @@ public struct ConnectionInfo: Hashable, Sendable {
   public var publications: UInt32
   /// Bytes that the broker has buffered for it, in both directions.
   public var buffered: UInt64
+  /// Bytes of frames that the broker has read from it since it was accepted; 0 from a broker that doesn't tell.
+  public var received: UInt64
+  /// Bytes of frames that the broker has written to it; 0 from a broker that doesn't tell.
+  public var sent: UInt64
 
   public init(
     connection: UInt64, client: String, identity: String, peer: String, security: String, age: UInt64,
-    subscriptions: UInt32, publications: UInt32, buffered: UInt64
+    subscriptions: UInt32, publications: UInt32, buffered: UInt64, received: UInt64 = 0, sent: UInt64 = 0
   ) {
     self.connection = connection
     self.client = client
@@ -80,6 +84,8 @@ public struct ConnectionInfo: Hashable, Sendable {
     self.subscriptions = subscriptions
     self.publications = publications
     self.buffered = buffered
+    self.received = received
+    self.sent = sent
   }
 
   static let layout = FrameLayout(
@@ -91,7 +97,9 @@ public struct ConnectionInfo: Hashable, Sendable {
     Field.integer("connection's age", \Self.age),
     Field.integer("connection's subscriptions", \Self.subscriptions),
     Field.integer("connection's publications", \Self.publications),
-    Field.integer("connection's buffered", \Self.buffered))
+    Field.integer("connection's buffered", \Self.buffered),
+    Field.integer("connection's received", \Self.received).added(absent: 0),
+    Field.integer("connection's sent", \Self.sent).added(absent: 0))
 }
 
 /// CONNECTION_CLOSE: closes a connection of another client, or of this one. Answered by ``Done`` when the client was told, or ``Fault`` on the same

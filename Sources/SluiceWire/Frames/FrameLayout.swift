@@ -201,6 +201,17 @@ extension Field {
       }, names: names)
   }
 
+  /// The same field at the end of a structure, where earlier versions don't have it. One that is cut short is malformed.
+  ///
+  /// - Parameter value: what stands for it where the structure ends before it.
+  func added(absent value: Value) -> Field where Value: Sendable {
+    Field(
+      write: write,
+      read: { (reader: inout FieldReader) throws(WireError) in
+        reader.bytes.count == 0 ? value : try read(&reader)
+      }, names: names)
+  }
+
   /// The same field, whose value is judged.
   ///
   /// - Parameter problem: why a value is refused; nil for one that isn't.

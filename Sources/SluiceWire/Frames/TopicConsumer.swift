@@ -62,6 +62,21 @@ extension TopicInfo {
       Field.integer("consumer abandoned", \Self.abandoned), Field.integer("consumer missed", \Self.missed),
       Field.integer("consumer idle", \Self.idle))
 
+    /// How clients use it, to end a sentence: "its 3 members have 12 records unacknowledged".
+    ///
+    /// - Parameters:
+    ///   - time: milliseconds in words.
+    ///   - records: a count of records in words.
+    package func use(_ time: (UInt64) -> String, _ records: (UInt64) -> String) -> String {
+      switch (members, unacknowledged) {
+      case (0, _): "no client has used it for \(time(idle))"
+      case (1, 0): "one subscription uses it"
+      case (1, _): "its member has \(records(unacknowledged)) unacknowledged"
+      case (_, 0): "\(members) members use it"
+      case (_, _): "its \(members) members have \(records(unacknowledged)) unacknowledged"
+      }
+    }
+
     /// Orders consumers that are further behind first, then by name.
     public static func precedes(_ left: Self, _ right: Self) -> Bool {
       left.lag != right.lag

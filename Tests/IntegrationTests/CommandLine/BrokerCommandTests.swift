@@ -72,6 +72,7 @@ import Testing
     #expect(try clients() == ["b", "a"])
     #expect(try clients("--sort", "client") == ["a", "b"])
     #expect(try clients("--sort", "subscriptions", "-n", "1") == ["a"])
+    #expect(try clients("--sort", "received", "-n", "1") == ["a"])
     try broker.run("connection", "list", "--sort", "weight", code: 2)
     withExtendedLifetime((first, second)) {}
   }
@@ -93,6 +94,8 @@ import Testing
     let number = "\(found[0]["connection"] as? Int ?? 0)"
     let shown = try broker.run("connection", "show", number).standardOutput.text
     #expect(shown.contains("sluice[\(subscriber.pid)]") && shown.contains("no TLS"))
+    let (received, sent) = (found[0]["received_bytes"] as? Int ?? 0, found[0]["sent_bytes"] as? Int ?? 0)
+    #expect(received > 50 && sent > 50 && shown.contains("received       \(received) B\n"), "\(shown)")
     #expect(
       try broker.run("connection", "close", number).standardError.text
         == "sluice: closed connection \(number)\n")

@@ -3,9 +3,10 @@ import Testing
 
 /// Problems that only show in counters of the last minute.
 @Suite(.onItsOwnThread) struct StatusProblemTests {
-  /// Nothing has asked for problems before these logins.
-  @Test func theFirstStatusTellsOfRejectedLogins() throws {
-    let stage = try AdminAccessTests.Stage(permissions: "alice all >\n")
+  /// Nothing has asked for problems before these logins, whether the admin listener looks for them or the broker itself.
+  @Test(arguments: [[], ["--admin", "off"], ["--admin-history", "0s"]])
+  func theFirstStatusTellsOfRejectedLogins(_ options: [String]) throws {
+    let stage = try AdminAccessTests.Stage(permissions: "alice all >\n", options)
     let (password, wrong) = (stage.directory.file("alice"), stage.directory.file("wrong"))
     try AdminAccessTests.Stage.write("alice's secret\n", to: password)
     try AdminAccessTests.Stage.write("not alice's secret\n", to: wrong)

@@ -60,6 +60,32 @@ import Testing
     #expect(busy.count == 1 && busy[0].client == "test" && busy[0].security.isEmpty && !busy[0].peer.isEmpty)
   }
 
+  @Test func theTrafficOfEachConnectionIsTold() throws {
+    let (root, reader, writer) = (
+      small.connect(as: "root"), small.connect(as: "some"), small.connect(as: "some")
+    )
+    reader.send(Subscribe(topic: "p.t", grantedThrough: 1_000), stream: 1)
+    writer.send(PublishOpen(topic: "p.t", acknowledgement: .none), stream: 1)
+    small.settle()
+    let before = try connections(root)
+    for number in 0..<3 {
+      writer.publish([[UInt8](repeating: 7, count: 100_000)], from: UInt64(number), stream: 1)
+    }
+    small.settle()
+    let after = try connections(root)
+    func growth(_ index: Int, _ count: KeyPath<ConnectionInfo, UInt64>) -> UInt64 {
+      after[index][keyPath: count] - before[index][keyPath: count]
+    }
+    let numbers = before.map { (publications: $0.publications, subscriptions: $0.subscriptions) }
+    let producer = try #require(numbers.firstIndex { $0.publications == 1 })
+    let subscriber = try #require(numbers.firstIndex { $0.subscriptions == 1 })
+    #expect((300_000..<301_000).contains(growth(producer, \.received)) && growth(producer, \.sent) < 1_000)
+    #expect(
+      (300_000..<301_000).contains(growth(subscriber, \.sent)) && growth(subscriber, \.received) < 1_000)
+    // All that was read came by one of them.
+    #expect(after.reduce(0) { $0 + Int($1.received) } == small.broker.metrics[.bytesReceived])
+  }
+
   @Test func aConnectionIsClosedAndItsClientIsTold() throws {
     let (admin, some) = (small.connect(as: "admin"), small.connect(as: "some"))
     let victim = try #require(try connections(admin).first { $0.identity == "some" })

@@ -54,6 +54,15 @@ struct ClusterTableTests {
     #expect(!text.contains("problems  none"))
   }
 
+  @Test("nodes that may live or not are counted apart")
+  mutating func silence() {
+    info.nodes[1].state = .silent
+    info.nodes[1].silence = 25_000
+    #expect(ClusterTable.status(info).contains("nodes       1 live, 1 silent\n"))
+    #expect(ClusterTable.nodes(info).contains("n2    10.0.0.2:7420  silent  1.2           0    25 s ago\n"))
+    #expect(ClusterTable.summaryObject(info).description.contains(#""nodes":2,"live_nodes":1,"#))
+  }
+
   @Test("nodes and shards, for people and for programs")
   func tables() {
     #expect(

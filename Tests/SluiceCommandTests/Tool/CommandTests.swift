@@ -108,7 +108,8 @@ struct CommandTests {
         case .run(let command, _) = try CommandLineChoice.read(
           ["topic", "create", "t"] + options, naming: &name)
       else { return nil }
-      return (command as? TopicCreateCommand)?.settings
+      guard case .topic(_, let settings)? = (command as? TopicCreateCommand)?.target else { return nil }
+      return settings
     }
     let day: UInt64 = 86_400_000
     var durable = TopicSettings(

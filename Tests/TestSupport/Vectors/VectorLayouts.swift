@@ -444,7 +444,7 @@ public struct AnyVectorLayout: Sendable {
     .integer("connection", \.connection), .text("client", \.client), .text("identity", \.identity),
     .text("peer", \.peer), .text("security", \.security), .integer("age", \.age),
     .integer("subscriptions", \.subscriptions), .integer("publications", \.publications),
-    .integer("buffered", \.buffered))
+    .integer("buffered", \.buffered), .integer("received", \.received), .integer("sent", \.sent))
 
   private static let stoppedLayout = VectorLayout(
     BrokerInfo.StoppedTopic(topic: "", reason: .none, milliseconds: 0), .text("topic", \.topic),

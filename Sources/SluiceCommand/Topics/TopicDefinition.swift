@@ -1,0 +1,62 @@
+import SluiceWire
+
+/// A topic and its settings, without its records, as a line of text: what `sluice topic list --settings` prints, and `sluice topic create --file` reads.
+///
+///     {"topic":"orders.eu","settings":{"replay-records":"everything","storage":"durable"}}
+///
+/// Settings have the names and the values that they have as options. Those that a line doesn't have are as the broker's defaults say.
+public struct TopicDefinition: Hashable, Sendable {
+  public var topic: String
+  public var settings: TopicSettings
+
+  public init(topic: String, settings: TopicSettings) {
+    self.topic = topic
+    self.settings = settings
+  }
+
+  public var line: String {
+    let json: JSON = ["topic": .text(topic), "settings": TopicOption.json(settings)]
+    return json.line
+  }
+
+  /// Reads a line.
+  ///
+  /// - Throws: ``ValueError`` for what isn't an object with a topic and its settings.
+  public init(_ bytes: [UInt8]) throws(ValueError) {
+    guard let members = try JSONReader.read(bytes).object else { throw ValueError("it isn't an object") }
+    guard let topic = members["topic"]?.text else { throw ValueError("it has no topic") }
+    do throws(WireError) {
+      try TopicName.validate(topic)
+    } catch {
+      throw ValueError(error.message)
+    }
+    // What sluice topic list --json prints has none, and isn't meant to make topics with the defaults.
+    guard let stated = members["settings"]?.object else {
+      throw ValueError("topic \(topic) has no settings; sluice topic list --settings prints them")
+    }
+    self.init(topic: topic, settings: TopicSettings())
+    for (name, content) in stated.sorted(by: { $0.key < $1.key }) {
+      switch content {
+      case .text(let value), .number(let value): try TopicOption.read(name, value, into: &settings)
+      default: throw ValueError("\(name) of topic \(topic) isn't a text")
+      }
+    }
+  }
+
+  /// Reads lines, of which empty ones don't count.
+  ///
+  /// - Throws: ``ValueError`` that says which line is wrong.
+  public static func read(_ bytes: [UInt8]) throws(ValueError) -> [TopicDefinition] {
+    var definitions: [TopicDefinition] = []
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    for (number, line) in lines.enumerated() {
+      guard line.contains(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
+      do throws(ValueError) {
+        definitions.append(try TopicDefinition(Array(line)))
+      } catch {
+        throw ValueError("line \(number + 1): \(error)")
+      }
+    }
+    return definitions
+  }
+}
