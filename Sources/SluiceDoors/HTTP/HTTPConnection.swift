@@ -59,6 +59,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   var obstacle: StreamObstacle? { transport.obstacle }
 
+  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
+  func streamHoldsOther() { link.tellHeldBytes() }
+
   // MARK: Bytes of the client
 
   func linkStarted() {

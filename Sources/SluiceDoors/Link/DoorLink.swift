@@ -271,12 +271,3 @@ extension [UInt8] {
     return true
   }
 }
-
-// What the clients' own streams hold, such as those of TLS, changes without a turn of the door.
-extension HTTPConnection {
-  func streamHoldsOther() { link.tellHeldBytes() }
-}
-
-extension MQTTConnection {
-  func streamHoldsOther() { link.tellHeldBytes() }
-}

@@ -302,6 +302,9 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
 
   var obstacle: StreamObstacle? { transport.obstacle }
 
+  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
+  func streamHoldsOther() { link.tellHeldBytes() }
+
   var heldBytes: Int {
     let own = unsent + unread.count + pendingBytes + partialBytes
     return held.reduce(own + transport.heldBytes) { $0 + $1.bytes.count }
