@@ -20,6 +20,10 @@ OPTIONS=(--volume "$SLUICE_SECRETS/client:/client:ro" --env SLUICE_TLS_CA=/clien
 # A connection that is silent for so long is given up.
 OPTIONS+=(--env SLUICE_KEEPALIVE=2s)
 SERVICES=(b1 b2 b3 "${ENGINES[@]}")
+# Where the disks of take_disks are.
+folder=$WORK/disks HAS_DISKS=''
+# shellcheck source=scripts/cluster/disks.sh
+. "$TOP/scripts/cluster/disks.sh"
 
 servers() { # NODE...
   local all
@@ -34,9 +38,38 @@ is_member() { # NODE
   status=$(SERVER=$(servers "$1") client "observer-$1" cluster status </dev/null) && grep -q '3 live' <<<"$status"
 }
 
+# Gives each server of the engine a disk of its own, which can lose power, before it is started: a folder of this machine instead of docker's volume.
+take_disks() {
+  local obstacle name
+  case ${DOCKER_HOST:-unix:} in
+  unix:*) ;;
+  *) skip "docker isn't on this machine, whose disks lose their power here" ;;
+  esac
+  # shellcheck disable=SC2034 # of disks.sh
+  disk=512
+  obstacle=$(try_disk 2>&1) || skip "${obstacle#*FAILED: }"
+  mkdir "$folder"
+  HAS_DISKS=yes
+  for name in "${ENGINES[@]}"; do
+    printf '  %s:\n    volumes: ["%s:/data"]\n' "$name" "$folder/$name"
+  done | sed '1i services:' | settings
+}
+# These disks lose their power, and everything is killed.
+lose_power_of_members() {
+  local name
+  lose_power "${ENGINES[@]}"
+  kill_members "${ENGINES[@]}" "${NODES[@]}"
+  for name in "${ENGINES[@]}"; do unmount_disk "$name"; done
+}
+unmount_disks() {
+  local name
+  for name in "${ENGINES[@]}"; do umount "$folder/$name" 2>/dev/null || true; done
+}
+
 # Starts what doesn't run, and waits until each node is in the cluster.
 start_members() {
   local node
+  [ -z "$HAS_DISKS" ] || for node in "${ENGINES[@]}"; do mount_disk "$node"; done
   compose up -d
   for node in b1 b2 b3; do eventually "$node is in the cluster" is_member "$node"; done
 }

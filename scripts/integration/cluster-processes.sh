@@ -41,6 +41,15 @@ client() {
   SLUICE_SERVER=${SERVER:-$(servers b1 b2 b3)} "$SLUICE" "$@"
 }
 
+# Gives each server of the engine a disk of its own, which can lose power, before it is started.
+take_disks() {
+  local obstacle
+  obstacle=$("$TOP/scripts/cluster.sh" can-lose-power 2>&1) || skip "${obstacle#cluster.sh: }"
+  export SLUICE_CLUSTER_DISK=512
+}
+# These disks lose their power, and everything is killed.
+lose_power_of_members() { members lose-power; }
+
 process() { cat "$SLUICE_CLUSTER_DIR/$1.pid"; } # NAME
 # shellcheck disable=SC2046 # a word each
 kill_members() { kill -KILL $(for name in "$@"; do process "$name"; done); } # NAME...
@@ -62,10 +71,7 @@ replace_member() { # NAME
 cut_between() { # NODE NAME...
   local node=$1 name cuts=()
   shift
-  if [ -z "${SLUICE_CLUSTER_NETWORK:-}" ]; then
-    say "SKIPPED: ${CUT_OBSTACLE#cluster.sh: }"
-    exit 0
-  fi
+  [ -n "${SLUICE_CLUSTER_NETWORK:-}" ] || skip "${CUT_OBSTACLE#cluster.sh: }"
   for name in "$@"; do
     if [ "$name" != "$node" ]; then cuts+=("$node" "$name" "$name" "$node"); fi
   done

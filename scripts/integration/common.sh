@@ -56,6 +56,9 @@ client() {
     --read-only --cap-drop ALL --env SLUICE_SERVER="$SERVER" "${OPTIONS[@]}" --entrypoint sluice "$SLUICE_IMAGE" "$@"
 }
 
+# Nothing, unless the scenario took disks.
+unmount_disks() { :; }
+
 finish() {
   local code=$? file service container containers
   trap - EXIT INT TERM
@@ -77,6 +80,7 @@ finish() {
   # shellcheck disable=SC2086 # a word each
   if [ -n "$containers" ]; then docker rm --force $containers >/dev/null 2>&1 || true; fi
   compose down --volumes --timeout 5 || true
+  unmount_disks
   wait
   rm -rf "$WORK"
   exit "$code"

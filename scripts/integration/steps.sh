@@ -2,6 +2,9 @@
 # Steps of scenarios, whether the broker runs in a container or as a process. `client` is how they run sluice; $WORK is a folder of their own.
 
 say() { echo "$SCENARIO: $*"; }
+fail() { say "FAILED: $*"; exit 1; }
+# Ends the scenario, which this machine can't play.
+skip() { say "SKIPPED: $*"; exit 0; }
 
 # WHAT COMMAND...: tries again until it succeeds. Containers may be slow to start on a machine that is busy.
 eventually() {

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The disks of all servers of the engine lose their power at once, and everything is killed, twice: what was acknowledged is there.
+. "$(dirname "$0")/cluster.sh"
+
+take_disks
+start_members
+start_load 12000
+for time in 1 2; do
+  say "the power is gone, time $time"
+  lose_power_of_members
+  start_members
+  goes_on
+done
+finish_load
