@@ -32,6 +32,16 @@ struct TopicDefinitionTests {
     #expect(try read("").isEmpty)
   }
 
+  @Test("a topic may stand there twice, with the same settings")
+  func twice() throws {
+    let lines = #"{"topic":"t","settings":{"flow":"free"}}"# + "\n"
+    #expect(try read(lines + lines).count == 1)
+    let other = #"{"topic":"t","settings":{"flow":"lossless"}}"#
+    #expect(throws: ValueError("line 3: topic t has other settings on line 1")) {
+      try read(lines + lines + other)
+    }
+  }
+
   @Test("values are written as options are, presets included")
   func values() throws {
     let line = #"{"settings":{"replay-records":5,"preset":"shared:2","flow":"free"},"topic":"t","more":[1]}"#

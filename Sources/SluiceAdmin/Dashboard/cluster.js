@@ -19,7 +19,7 @@ function showCluster(answer) {
   setText($("cluster-facts"), facts.filter(Boolean).join(" "));
   const nodes = answer.nodes.map((node) => make(
     "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
-    make("td", {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
+    make("td", node.state === "silent" ? { class: "warn", title: "No sign of it has come for longer than a lease: it may live or not." } : {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
   stack($("node-rows").closest("table").tHead, nodes);
   update($("node-rows"), nodes);
   update($("shard-rows"), shardRows(answer.shards));

@@ -45,14 +45,21 @@ public struct TopicDefinition: Hashable, Sendable {
 
   /// Reads lines, of which empty ones don't count.
   ///
-  /// - Throws: ``ValueError`` that says which line is wrong.
+  /// - Throws: ``ValueError`` that says which line is wrong; one with other settings for a topic than an earlier line is.
   public static func read(_ bytes: [UInt8]) throws(ValueError) -> [TopicDefinition] {
     var definitions: [TopicDefinition] = []
+    var lineOf: [String: (number: Int, settings: TopicSettings)] = [:]
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (number, line) in lines.enumerated() {
       guard line.contains(where: { ![0x20, 0x09, 0x0D].contains($0) }) else { continue }
       do throws(ValueError) {
-        definitions.append(try TopicDefinition(Array(line)))
+        let definition = try TopicDefinition(Array(line))
+        if let earlier = lineOf[definition.topic] {
+          guard earlier.settings != definition.settings else { continue }
+          throw ValueError("topic \(definition.topic) has other settings on line \(earlier.number)")
+        }
+        lineOf[definition.topic] = (number + 1, definition.settings)
+        definitions.append(definition)
       } catch {
         throw ValueError("line \(number + 1): \(error)")
       }

@@ -5,7 +5,6 @@ import SluiceCommand
 import SluiceIO
 import SluiceNATS
 import SluiceTLS
-import SluiceWire
 
 /// How the broker takes part in a cluster; unused by a broker of one node.
 struct ClusterSettings {
@@ -29,6 +28,8 @@ struct ClusterSettings {
   var isEngineUnsafe = false
 
   var isOn: Bool { !engine.isEmpty }
+  /// The node's name, or a word in its place for messages about settings.
+  var name: String { node ?? "node" }
 }
 
 extension DaemonSettings {
@@ -148,159 +149,17 @@ extension DaemonSettings {
     }
   }
 
-  // MARK: What doesn't go together
-
-  /// - Throws: `UsageError` for settings that contradict each other, and for what can't be a node's name or address.
-  func checkCluster() throws(UsageError) {
-    guard cluster.isOn else {
-      if let given = givenClusterOption {
-        throw UsageError(
-          "--\(given): is about a cluster; name the servers of its engine with --cluster nats://A,B,C")
-      }
-      return
-    }
-    if data != nil {
-      throw UsageError(
-        "--data: a node of a cluster keeps durable topics in the cluster's engine, not in a directory; leave one of --data and --cluster out"
-      )
-    }
-    guard let node = cluster.node else {
-      throw UsageError(
-        "--cluster: this node has no name; give it one, that no other node has, with --node NAME")
-    }
-    guard NodeName.isValid(node) else {
-      throw UsageError(
-        "--node: '\(node)' can't be the name of a node; it has from 1 to 64 letters, digits, hyphens and underscores"
-      )
-    }
-    try checkPeers()
-    try checkEngineAccess()
-  }
-
-  /// Nodes prove themselves to each other where clients do to the broker.
-  private func checkPeers() throws(UsageError) {
-    guard cluster.peerAuthorities != nil else {
-      if !cluster.peers.isEmpty {
-        throw UsageError(
-          "--cluster-peers: name the authority that has signed the nodes' certificates, and signs those of nodes only, with --cluster-peer-ca FILE"
-        )
-      }
-      let settings =
-        "a certificate and its key with --tls-cert and --tls-key, their authority with --cluster-peer-ca, and the names in all nodes' certificates with --cluster-peers"
-      if access.authenticatesClients {
-        throw UsageError(
-          "--cluster: clients authenticate, and a node asks others on behalf of its clients, so it has to prove that it is a node; listen on tls://HOST:PORT, and name \(settings)"
-        )
-      }
-      let advertised = try advertisedAddress()
-      if advertised.hasTLS {
-        throw UsageError(
-          "--cluster: nodes connect to each other over TLS, as \(advertised) says, and have to know each other's certificates; name \(settings)"
-        )
-      }
-      return
-    }
-    if cluster.peers.isEmpty {
-      throw UsageError(
-        "--cluster-peer-ca: name the certificates that are nodes', by the names in them, with --cluster-peers NAME,…"
-      )
-    }
-    guard broker.listen.contains(where: { if case .tls = $0 { true } else { false } }) else {
-      throw UsageError(
-        "--cluster-peer-ca: other nodes connect to this one over TLS; listen on tls://HOST:PORT, with --tls-cert FILE --tls-key FILE"
-      )
-    }
-    let advertised = try advertisedAddress()
-    guard advertised.hasTLS else {
-      throw UsageError(
-        "--advertise: clients and other nodes connect to this one over TLS; write tls://\(advertised)")
-    }
-  }
-
-  private func checkEngineAccess() throws(UsageError) {
-    let ways = [
-      ("cluster-user", cluster.user), ("cluster-token-file", cluster.tokenFile),
-      ("cluster-credentials", cluster.credentials),
-    ].filter { $0.1 != nil }.map(\.0)
-    if ways.count > 1 { throw UsageError("--\(ways[0]): contradicts --\(ways[1]); give one of them") }
-    if cluster.user != nil, cluster.passwordFile == nil {
-      throw UsageError(
-        "--cluster-user: needs --cluster-password-file FILE: a password isn't given on the command line, where others can read it"
-      )
-    }
-    if cluster.passwordFile != nil, cluster.user == nil {
-      throw UsageError("--cluster-password-file: needs --cluster-user NAME")
-    }
-    if cluster.certificate != nil, cluster.key == nil {
-      throw UsageError("--cluster-tls-cert: its private key is missing; name it with --cluster-tls-key FILE")
-    }
-    if cluster.key != nil, cluster.certificate == nil {
-      throw UsageError("--cluster-tls-key: needs --cluster-tls-cert FILE")
-    }
-  }
-
-  private var givenClusterOption: String? {
-    let texts = [
-      ("node", cluster.node), ("advertise", cluster.advertised), ("cluster-user", cluster.user),
-      ("cluster-password-file", cluster.passwordFile), ("cluster-token-file", cluster.tokenFile),
-      ("cluster-credentials", cluster.credentials), ("cluster-tls-ca", cluster.authorities),
-      ("cluster-tls-cert", cluster.certificate), ("cluster-tls-key", cluster.key),
-      ("cluster-peer-ca", cluster.peerAuthorities), ("cluster-peers", cluster.peers.first),
-    ]
-    if let given = texts.first(where: { $0.1 != nil }) { return given.0 }
-    let standard = ClusterSettings()
-    if cluster.shards != standard.shards { return "cluster-shards" }
-    if cluster.replicas != standard.replicas { return "cluster-replicas" }
-    return cluster.isEngineUnsafe ? "engine-unsafe" : nil
-  }
-
-  /// Where clients and other nodes reach this one.
-  ///
-  /// - Throws: `UsageError` for an address that no other machine could connect to.
-  func advertisedAddress() throws(UsageError) -> SocketAddress {
-    let advice = "say where clients and other nodes reach this one with --advertise HOST:PORT"
-    guard let text = cluster.advertised else {
-      let isSecure = cluster.peerAuthorities != nil
-      let first = broker.listen.first {
-        switch $0 {
-        case .unix: false
-        case .tls: true
-        case .host, .door: !isSecure
-        }
-      }
-      guard let first, first.isReachable else {
-        let reason = first.map { "\($0) is no address to connect to" } ?? "there is no address to connect to"
-        throw UsageError("--cluster: \(reason); \(advice)")
-      }
-      return first
-    }
-    let address: SocketAddress
-    do {
-      address = try Values.address(text, port: 7420)
-    } catch {
-      throw UsageError("--advertise: \(error)")
-    }
-    guard address.isReachable else {
-      throw UsageError(
-        "--advertise: '\(text)' is no address that others could connect to; name the host and the port, like \(node).example:7420"
-      )
-    }
-    return address
-  }
-
-  private var node: String { cluster.node ?? "node" }
-
   // MARK: For the cluster
 
   /// - Throws: `UsageError` for files that can't be read.
   func clusterOptions() throws(UsageError) -> ClusterOptions {
     var options = ClusterOptions(
-      name: node, advertisedAddress: try advertisedAddress().description, engine: cluster.engine)
+      name: cluster.name, advertisedAddress: try advertisedAddress().description, engine: cluster.engine)
     options.version = Version.text
     options.shards = cluster.shards
     options.replicas = cluster.replicas
     options.engineUnsafe = cluster.isEngineUnsafe
-    options.nats.name = "sluiced \(node)"
+    options.nats.name = "sluiced \(cluster.name)"
     options.nats.credentials = try engineCredentials()
     options.nats.tls.authorities = cluster.authorities
     options.nats.tls.certificate = cluster.certificate
@@ -321,16 +180,5 @@ extension DaemonSettings {
     guard let path = cluster.credentials else { return .fixed(.none) }
     let line = try SecretFile.firstLine(of: path)
     return line.hasPrefix("SU") ? .seedFile(path) : .file(path)
-  }
-}
-
-extension SocketAddress {
-  /// Whether a client could connect to it: neither all addresses of a machine, nor any port, nor a file.
-  fileprivate var isReachable: Bool {
-    switch self {
-    case .unix, .door: false
-    case .host(let host, let port), .tls(let host, let port):
-      port > 0 && !["", "0.0.0.0", "::", "*"].contains(host)
-    }
   }
 }

@@ -171,7 +171,9 @@ enum ConnectionTable {
             connection.client, connection.identity, connection.peer, "\(connection.connection)",
             age(connection), "\(connection.subscriptions)", "\(connection.publications)",
             connection.buffered == 0 ? "" : ByteSize.rounded(connection.buffered),
-            ByteSize.rounded(connection.received), ByteSize.rounded(connection.sent),
+            // No byte came from brokers that don't tell.
+            connection.received == 0 ? "" : ByteSize.rounded(connection.received),
+            connection.sent == 0 ? "" : ByteSize.rounded(connection.sent),
           ]
         }, leftColumns: 3)
   }

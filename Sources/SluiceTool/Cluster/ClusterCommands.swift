@@ -99,7 +99,10 @@ struct ClusterNodesCommand: Command {
 
   static let page = CommandPage(
     "sluice cluster nodes", summary: "list the nodes of the cluster", options: [TopicCommand.json],
-    details: "A node that has ended stays in the list for an hour.",
+    details: """
+      A node that has ended stays in the list for an hour. One is silent when no sign of it has come for longer than a lease and no node could end its session, as while the engine has no majority: \
+      it may live or not.
+      """,
     examples: [
       "All of them.": "sluice cluster nodes",
       "Addresses of those that live, for --server.":

@@ -129,7 +129,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       topicWait = nil
       switch result {
       case .success:
-        if wasThere { noteRestart("the topic", 0) }
+        if wasThere { run.note(SubscriptionNote.restart(of: "the topic", 0)) }
         // The subscription was there before the topic, so it begins with the first record.
         switch plan.start {
         case .replay, .new, .last: plan.start = .earliest
@@ -164,45 +164,16 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .live:
       isSubscribed = true
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
-    case .lagged(let missed, let next): noteLag(missed, next, "")
+    case .lagged(let missed, let next): run.note(SubscriptionNote.lag(missed, next))
     // Producers come and go with every sluice pub.
     case .producers: break
-    case .restarted(let next): noteRestart("the topic", next)
-    case .rewound(let next): noteRewind("the topic", next)
-    case .topic(let name, let change): note(change, of: name)
+    case .restarted(let next): run.note(SubscriptionNote.restart(of: "the topic", next))
+    case .rewound(let next): run.note(SubscriptionNote.rewind(of: "the topic", next))
+    case .topic(let name, let change):
+      if let note = SubscriptionNote.change(change, of: name) { run.note(note) }
     }
     // Events other than records use up demand, too.
     return isUnlimited ? .none : .max(1)
-  }
-
-  private func noteLag(_ missed: UInt64, _ next: UInt64, _ topic: String) {
-    run.note(
-      "\(missed) record\(missed == 1 ? "" : "s")\(topic) \(missed == 1 ? "was" : "were") dropped before they were requested; going on at offset \(next)"
-    )
-  }
-
-  private func noteRestart(_ topic: String, _ next: UInt64) {
-    run.note(
-      "\(topic) was started anew while there was no connection, records may be missing; going on at its offset \(next)"
-    )
-  }
-
-  private func noteRewind(_ topic: String, _ next: UInt64) {
-    run.note(
-      "the broker has lost the last records of \(topic), some of which were received; going on at offset \(next), which another record has now"
-    )
-  }
-
-  private func note(_ change: TopicChange, of topic: String) {
-    switch change {
-    case .matched, .live: break
-    case .lagged(let missed, let next): noteLag(missed, next, " of \(topic)")
-    case .restarted(let next): noteRestart(topic, next)
-    case .rewound(let next): noteRewind(topic, next)
-    case .finished: run.note("\(topic) has finished")
-    case .failed(let error): run.note(error.message)
-    case .deleted: run.note("\(topic) is gone: it was deleted, or may not be read any more")
-    }
   }
 
   private func take(_ record: TopicRecord, deliveries: Int?) -> Subscribers.Demand {

@@ -42,7 +42,7 @@ struct TopicFile {
 
   /// Creates the topics, several at a time, and ends the run: with a failure when the broker refuses one of them.
   func create(_ client: Client, _ run: Run, isQuiet: Bool) {
-    let settings = Dictionary(definitions.map { ($0.topic, $0.settings) }) { _, last in last }
+    let settings = Dictionary(uniqueKeysWithValues: definitions.map { ($0.topic, $0.settings) })
     let names = settings.keys.sorted()
     TopicGathering<ClientError?>(of: names) { name, completion in
       client.createTopic(name, settings: settings[name] ?? TopicSettings()) { result in

@@ -1,0 +1,26 @@
+import SluiceWire
+
+/// The settings of a topic while it is restored, and those that it gets in the end.
+enum RestoredSettings {
+  /// Settings under which everything can be published at once, without subscribers or a connection, and no interruption ends the topic.
+  static func passing(_ settings: TopicSettings) -> TopicSettings {
+    var settings = settings
+    settings.flow = .free
+    settings.connect = .immediate
+    settings.autoDelete = false
+    settings.whenProducerLost = .wait
+    return settings
+  }
+
+  /// What has to be set of a topic with the settings `passing`, so that it has `settings`; of those that ``passing(_:)`` changes.
+  static func changes(from passing: TopicSettings, to settings: TopicSettings) -> TopicSettings {
+    var changes = TopicSettings()
+    if settings.flow != passing.flow { changes.flow = settings.flow }
+    if settings.connect != passing.connect { changes.connect = settings.connect }
+    if settings.autoDelete != passing.autoDelete { changes.autoDelete = settings.autoDelete }
+    if settings.whenProducerLost != passing.whenProducerLost {
+      changes.whenProducerLost = settings.whenProducerLost
+    }
+    return changes
+  }
+}
