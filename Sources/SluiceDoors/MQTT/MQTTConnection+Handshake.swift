@@ -44,13 +44,18 @@ extension MQTTConnection {
     isLasting = connect.sessionExpiry > 0
     if isLasting || will != nil, hub.isDurable { keeping = MQTTKeeping() }
     let clientID =
-      connect.clientID.isEmpty
-      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
+      connect.clientID.isEmpty ? Self.assignedClientID() : connect.clientID
     let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
     self.key = key
     hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
       admit(clientID, connect.cleanStart ? nil : kept)
     }
+  }
+
+  /// An identifier for a client that has none. Copied, so that it takes no more memory than it has characters.
+  private static func assignedClientID() -> String {
+    let text = "auto-" + String(UInt64.random(in: .min ... .max), radix: 36)
+    return String(decoding: Array(text.utf8), as: UTF8.self)
   }
 
   private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
@@ -62,12 +67,11 @@ extension MQTTConnection {
       refuse(Self.noRoom.reason, Self.noRoom.message)
       return endTurn()
     }
-    producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
     if let kept {
-      producer = kept.producer
+      progress = MQTTProgress(kept)
       topics = MQTTTopicTable(kept.topics)
-      positions = kept.positions
-      formerExact = kept.exact
+    } else if isLasting {
+      progress = MQTTProgress(producer: UInt64.random(in: 1 ... .max))
     }
     if keeping == nil, kept == nil, part == nil { hub.put(nil, of: self) }
     // CONNACK says that there is a session: it has to be there then.
