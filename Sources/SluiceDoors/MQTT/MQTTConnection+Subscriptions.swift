@@ -33,6 +33,8 @@ extension MQTTConnection {
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
   func subscribe(_ request: MQTTSubscriptionRequest) {
+    // The client has unsubscribed meanwhile, in the same read.
+    guard session.filter(of: request.number) != nil else { return }
     if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
     {
