@@ -44,18 +44,13 @@ extension MQTTConnection {
     isLasting = connect.sessionExpiry > 0
     if isLasting || will != nil, hub.isDurable { keeping = MQTTKeeping() }
     let clientID =
-      connect.clientID.isEmpty ? Self.assignedClientID() : connect.clientID
+      connect.clientID.isEmpty
+      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
     let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
     self.key = key
     hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
       admit(clientID, connect.cleanStart ? nil : kept)
     }
-  }
-
-  /// An identifier for a client that has none. Copied, so that it takes no more memory than it has characters.
-  private static func assignedClientID() -> String {
-    let text = "auto-" + String(UInt64.random(in: .min ... .max), radix: 36)
-    return String(decoding: Array(text.utf8), as: UTF8.self)
   }
 
   private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {

@@ -119,7 +119,8 @@ extension MQTTConnection {
   func remove(_ feed: MQTTFeed) {
     feeds[feed.stream] = nil
     shares?.remove(feed)
-    if case .retained = feed.role { subscriptions[feed.number]?.retained.removeAll { $0 == feed.stream } }
+    guard case .retained = feed.role, let retained = subscriptions[feed.number]?.retained else { return }
+    subscriptions[feed.number]?.retained = retained.filter { $0 != feed.stream }
   }
 
   func removeFeeds() {
