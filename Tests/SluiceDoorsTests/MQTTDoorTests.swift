@@ -54,6 +54,21 @@ import Testing
     #expect(topics.sorted() == ["a", "a", "a/b", "a/b/c", "b/x/c", "c"])
   }
 
+  /// SUBSCRIBE and UNSUBSCRIBE in one read: the broker is asked for nothing that no UNSUBSCRIBE would end.
+  @Test(arguments: ["a/b", "a/+", "$share/g/a/b", "$share/g/a/+"])
+  func whatIsUnsubscribedAtOnceLeavesNothing(filter: String) throws {
+    let client = MQTTClient.connected(door, "c")
+    var bytes: [UInt8] = []
+    MQTTPacket.subscribe(
+      MQTTSubscribe(1, [MQTTSubscribe.Item(filter, MQTTSubscriptionOptions(.atMostOnce))])
+    ).encode(into: &bytes, .v5)
+    MQTTPacket.unsubscribe(MQTTUnsubscribe(2, [filter])).encode(into: &bytes, .v5)
+    client.bytes.send(bytes)
+    client.settle()
+    #expect(client.take() == ["connack 0", "suback 1 [0]", "unsuback 2 [0]"])
+    #expect(door.broker.metrics[.subscriptions] == 0)
+  }
+
   @Test func namesThatTheBrokerCannotExpressAreRefusedWithAReason() throws {
     let client = MQTTClient.connected(door, "c")
     client.publish("a.b", "x", .atLeastOnce, 1)

@@ -25,7 +25,7 @@ struct SubscriptionIndexTests {
         state.set(
           number ?? state.lowestFreeNumber(),
           MQTTSessionState.Subscription(
-            filter: filter, options: options, identifier: 0, start: .new, patterns: []))
+            filter: filter, options: options, identifier: 0, start: .new))
       }
       let table = state.subscriptions
       for filter in filters {

@@ -33,10 +33,11 @@ extension ConnectedClient {
     let topic: Topic
     if VerbRule.rule(for: verb).absence == .creates {
       let mayCreate = ifMissing == .create && permissions.allow(.create, on: name)
+      let quota = mayCreate ? quota : nil
       topic = try core.registry.use(name, stating: stated, by: quota, mayCreate: mayCreate) {
         topic in report { .topicCreated($0, topic: topic.name) }
       }
-      workBudget.spend(quota.takeTold(), of: .watchers)
+      if let quota { workBudget.spend(quota.takeTold(), of: .watchers) }
     } else {
       topic = try core.registry.known(name)
     }

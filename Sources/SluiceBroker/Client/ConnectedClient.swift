@@ -15,13 +15,16 @@ final class ConnectedClient: @unchecked Sendable {
     var attempt: Authenticator.Attempt?
   }
 
+  private enum Origin {
+    case stream(any ByteStream)
+    /// The address of a visitor of the admin listener.
+    indirect case visitor(SocketAddress)
+  }
+
   /// The number of its connection.
   let connection: UInt64
   let core: BrokerCore
-  /// Nil for a visitor of the admin listener.
-  private let stream: (any ByteStream)?
-  /// The client's address.
-  let peer: SocketAddress
+  private let origin: Origin
   /// What the client calls itself, from HELLO on.
   var name = ""
   /// It is another node of the cluster, on behalf of clients that are connected there.
@@ -37,8 +40,7 @@ final class ConnectedClient: @unchecked Sendable {
 
   init(connection: UInt64, stream: any ByteStream, core: BrokerCore) {
     self.connection = connection
-    self.stream = stream
-    peer = stream.peer
+    origin = .stream(stream)
     self.core = core
     admission = core.authenticator == nil ? nil : Admission()
   }
@@ -46,16 +48,25 @@ final class ConnectedClient: @unchecked Sendable {
   /// A user without a connection, whose identity was verified elsewhere: its requests are checked and reported as a client's.
   init(visitor identity: Identity, from peer: SocketAddress, named name: String, core: BrokerCore) {
     connection = 0
-    stream = nil
-    self.peer = peer
+    origin = .visitor(peer)
     self.core = core
     self.name = name
     admission = core.authenticator == nil ? nil : Admission()
     admission?.identity = identity
   }
 
+  /// The client's address.
+  var peer: SocketAddress {
+    switch origin {
+    case .stream(let stream): stream.peer
+    case .visitor(let peer): peer
+    }
+  }
+
   /// The encryption of the connection.
-  var security: StreamSecurity? { stream?.security }
+  var security: StreamSecurity? {
+    if case .stream(let stream) = origin { stream.security } else { nil }
+  }
 
   /// Anonymous where the broker has no policy, and without permissions before the handshake is complete.
   var identity: Identity { admission?.identity ?? .anonymous }

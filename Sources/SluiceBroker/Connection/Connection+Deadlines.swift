@@ -15,7 +15,7 @@ extension Connection {
     case .open: break
     }
     if isInHandshake {
-      if now >= handshakeDeadline {
+      if now >= acceptedAt + core.configuration.limits.handshake {
         core.metrics.add(.handshakeTimeouts)
         fail(handshakeTimeout)
       }

@@ -17,26 +17,26 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   let origin: PeerOrigin?
-  let acceptedAt: MonotonicTime
-  unowned let context: LoopContext
-  let client: ConnectedClient
-  let streams: StreamMultiplexer
-  /// Its index in the context's list, and whether it is in the queue of ready or of due connections.
-  var index = 0
+  /// Whether it is in the queue of ready or of due connections.
   @safe @exclusivity(unchecked) var isReady = false
   @safe @exclusivity(unchecked) var isDue = false
-
-  let stream: any ByteStream
-  var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
-  @safe @exclusivity(unchecked) var keepalive: Keepalive
-  let handshakeDeadline: MonotonicTime
-  @safe @exclusivity(unchecked) var phase = Phase.open
-  /// The error that the client was sent before its connection was closed.
-  var lastWord: WireError?
   var isDraining = false
   /// Reading is paused: the client has too many unread answers, or memory is short.
   var waitsForAnswers = false
   var waitsForMemory = false
+  let acceptedAt: MonotonicTime
+  unowned let context: LoopContext
+  let client: ConnectedClient
+  let streams: StreamMultiplexer
+  /// Its index in the context's list.
+  var index = 0
+
+  let stream: any ByteStream
+  var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
+  @safe @exclusivity(unchecked) var keepalive: Keepalive
+  @safe @exclusivity(unchecked) var phase = Phase.open
+  /// The error that the client was sent before its connection was closed.
+  @OutOfLine var lastWord: WireError? = nil
   /// Since when the client has read nothing of the pending output; nil while none is pending.
   var stalledSince: MonotonicTime?
   /// When a stream was last open, or a request last made.
@@ -67,7 +67,6 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     streams = StreamMultiplexer(client, on: context.topics, routing: context.relay)
     let limits = context.core.configuration.limits
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
-    handshakeDeadline = context.loop.now + limits.handshake
     acceptedAt = context.loop.now
     lastUse = context.loop.now
     streams.transport = self

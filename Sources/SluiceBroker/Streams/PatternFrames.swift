@@ -9,11 +9,8 @@ struct PatternFrames {
   /// Numbers that mean nothing any more, of which the receiver wasn't told.
   private var departed = ReadyQueue<UInt32>()
   /// Members from the beginning that were not announced yet, or aren't live. Nil when that was told.
-  private var unannounced: Int? = 0
-  private var awaited: Int? = 0
-
-  /// Topics of which the receiver sent positions, and that aren't there any more, with numbers for them. For another node.
-  private var absent = ReadyQueue<(number: UInt32, name: String)>()
+  private var unannounced: Int32? = 0
+  private var awaited: Int32? = 0
 
   init(stream: UInt32) {
     self.stream = stream
@@ -96,18 +93,6 @@ struct PatternFrames {
       writes.append(Unmatched(number: number), stream: stream)
     }
     return departed.isEmpty
-  }
-
-  /// A topic isn't there any more of which the receiver, another node, has sent a position.
-  mutating func isAbsent(_ name: String, as number: UInt32) { absent.append((number, name)) }
-
-  /// Tells which topics aren't there. Returns whether there was room.
-  mutating func tellAbsent(_ writes: WriteBatch) -> Bool {
-    while writes.hasRoom, let topic = absent.popFirst() {
-      let nowhere = Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0)
-      writes.append(Matched(number: topic.number, topic: topic.name, place: nowhere), stream: stream)
-    }
-    return absent.isEmpty
   }
 
   // MARK: Other nodes

@@ -14,47 +14,41 @@ import SluiceWire
 /// ```
 final class PatternStream: SubscriberStream {
   let stream: UInt32
+  private var lastNumber: UInt32 = 0
   unowned let streams: StreamMultiplexer
   @safe @exclusivity(unchecked) private(set) var credit: Credit
-  private(set) var place = SubscriberPlace.none
   let pattern: TopicPattern
   /// Its number as a watcher of the registry.
   private let watch: UInt64
-  private let lag: Subscribe.LagPolicy?
 
-  /// By name. A member is for one epoch of its topic.
-  private(set) var members: [String: PatternMember] = [:]
-  private var lastNumber: UInt32 = 0
-  /// All members in the order in which they have joined, and some that have left.
-  private var joined: [PatternMember] = []
-  private var paced = PacedMembers()
+  /// Nil before the first one joins.
+  private var members: PatternMembers?
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
-  @safe @exclusivity(unchecked) private var turns = PatternTurns()
-  private var isProducing = false
-  /// The client was sent SUBSCRIBED.
-  private var isOpened = false
   /// Topics of other nodes; nil where there are none.
   private let remote: (any RemoteTopics)?
   /// For another node, which lends of its client's demand; nil for a client.
-  private var loan: NodeLoan?
+  private let loan: NodeLoan?
 
   /// To be joined.
   private var topics: PatternTopics
   @safe @exclusivity(unchecked) private var frames: PatternFrames
+  private(set) var place = SubscriberPlace.none
+  private var isProducing = false
+  /// The client was sent SUBSCRIBED.
+  private var isOpened = false
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,
     watch: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards, _ remote: (any RemoteTopics)?
   ) {
     self.remote = remote
-    if streams.client.isNode { loan = NodeLoan(shards: shards) }
+    loan = streams.client.isNode ? NodeLoan(shards: shards) : nil
     self.stream = stream
     self.streams = streams
     credit = Credit(granted: frame.grantedThrough)
     self.pattern = pattern
     self.watch = watch
-    lag = frame.lag
     matcher = RecordMatcher(unlessEmpty: frame.filter)
     topics = PatternTopics(walk, frame)
     frames = PatternFrames(stream: stream)
@@ -70,18 +64,18 @@ final class PatternStream: SubscriberStream {
 
   private func demandRaised() {
     // The grant may be used for any of them, so it counts for each.
-    if !paced.isEmpty, paced.beginTelling() { tellDemand() }
+    if let members, !members.paced.isEmpty, members.paced.beginTelling() { tellDemand(members) }
     streams.makeReady(self)
   }
 
   /// Tells topics with paced producers of the last grant: what the turn's work budget leaves over in the next turn.
-  private func tellDemand() {
+  private func tellDemand(_ members: PatternMembers) {
     guard isOpen else { return }
-    while paced.hasMoreToTell, !streams.client.workBudget.isExhausted {
-      tell(paced.nextToTell())
+    while members.paced.hasMoreToTell, !streams.client.workBudget.isExhausted {
+      tell(members.paced.nextToTell())
       streams.client.workBudget.spend(1, of: .pacedTopics)
     }
-    if paced.goesOnTelling() { streams.goOnLater { [self] in tellDemand() } }
+    if members.paced.goesOnTelling() { streams.goOnLater { [self] in tellDemand(members) } }
   }
 
   private func tell(_ member: PatternMember) {
@@ -99,31 +93,20 @@ final class PatternStream: SubscriberStream {
   var isOwed: Bool { credit.available > 0 && isBehind }
 
   var isBehind: Bool {
-    !isOpened || remote?.hasWaiting ?? false || members.values.contains { $0.subscription.isBehind }
+    !isOpened || remote?.hasWaiting ?? false || members?.isBehind ?? false
   }
 
   // MARK: Another node's client
 
   /// The demand that producers follow: that of the client as a whole.
-  var pacingDemand: Credit {
-    loan.map { Credit(granted: $0.pacedThrough, spent: credit.spent) } ?? credit
-  }
+  var pacingDemand: Credit { loan?.pacingDemand(spent: credit.spent) ?? credit }
 
   func lend(_ frame: Lend) throws(WireError) {
-    guard loan != nil else {
+    guard let loan else {
       throw WireError(.unsupported, "LEND is for nodes of the broker's cluster; send DEMAND")
     }
-    if credit.raise(to: frame.grantedThrough) { loan?.hasOffered = false }
-    loan?.pacedThrough = frame.pacedThrough
-    // What waits is sent first: a loan that is given back unused, although there are records, would go from node to node for ever.
-    if frame.recalls { loan?.isRecalled = true }
+    loan.take(frame, raising: &credit)
     demandRaised()
-  }
-
-  /// Tells the other node how the loan stands.
-  private func offer(waits: Bool) {
-    guard let loan, isOpened else { return }
-    streams.send(Offer(returned: loan.returned, waits: waits, isPaced: loan.isPaced), stream: stream)
   }
 
   // MARK: Topics
@@ -137,7 +120,7 @@ final class PatternStream: SubscriberStream {
       let most = streams.client.workBudget.left(.names)
       var looks = most
       topics.find(looks: &looks) { topic in
-        streams.client.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
+        streams.client.matchesTopics(named: topic.name) && members?[topic.name]?.topic !== topic
       }
       streams.client.workBudget.spend(most - looks, of: .names)
     }
@@ -151,7 +134,7 @@ final class PatternStream: SubscriberStream {
       let shards = loan?.shards.set ?? ShardSet()
       streams.send(
         Subscribed(epoch: 0, nextOffset: shards.count, liveOffset: shards.hash), stream: stream)
-      if loan?.isPaced ?? false { offer(waits: false) }
+      if let loan, loan.isPaced { streams.send(loan.offer(waits: false), stream: stream) }
     }
     streams.makeReady(self)
   }
@@ -177,7 +160,7 @@ final class PatternStream: SubscriberStream {
     guard let shard = registry.routes?.shard(of: name),
       registry.servedShards.hasKept(shard, since: loan.shards)
     else { return false }
-    if members[name] == nil { frames.isAbsent(name, as: newNumber()) }
+    if members?[name] == nil { loan.isAbsent(name, as: newNumber()) }
     return true
   }
 
@@ -201,9 +184,7 @@ final class PatternStream: SubscriberStream {
   /// Leaves topics to which the client may not subscribe any more.
   func lose(where isLost: (String) -> Bool) {
     topics.remove(where: isLost)
-    for member in members.values.sorted(by: { $0.number < $1.number }) where isLost(member.topic.name) {
-      lose(member)
-    }
+    for member in members?.sorted ?? [] where isLost(member.topic.name) { lose(member) }
   }
 
   /// Joins topics to which the client may subscribe now, as if they had been there at first.
@@ -217,7 +198,7 @@ final class PatternStream: SubscriberStream {
   func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     guard hasBegun else { return topics.add(topic, epoch) }
     // It may have been joined already, after a change of permissions.
-    if members[topic.name]?.topic === topic { return }
+    if members?[topic.name]?.topic === topic { return }
     try joinFromStart(topic, epoch)
   }
 
@@ -225,7 +206,7 @@ final class PatternStream: SubscriberStream {
   private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     guard streams.core.registry.find(topic.name) === topic else { return }
     // A topic that has gone and come back, of which the departure isn't told yet.
-    if remote != nil || loan != nil, let former = members[topic.name], former.topic !== topic {
+    if remote != nil || loan != nil, let former = members?[topic.name], former.topic !== topic {
       return try join(topic, startingAt: position(of: former), wasThere: false, after: former.begins)
     }
     if let (position, after) = remote?.take(topic.name) {
@@ -243,7 +224,7 @@ final class PatternStream: SubscriberStream {
   ) throws(WireError) {
     // It may have been deleted, and another made with its name.
     guard streams.core.registry.find(topic.name) === topic else { return }
-    let former = members[topic.name]
+    let former = members?[topic.name]
     if former == nil { try streams.counts.addMatch(isLimited: loan == nil) }
     let loopState = topic.loopState(on: streams.topics)
     if topic.isPaced { loopState.protectEverything() }
@@ -257,7 +238,7 @@ final class PatternStream: SubscriberStream {
       let member = PatternMember(
         of: self, number: newNumber(), loopState: loopState, epoch: epoch,
         PatternMember.Begin(
-          cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
+          cursor: cursor, missed: missed, lag: topics.lag ?? topic.settings.lag ?? .skip,
           isResuming: position?.epoch == epoch.number,
           continues: position.map { epoch.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
@@ -266,8 +247,7 @@ final class PatternStream: SubscriberStream {
       loopState.add(member.subscription)
       // After its successor has joined, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic && position == nil) }
-      members[topic.name] = member
-      joined.append(member)
+      makeMembers().add(member)
       if topic.isPaced { pace(member) }
       if wasThere { frames.await(member) }
       takeTurn(member)
@@ -280,6 +260,13 @@ final class PatternStream: SubscriberStream {
     if topic.isGone { topic.notify([loopState]) }
   }
 
+  private func makeMembers() -> PatternMembers {
+    if let members { return members }
+    let made = PatternMembers()
+    members = made
+    return made
+  }
+
   /// A topic was deleted, or another node serves it.
   func topicGone(_ member: PatternMember, _ fault: Fault) {
     guard fault.code == .topicMoved else { return lose(member) }
@@ -288,7 +275,7 @@ final class PatternStream: SubscriberStream {
 
   /// Another node serves a topic that this one thinks its own, of which it isn't told yet that it moves.
   func giveUp(_ name: String) throws(WireError) {
-    if let member = members[name] { try move(member) }
+    if let member = members?[name] { try move(member) }
   }
 
   private func position(of member: PatternMember) -> TopicPosition {
@@ -299,9 +286,8 @@ final class PatternStream: SubscriberStream {
 
   /// A topic moves to another node: there it goes on where it is, and so it does here if it comes back.
   private func move(_ member: PatternMember) throws(WireError) {
-    guard members[member.topic.name] === member else { return }
+    guard let members, members.remove(member) else { return }
     let position = position(of: member)
-    members[member.topic.name] = nil
     streams.counts.removeMatches(1)
     remove(member, isDeleted: false)
     if let remote {
@@ -312,8 +298,7 @@ final class PatternStream: SubscriberStream {
   }
 
   private func lose(_ member: PatternMember) {
-    guard members[member.topic.name] === member else { return }
-    members[member.topic.name] = nil
+    guard let members, members.remove(member) else { return }
     streams.counts.removeMatches(1)
     remove(member, isDeleted: true)
     streams.makeReady(self)
@@ -321,58 +306,43 @@ final class PatternStream: SubscriberStream {
 
   /// The producers of a member's topic are paced.
   func pace(_ member: PatternMember) {
-    guard paced.add(member) else { return }
-    guard let loan, !loan.isPaced else { return }
-    self.loan?.isPaced = true
-    offer(waits: loan.hasOffered)
+    guard let members, members.paced.add(member), let offer = loan?.paced(), isOpened else { return }
+    streams.send(offer, stream: stream)
   }
 
   /// Gives up a member's place in its topic.
   ///
   /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
   private func remove(_ member: PatternMember, isDeleted: Bool) {
-    turns.leaves(member)
-    member.subscription.release()
-    dropDeparted()
-    if let untold = paced.remove(member) { tell(untold) }
+    if let untold = members?.release(member) { tell(untold) }
     frames.departed(member, isDeleted: isDeleted)
-    turns.dropDeparted()
   }
 
   func move(to place: SubscriberPlace) { self.place = place }
 
   func release() {
     streams.core.registry.endWatch(pattern, watch)
-    streams.counts.removePattern(matches: members.count + (remote?.count ?? 0))
+    let count = members?.count ?? 0
+    streams.counts.removePattern(matches: count + (remote?.count ?? 0))
     remote?.release()
-    streams.client.workBudget.spend(members.count, of: .departures)
-    dropDeparted(all: true)
-    let departure = PatternDeparture(joined, of: self)
-    members = [:]
-    joined = []
-    paced.removeAll()
-    turns.removeAll()
+    streams.client.workBudget.spend(count, of: .departures)
+    let departure = PatternDeparture(members?.takeAll() ?? [], of: self)
+    members = nil
     topics.removeAll()
     place = .ended
     departure.goOn()
   }
 
-  /// Drops members that have left from `joined`, when they are most of it.
-  private func dropDeparted(all: Bool = false) {
-    guard all || joined.count > 2 * members.count + 64 else { return }
-    joined.removeAll { if case .ended = $0.subscription.place { true } else { false } }
-  }
-
   // MARK: Turns
 
   /// How many members want turns.
-  var waitingTurns: Int { turns.count }
+  var waitingTurns: Int { members?.turns.count ?? 0 }
 
   /// There may be more for a member: it gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
     guard case .none = member.subscription.place else { return }
     member.subscription.move(to: .ready)
-    turns.append(member)
+    members?.turns.append(member)
     if !isProducing { streams.makeReady(self) }
   }
 
@@ -381,7 +351,7 @@ final class PatternStream: SubscriberStream {
     isProducing = true
     defer { isProducing = false }
     let end = writes.work + bytes
-    guard frames.tellDeparted(writes), loan == nil || frames.tellAbsent(writes) else { return .more }
+    guard frames.tellDeparted(writes), loan?.tellAbsent(writes, stream: stream) ?? true else { return .more }
     frames.tellProgress(writes)
     var isUsed = false
     producing: while writes.work < end, writes.hasRoom {
@@ -394,7 +364,7 @@ final class PatternStream: SubscriberStream {
       case .end: return .ended
       }
       let (member, share): (PatternMember, UInt64)
-      switch turns.next(available: available, written: remote?.written) {
+      switch members?.turns.next(available: available, written: remote?.written) ?? PatternTurns.Next.none {
       case .member(let next, let itsShare): (member, share) = (next, itsShare)
       case .passedOver: continue
       case .none:
@@ -413,30 +383,17 @@ final class PatternStream: SubscriberStream {
   /// What is left to do after a turn.
   private func outcome(isUsed: Bool, _ writes: WriteBatch) -> DeliveryOutcome {
     if let remote {
-      turns.goOn(remote.written)
-      remote.turnEnded(isUsed: isUsed, waits: turns.count > 0 && available == 0)
+      members?.turns.goOn(remote.written)
+      remote.turnEnded(isUsed: isUsed, waits: waitingTurns > 0 && available == 0)
       if remote.hasWaiting { return .more }
     }
-    if loan?.isRecalled ?? false { giveBack(writes) }
-    if turns.isTurn(available: available) || frames.hasDeparted { return .more }
-    guard turns.count > 0 else { return .waiting }
-    if let loan, !loan.hasOffered {
-      self.loan?.hasOffered = true
-      writes.append(Offer(returned: loan.returned, waits: true, isPaced: loan.isPaced), stream: stream)
+    if let loan, loan.isRecalled {
+      writes.append(loan.giveBack(&credit, waits: waitingTurns > 0), stream: stream)
     }
+    if members?.turns.isTurn(available: available) ?? false || frames.hasDeparted { return .more }
+    guard waitingTurns > 0 else { return .waiting }
+    if let offer = loan?.exhausted() { writes.append(offer, stream: stream) }
     return .starved
-  }
-
-  /// Gives back to the other node what is left of the loan.
-  private func giveBack(_ writes: WriteBatch) {
-    let rest = credit.granted == Credit.unlimited ? 0 : credit.available
-    _ = credit.spend(rest)
-    loan?.returned += rest
-    loan?.isRecalled = false
-    guard let loan else { return }
-    self.loan?.hasOffered = turns.count > 0
-    writes.append(
-      Offer(returned: loan.returned, waits: turns.count > 0, isPaced: loan.isPaced), stream: stream)
   }
 
   // MARK: Other nodes
@@ -470,7 +427,7 @@ final class PatternStream: SubscriberStream {
     case .starved:
       member.subscription.noteDemandExhausted()
       member.subscription.move(to: .ready)
-      turns.demandExhausted(member)
+      members?.turns.demandExhausted(member)
     case .waiting:
       member.subscription.wait()
     case .loading:

@@ -55,19 +55,3 @@ enum RemoteFrames: Hashable {
   /// The last frame of the stream.
   case end
 }
-
-/// What another node, on behalf of its client, has lent a subscription to a pattern at this one.
-struct NodeLoan {
-  /// Of what was lent, the records that were given back.
-  var returned: UInt64 = 0
-  /// As ``Lend/pacedThrough``.
-  var pacedThrough: UInt64 = 0
-  /// The other node knows that records wait.
-  var hasOffered = false
-  /// The other node wants back what isn't used in this turn.
-  var isRecalled = false
-  /// The other node is to know that there are topics whose producers follow their subscribers.
-  var isPaced = false
-  /// The shards that this node served when the subscription began.
-  var shards = ServedShards()
-}

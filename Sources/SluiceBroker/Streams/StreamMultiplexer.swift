@@ -141,9 +141,9 @@ final class StreamMultiplexer: @unchecked Sendable {
     transport.makeReady()
   }
 
-  /// Frees the memory of answers that were written, while no stream is open: an idle client has no buffers.
+  /// Frees the memory of answers that were written, where no producer's acknowledgements follow: an idle client has no buffers.
   func freeUnused() {
-    if counts.subscriptions == 0, counts.publications == 0, answers.isEmpty { answers = [] }
+    if counts.publications == 0, answers.isEmpty, answers.capacity > 0 { answers = [] }
   }
 
   /// Answers a request, unless it was cancelled meanwhile.

@@ -51,6 +51,11 @@ final class DoorLink: ByteStream {
   let peer: SocketAddress
   /// Whether the client is a part of the broker's program.
   let isInternal: Bool
+  /// The door sends no more.
+  private var hasEnded = false
+  private var isClosed = false
+  private var isComing = false
+  private var wasFull = false
   private let loop: any EventLoop
   /// The door, which has the link, until either side has ended.
   private var client: (any DoorLinkClient)?
@@ -61,11 +66,6 @@ final class DoorLink: ByteStream {
     maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
   @safe @exclusivity(unchecked) private var inbox: [UInt8] = []
 
-  /// The door sends no more.
-  private var hasEnded = false
-  private var isClosed = false
-  private var isComing = false
-  private var wasFull = false
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
   /// The bytes of the door when the broker was last told that they have changed.

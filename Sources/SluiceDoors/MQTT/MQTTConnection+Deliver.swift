@@ -8,7 +8,7 @@ extension MQTTConnection {
   func deliver(_ stream: UInt32, _ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
     guard let feed = feeds[stream] else { return }
     feed.delivered += UInt64(header.count)
-    shares.note(feed)
+    shares?.note(feed)
     guard let topic = feed.current else { return }
     if feed.held > 0 { return unsafe hold(feed, topic, header.firstOffset, topic.time, feed.delivery, batch) }
     unsafe deliver(batch, of: feed, topic, from: header.firstOffset, feed.delivery, topic.time)
@@ -23,7 +23,7 @@ extension MQTTConnection {
   ) {
     guard unsafe !batch.isEmpty else { return }
     feed.held += 1
-    shares.note(feed)
+    shares?.note(feed)
     held.append(
       MQTTHeldBatch(
         feed: feed, topic: topic, firstOffset: offset, delivery: delivery, time: time,
@@ -37,7 +37,7 @@ extension MQTTConnection {
     let wallClock = loop.wallClock
     let room = Self.maximumOutput - (keeping?.heldBytes ?? 0)
     let isUnlimited = feed.isUnlimited
-    let areMessages = feed.role.hasMessages && topic.text != nil
+    let areMessages = feed.role.hasMessages && topic.isNamed
     var iterator = unsafe BatchIterator(batch, time: time)
     var offset = offset
     var rest = unsafe batch
@@ -112,7 +112,7 @@ extension MQTTConnection {
   }
 
   func isOwn(_ record: BatchIterator.Record) -> Bool {
-    guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body) else {
+    guard let mark, record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body) else {
       return false
     }
     var isOwn = false
@@ -155,7 +155,7 @@ extension MQTTConnection {
         unsafe deliver(
           $0, of: batch.feed, batch.topic, from: batch.firstOffset, batch.delivery, batch.time)
       }
-      shares.note(batch.feed)
+      shares?.note(batch.feed)
       if batch.feed.isDone, batch.feed.held == 0 { cancel(batch.feed) }
     }
   }
@@ -164,13 +164,13 @@ extension MQTTConnection {
 
   /// Shares what the session asks for among its subscriptions.
   func distribute() {
-    guard shares.begin(credit) else { return }
+    guard let shares, shares.begin(credit) else { return }
     while let (feed, count) = shares.next() { grant(count, to: feed) }
   }
 
   func grant(_ count: Int, to feed: MQTTFeed) {
     feed.granted += UInt64(count)
-    shares.note(feed)
+    shares?.note(feed)
     guard feed.local == nil else { return }
     if native.grant(feed.stream, through: feed.granted) {
       link.send(Demand(grantedThrough: feed.granted), stream: feed.stream)

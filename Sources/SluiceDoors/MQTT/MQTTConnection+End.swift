@@ -4,8 +4,25 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
+/// What there is of a connection whose client is gone.
+final class MQTTLeaving {
+  /// Until when its messages wait for the broker's grants.
+  var linger: TimerToken?
+  /// Until when its will waits.
+  var willTimer: TimerToken?
+  /// The will, once it was sent to the broker.
+  @OutOfLine var sentWill: MQTTConnect.Will? = nil
+}
+
 // The end of the connection, of its session, and its will.
 extension MQTTConnection {
+  func madeLeaving() -> MQTTLeaving {
+    if let leaving { return leaving }
+    let made = MQTTLeaving()
+    leaving = made
+    return made
+  }
+
   /// The session has ended: its state is kept, and its will goes its way.
   func depart(_ departure: MQTTDeparture?) {
     guard phase == .open else { return }
@@ -18,8 +35,9 @@ extension MQTTConnection {
     held = []
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
-    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in
-      guard let self, willTimer == nil else { return }
+    let leaving = madeLeaving()
+    leaving.linger = loop.schedule(after: Self.linger) { [weak self] in
+      guard let self, leaving.willTimer == nil else { return }
       finish()
     }
     leaveWhenDone()
@@ -64,31 +82,30 @@ extension MQTTConnection {
     // The session goes on with another connection.
     guard !isSurrendered else { return self.will = nil }
     guard let key, hub.holdWill(will, of: key) else { return publishWill() }
-    willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
+    madeLeaving().willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
       self?.settleWill(publishing: true)
     }
   }
 
   /// The delay of the will is over, or the client is back.
   func settleWill(publishing: Bool) {
-    guard let timer = willTimer.take() else { return }
+    guard let leaving, let timer = leaving.willTimer.take() else { return }
     loop.cancel(timer)
     if let will { hub.releaseWill(will) }
     if let key { hub.mourned(key, self) }
     if publishing, phase == .leaving || isCutOff { publishWill() } else { will = nil }
     guard phase != .closed else { return }
     // It has as long as messages have that a client has left.
-    if let lingerTimer { loop.cancel(lingerTimer) }
-    lingerTimer = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
+    loop.cancel(&leaving.linger)
+    leaving.linger = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
     endTurn()
   }
 
   /// Ends the link when everything that the client has published is in the log.
   func leaveWhenDone() {
-    guard phase == .leaving, willTimer == nil, requested == nil else { return }
-    let publications = publicationsByStream.values
-    guard publications.allSatisfy({ $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }) else { return }
-    finish()
+    guard phase == .leaving, leaving?.willTimer == nil, requested == nil else { return }
+    let isSent = publishing?.byStream.values.allSatisfy { $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }
+    if isSent ?? true { finish() }
   }
 
   func finish() {
@@ -113,25 +130,27 @@ extension MQTTConnection {
     closeTransport()
     phase = .closed
     // A will with a delay waits on: the hub keeps the connection for it.
-    let waiting = willTimer.take()
+    let waiting = leaving?.willTimer.take()
     cancelTimers()
-    willTimer = waiting
+    leaving?.willTimer = waiting
     clear()
   }
 
   /// The broker has closed the connection before the will was in the log.
   private func resendWill() {
-    guard let sentWill, publicationsByStream.values.contains(where: { $0.role == .will && !$0.isInLog })
-    else {
-      return
-    }
+    guard let sentWill = leaving?.sentWill, awaitsWill else { return }
     hub.publish(sentWill, of: self)
+  }
+
+  /// Whether the will was sent and isn't known to be in the log.
+  private var awaitsWill: Bool {
+    publishing?.byStream.values.contains { $0.role == .will && !$0.isInLog } ?? false
   }
 
   /// At a node of a cluster: the others needn't publish the will, if it is in the log.
   private func endWill() {
-    guard let sentWill else { return }
-    if publicationsByStream.values.contains(where: { $0.role == .will && !$0.isInLog }) {
+    guard let sentWill = leaving?.sentWill else { return }
+    if awaitsWill {
       hub.publish(sentWill, of: self)
     } else {
       hub.willDone(of: self)
@@ -140,16 +159,15 @@ extension MQTTConnection {
 
   private func cancelTimers() {
     stopKeeping()
-    for timer in [timer, lingerTimer, willTimer] { if let timer { loop.cancel(timer) } }
-    (timer, lingerTimer, willTimer) = (nil, nil, nil)
+    loop.cancel(&timer)
+    guard let leaving else { return }
+    loop.cancel(&leaving.linger)
+    loop.cancel(&leaving.willTimer)
   }
 
   private func clear() {
-    publications = [:]
-    publicationsByStream = [:]
-    lastPublication = nil
-    retaining = nil
-    subscriptions = [:]
+    publishing = nil
+    subscriptions = ShortTable()
     removeFeeds()
     held = []
     unread = []

@@ -62,12 +62,11 @@ extension MQTTConnection {
       refuse(Self.noRoom.reason, Self.noRoom.message)
       return endTurn()
     }
-    producer = isLasting ? UInt64.random(in: 1 ... .max) : 0
     if let kept {
-      producer = kept.producer
+      progress = MQTTProgress(kept)
       topics = MQTTTopicTable(kept.topics)
-      positions = kept.positions
-      formerExact = kept.exact
+    } else if isLasting {
+      progress = MQTTProgress(producer: UInt64.random(in: 1 ... .max))
     }
     if keeping == nil, kept == nil, part == nil { hub.put(nil, of: self) }
     // CONNACK says that there is a session: it has to be there then.

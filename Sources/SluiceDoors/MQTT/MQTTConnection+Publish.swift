@@ -22,37 +22,36 @@ extension MQTTConnection {
 
   func openPublication(_ number: UInt16, _ topic: String) {
     let publication = MQTTPublication(.topic(number), topic: topic)
-    publications[number] = publication
-    lastPublication = nil
+    madePublishing().set(number, publication)
     open(publication)
   }
 
+  /// What there is of a client that publishes, which this one is about to do.
+  func madePublishing() -> MQTTPublishing {
+    if let publishing { return publishing }
+    let made = MQTTPublishing()
+    publishing = made
+    return made
+  }
+
   func closePublication(_ number: UInt16) {
-    lastPublication = nil
-    publications.removeValue(forKey: number)?.isClosing = true
+    publishing?.remove(number)?.isClosing = true
     areClosing = true
   }
 
   func publish(_ message: MQTTPublish, _ number: UInt16, _ sequence: UInt64?) {
-    let publication: MQTTPublication
-    if let last = lastPublication, last.number == number {
-      publication = last.publication
-    } else {
-      guard let found = publications[number] else { return }
-      publication = found
-      lastPublication = (number, found)
-    }
+    guard let publication = publishing?.publication(number) else { return }
     var token = MQTTToken(packetID: message.packetID)
-    if let sequence, producer != 0 {
+    if let sequence, let progress, progress.producer != 0 {
       token.exact = sequence
       // By the topic's next sequence the publication tells whether it is in the log: see ``MQTTPublication/opened(next:)``. Of a publication that is
       // open, the places that are left are of messages in the log.
-      if let former = formerExact[sequence], former.topic == publication.topic {
+      if let former = progress.formerExact[sequence], former.topic == publication.topic {
         token.sentAt = former.sequence
         if publication.isOpen { return later.append(.done([token])) }
       }
     }
-    guard marksOwn else { return append(message, token, to: publication) }
+    guard marksOwn, let mark else { return append(message, token, to: publication) }
     var properties = MQTTProperties(message.properties)
     properties.append(user: Self.publisherHeader, mark)
     properties.withView { view in
@@ -64,12 +63,13 @@ extension MQTTConnection {
 
   func retain(_ message: MQTTPublish, _ topic: String) {
     let token = token(ofCopy: message.packetID)
+    let publishing = madePublishing()
     let publication: MQTTPublication
-    if let retaining {
+    if let retaining = publishing.retaining {
       publication = retaining
     } else {
       publication = MQTTPublication(.retained, topic: Self.retainedTopic)
-      retaining = publication
+      publishing.retaining = publication
       open(publication)
     }
     append(message, key: topic, token, to: publication)
@@ -99,13 +99,13 @@ extension MQTTConnection {
       return
     }
     publication.stream = stream
-    publicationsByStream[stream] = publication
+    madePublishing().byStream[stream] = publication
     if part != nil, publication.resending == nil { publication.resending = MQTTResending() }
     let isRetained = publication.role == .retained
     let settings = isRetained ? hub.retainedSettings : TopicSettings()
     let ownProducer: UInt64 =
       switch publication.role {
-      case .topic: producer
+      case .topic: progress?.producer ?? 0
       case .will: part?.claim?.producer ?? 0
       case .retained: 0
       }
@@ -121,7 +121,7 @@ extension MQTTConnection {
     guard let will = will.take() else { return }
     if isCutOff { return hub.publish(will, of: self) }
     guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
-    sentWill = will
+    madeLeaving().sentWill = will
     will.withMessage { message in
       if will.isRetained { retain(message, topic) }
       let publication = MQTTPublication(.will, topic: topic)
@@ -134,7 +134,7 @@ extension MQTTConnection {
   // MARK: What the broker says
 
   func publicationOpened(_ stream: UInt32, next: UInt64) {
-    guard let publication = publicationsByStream[stream] else { return }
+    guard let publication = publishing?.byStream[stream] else { return }
     let before = publication.pendingBytes
     settleFormer(publication, next: next)
     let done = publication.opened(next: next)
@@ -146,10 +146,11 @@ extension MQTTConnection {
   /// What earlier connections have sent to the topic is in the log or isn't, and is told apart by its place now: later messages get the places of
   /// those that aren't.
   private func settleFormer(_ publication: MQTTPublication, next: UInt64) {
-    guard case .topic = publication.role, !formerExact.isEmpty else { return }
+    guard case .topic = publication.role, let progress, !progress.formerExact.isEmpty else { return }
     var isChanged = false
-    for (message, place) in formerExact where place.topic == publication.topic && place.sequence >= next {
-      formerExact[message] = nil
+    for (message, place) in progress.formerExact
+    where place.topic == publication.topic && place.sequence >= next {
+      progress.formerExact[message] = nil
       isChanged = true
     }
     // Nothing is sent before that is kept.
@@ -157,7 +158,7 @@ extension MQTTConnection {
   }
 
   func acknowledged(_ stream: UInt32, _ ack: Ack) {
-    guard let publication = publicationsByStream[stream] else { return }
+    guard let publication = publishing?.byStream[stream] else { return }
     let done = publication.acknowledged(through: ack.through)
     if done.isEmpty { return }
     hasNews = true
@@ -168,15 +169,16 @@ extension MQTTConnection {
 
   /// Returns whether the stream was a publication.
   func publicationEnded(_ stream: UInt32, _ error: MQTTError) -> Bool {
-    guard let publication = publicationsByStream.removeValue(forKey: stream) else { return false }
+    guard let publishing, let publication = publishing.byStream.removeValue(forKey: stream) else {
+      return false
+    }
     pendingBytes -= publication.pendingBytes
     let lost = publication.ended()
     later.append(publication.role == .retained ? .copied(lost.map(\.packetID)) : .failed(lost, error))
     later.append(.publicationEnded(publication))
-    if publication.role == .retained { retaining = nil }
-    if case .topic(let number) = publication.role, publications[number] === publication {
-      publications[number] = nil
-      lastPublication = nil
+    if publication.role == .retained { publishing.retaining = nil }
+    if case .topic(let number) = publication.role, publishing.publications[number] === publication {
+      _ = publishing.remove(number)
     }
     runLater()
     return true
@@ -185,14 +187,15 @@ extension MQTTConnection {
   /// Sends what is granted, and ends publications that aren't used any more.
   func sendPublications() {
     areClosing = false
-    for publication in publicationsByStream.values {
+    guard let publishing else { return }
+    for publication in publishing.byStream.values {
       if !publication.tokens.isEmpty {
         let before = publication.pendingBytes
         let longest = Int(maximumFrame) - PublishHeader.size
         for (sequence, place) in publication.send(
           by: &native, to: link, longest: longest, kept: keeping?.kept)
         {
-          exact[sequence] = place
+          progress?.exact[sequence] = place
         }
         pendingBytes -= before - publication.pendingBytes
       }
@@ -202,7 +205,7 @@ extension MQTTConnection {
         areClosing = true
         continue
       }
-      publicationsByStream[stream] = nil
+      publishing.byStream[stream] = nil
       link.send(Cancel(), stream: stream)
     }
   }

@@ -7,15 +7,13 @@ import SluiceWire
 extension MQTTConnection {
   func sendRetained(_ number: UInt16) {
     if part != nil { return askForRetained(number) }
-    guard let request = subscriptions[number]?.request, let filter = session.filter(of: number) else {
-      return
-    }
-    let granted = request.isUnlimited ? Credit.unlimited : 0
+    guard let subscription = subscriptions[number], let filter = session.filter(of: number) else { return }
+    let granted = subscription.initialDemand
     guard opensStreams, let stream = native.openSubscription(granted: granted) else { return }
     addRetained(MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted))
     // The keys are the broker's names: those that begin with the tokens before the first wildcard.
     var conditions: [RecordFilter.Condition] = []
-    if let pattern = request.patterns.last {
+    if let pattern = patterns(of: number).last {
       let literal = pattern.split(separator: ".").prefix { $0 != "*" && $0 != ">" }.joined(separator: ".")
       let test: RecordFilter.Test =
         filter.hasWildcards ? .hasPrefix(Array(literal.utf8)) : .equals(Array(pattern.utf8))

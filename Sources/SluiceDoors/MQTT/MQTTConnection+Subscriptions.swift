@@ -3,15 +3,27 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// The streams of one subscription of a session: two for `parent/#`.
+/// The streams of one subscription of a session: two for `parent/#`. What its filter says is in the session.
 struct MQTTSubscriptionFeeds {
-  var request: MQTTSubscriptionRequest
   var streams: [UInt32] = []
   /// Those of its retained messages, which come to an end.
   var retained: [UInt32] = []
   /// Streams whose answers are awaited.
-  var waiting = 0
+  var waiting: UInt32 = 0
   var hasAnswered = false
+  // As in ``MQTTSubscriptionRequest``.
+  var isUnlimited: Bool
+  var keepsCursors: Bool
+  var start: Subscribe.Start
+
+  init(_ request: MQTTSubscriptionRequest) {
+    isUnlimited = request.isUnlimited
+    keepsCursors = request.keepsCursors
+    start = request.start
+  }
+
+  /// What the broker is granted at first: at QoS 0 the transport alone holds records back.
+  var initialDemand: UInt64 { isUnlimited ? Credit.unlimited : 0 }
 }
 
 // Subscriptions of the session as streams of the broker.
@@ -21,6 +33,8 @@ extension MQTTConnection {
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
   func subscribe(_ request: MQTTSubscriptionRequest) {
+    // The client has unsubscribed meanwhile, in the same read.
+    guard session.filter(of: request.number) != nil else { return }
     if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
     {
@@ -29,31 +43,33 @@ extension MQTTConnection {
     var resumed: [TopicPosition] = []
     var goesOn = false
     if let former = subscriptions[request.number] {
-      if request.isResumed, former.hasAnswered, former.request.isUnlimited == request.isUnlimited {
-        subscriptions[request.number]?.request = request
+      if request.isResumed, former.hasAnswered, former.isUnlimited == request.isUnlimited {
+        subscriptions[request.number]?.keepsCursors = request.keepsCursors
+        subscriptions[request.number]?.start = request.start
         return answer(request.number, nil)
       }
       // The kind of demand has changed, or the place: other streams go on from here.
       if request.isResumed {
         goesOn = true
         for stream in former.streams {
-          for topic in feeds[stream]?.topics.values.map(\.self) ?? [] {
+          for topic in feeds[stream]?.topics.values ?? [] {
             guard let known = topics[topic.number] else { continue }
             resumed.append(TopicPosition(topic: known.name, epoch: known.epoch, nextOffset: topic.nextOffset))
           }
         }
       } else {
-        positions[request.number] = nil
+        progress?.positions[request.number] = nil
       }
       cancelFeeds(of: request.number)
     } else if request.isResumed, request.keepsCursors {
       goesOn = true
       resumed = keptPositions(of: request)
     }
-    subscriptions[request.number] = MQTTSubscriptionFeeds(request: request)
+    let subscription = MQTTSubscriptionFeeds(request)
+    subscriptions[request.number] = subscription
     if let group = request.group { return join(request, group) }
     for pattern in request.patterns {
-      let granted = request.isUnlimited ? Credit.unlimited : 0
+      let granted = subscription.initialDemand
       guard opensStreams, let stream = native.openSubscription(granted: granted, isPattern: true) else {
         return answer(request.number, Self.noStream)
       }
@@ -74,9 +90,14 @@ extension MQTTConnection {
     }
   }
 
+  /// The broker's patterns of a subscription.
+  func patterns(of number: UInt16) -> [String] {
+    (try? session.filter(of: number)?.brokerPatterns()) ?? []
+  }
+
   /// Where a session's subscription goes on: behind what is settled, and behind what is under way and read again by itself.
   func keptPositions(of request: MQTTSubscriptionRequest) -> [TopicPosition] {
-    var offsets = positions[request.number]?.offsets ?? [:]
+    var offsets = progress?.positions[request.number]?.offsets ?? [:]
     for place in request.underWay {
       offsets[place.topic] = max(offsets[place.topic] ?? 0, place.offset + 1)
     }
@@ -89,18 +110,24 @@ extension MQTTConnection {
 
   func insert(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
+    guard !feed.isUnlimited else { return }
+    let shares = shares ?? MQTTShares()
+    self.shares = shares
     shares.add(feed)
   }
 
   func remove(_ feed: MQTTFeed) {
     feeds[feed.stream] = nil
-    shares.remove(feed)
+    shares?.remove(feed)
+    guard case .retained = feed.role, let retained = subscriptions[feed.number]?.retained else { return }
+    subscriptions[feed.number]?.retained = retained.filter { $0 != feed.stream }
   }
 
   func removeFeeds() {
-    feeds = [:]
+    feeds = ShortTable()
     fetches = []
-    shares.removeAll()
+    shares?.removeAll()
+    shares = nil
   }
 
   func add(_ feed: MQTTFeed) {
@@ -112,14 +139,13 @@ extension MQTTConnection {
   /// Adds the stream of a subscription's retained messages.
   func addRetained(_ feed: MQTTFeed) {
     insert(feed)
-    subscriptions[feed.number]?.retained.removeAll { feeds[$0] == nil }
     subscriptions[feed.number]?.retained.append(feed.stream)
   }
 
   func unsubscribe(_ number: UInt16) {
     cancelFeeds(of: number)
     subscriptions[number] = nil
-    positions[number] = nil
+    progress?.positions[number] = nil
   }
 
   func cancelFeeds(of number: UInt16) {
@@ -162,7 +188,7 @@ extension MQTTConnection {
     case .pattern: streamOpened(feed)
     case .watch: break
     case .group:
-      guard let name = feed.joined ?? subscriptions[feed.number]?.request.patterns.first else { return }
+      guard let name = feed.joined ?? patterns(of: feed.number).first else { return }
       feed.current = topic(name, place.epoch, at: place.nextOffset)
       streamOpened(feed)
     case .retained where part != nil: sendRetained(feed, place)
@@ -184,7 +210,7 @@ extension MQTTConnection {
     guard subscriptions[feed.number]?.waiting == 0 else { return }
     subscriptions[feed.number]?.hasAnswered = true
     // SUBACK waits until the places are kept from which the subscription goes on.
-    if subscriptions[feed.number]?.request.keepsCursors == true { keeping?.want() }
+    if subscriptions[feed.number]?.keepsCursors == true { keeping?.want() }
     answer(feed.number, nil)
   }
 
@@ -204,10 +230,10 @@ extension MQTTConnection {
     if case .watch = feed.role { return watched(feed, matched) }
     let topic = topic(matched.topic, matched.place.epoch, at: matched.place.nextOffset)
     feed.topics[matched.number] = topic
-    guard isLasting, topic.text != nil, subscriptions[feed.number]?.request.keepsCursors == true,
-      positions[feed.number]?.offsets[topic.number] == nil
+    guard isLasting, let progress, topic.isNamed, subscriptions[feed.number]?.keepsCursors == true,
+      progress.positions[feed.number]?.offsets[topic.number] == nil
     else { return }
-    positions[feed.number, default: MQTTPositions()].offsets[topic.number] = matched.place.nextOffset
+    progress.positions[feed.number, default: MQTTPositions()].offsets[topic.number] = matched.place.nextOffset
   }
 
   /// The frames that follow are about another topic; none is the subscription as a whole.
@@ -221,7 +247,7 @@ extension MQTTConnection {
 
   func unmatched(_ stream: UInt32, _ number: UInt32) {
     guard let feed = feeds[stream], let topic = feed.topics.removeValue(forKey: number) else { return }
-    positions[feed.number]?.offsets[topic.number] = nil
+    progress?.positions[feed.number]?.offsets[topic.number] = nil
   }
 
   func topicEnded(_ stream: UInt32, _ ending: Complete.Ending) {

@@ -37,83 +37,76 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   let hub: MQTTHub
   let transport: any ByteStream
   private(set) var link: DoorLink!
-  var phase = Phase.open
 
   // The two sessions.
   @safe @exclusivity(unchecked) var session: MQTTSession
   @safe @exclusivity(unchecked) var native = ClientSession()
-  /// The longest frame that the broker takes.
-  var maximumFrame: UInt32 = 65_536
   var key: MQTTHub.Key?
   @safe @exclusivity(unchecked) var later = MQTTLaterQueue()
-  private var isComingRound = false
-  /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
-  var hasNews = false
 
   // Bytes.
   @safe @exclusivity(unchecked) var output: [UInt8] = []
   @safe @exclusivity(unchecked) var unread: [UInt8] = []
   /// Bytes of a packet that isn't complete.
   private var partialBytes = 0
-  private var transportIsOpen = true
-  var timer: TimerToken?
   private var timerTime: UInt64 = 0
+  var timer: TimerToken?
+  private var transportIsOpen = true
+  private var isReadingPaused = false
   /// Whether the timer is that of a client whose CONNECT was accepted.
   private var hasKeepAlive = false
-  private var isReadingPaused = false
-  var lingerTimer: TimerToken?
 
-  // Messages of the client.
-  @safe @exclusivity(unchecked) var publications: [UInt16: MQTTPublication] = [:]
-  @safe @exclusivity(unchecked) var publicationsByStream: [UInt32: MQTTPublication] = [:]
-  @safe @exclusivity(unchecked) var lastPublication: (number: UInt16, publication: MQTTPublication)?
+  // Flags, which share a word.
+  var phase = Phase.open
+  private var isComingRound = false
+  /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
+  var hasNews = false
   /// Whether publications are closed when everything that was sent on them is acknowledged.
   var areClosing = false
-  var retaining: MQTTPublication?
-  /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
-  var copies: [UInt16: MQTTToken?] = [:]
+  /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
+  private(set) var marksOwn = false
+  /// Another connection has taken the session, and whether it has ended it.
+  var isSurrendered = false
+  var isForgotten = false
+  var isLasting = false
+  /// The broker takes nothing more of this connection.
+  var isCutOff = false
+  /// The longest frame that the broker takes.
+  var maximumFrame: UInt32 = 65_536
+
+  /// Messages of the client; nil before the first one.
+  @safe @exclusivity(unchecked) var publishing: MQTTPublishing?
   var pendingBytes = 0
 
   // Messages for the client.
-  @safe @exclusivity(unchecked) var feeds: [UInt32: MQTTFeed] = [:]
-  var subscriptions: [UInt16: MQTTSubscriptionFeeds] = [:]
+  @safe @exclusivity(unchecked) var feeds = ShortTable<UInt32, MQTTFeed>()
+  var subscriptions = ShortTable<UInt16, MQTTSubscriptionFeeds>()
   @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
   /// Records that the session has asked for and hasn't got.
   var credit = 0
-  @safe @exclusivity(unchecked) var shares = MQTTShares()
+  /// Nil while records come without demand only.
+  @safe @exclusivity(unchecked) var shares: MQTTShares?
+  var topics = MQTTTopicTable()
   /// Messages that are to be read again, in the order in which they were sent; the first one is being read.
   var fetches: [(packetID: UInt16, place: MQTTPlace)] = []
-
-  /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
-  private(set) var marksOwn = false
-  let mark = String(UInt64.random(in: .min ... .max), radix: 36)
+  /// What the header says; nil before there was a subscription that needs it.
+  @OutOfLine private(set) var mark: String? = nil
 
   /// CONNECT, until the broker has answered HELLO.
   @OutOfLine var requested: MQTTConnect? = nil
   /// Why the connection ends, where the client hasn't left by itself.
   @OutOfLine var error: IOError? = nil
-  /// Another connection has taken the session, and whether it has ended it.
-  var isSurrendered = false
-  var isForgotten = false
 
   // What outlives the connection.
-  var isLasting = false
+  /// How far a session has come that outlives its connection, or has outlived another one; nil for others.
+  var progress: MQTTProgress?
   /// What is on its way to the store, and what waits for it; nil where nothing outlives the broker.
   var keeping: MQTTKeeping?
   /// What there is at a node of a cluster only.
   var part: MQTTClusterPart?
-  var producer: UInt64 = 0
-  var topics = MQTTTopicTable()
-  var positions: [UInt16: MQTTPositions] = [:]
-  var exact: [UInt64: MQTTExactPlace] = [:]
-  /// Those of earlier connections.
-  var formerExact: [UInt64: MQTTExactPlace] = [:]
   @OutOfLine var will: MQTTConnect.Will? = nil
-  /// The will, once it was sent to the broker.
-  @OutOfLine var sentWill: MQTTConnect.Will? = nil
-  /// The broker takes nothing more of this connection.
-  var isCutOff = false
-  var willTimer: TimerToken?
+  /// What there is once the client is gone.
+  var leaving: MQTTLeaving?
 
   init(
     _ transport: any ByteStream, peer: SocketAddress, _ hub: MQTTHub, _ rules: MQTTSessionRules.Shared,
@@ -156,7 +149,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     case .sendRetained(let number): later.append(.sendRetained(number))
     case .fetch(let packetID, let place): later.append(.fetch(packetID, place))
     case .commit(let number, let place):
-      positions[number, default: MQTTPositions()].offsets[place.topic] = place.offset
+      progress?.positions[number, default: MQTTPositions()].offsets[place.topic] = place.offset
       keeping?.isDirty = true
     case .settle(let number, let place):
       if keeping == nil { settle(number, place) } else { keeping?.settles.append((number, place)) }
@@ -192,8 +185,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     for token in tokens where token.packetID != 0 {
       if awaitsCopy(token, error) { continue }
       if let sequence = token.exact {
-        exact[sequence] = nil
-        formerExact[sequence] = nil
+        progress?.exact[sequence] = nil
+        progress?.formerExact[sequence] = nil
       }
       play { session, output, perform in
         session.appended(token.packetID, error, output: &output, perform)
@@ -275,6 +268,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     return play { session, output, perform in
       let taken = unsafe session.receive(bytes, now: now, output: &output, perform)
       (marksOwn, partialBytes) = (session.hasNoLocal, session.heldBytes)
+      if marksOwn, mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
       return taken
     }
   }

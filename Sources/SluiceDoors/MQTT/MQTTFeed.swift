@@ -9,7 +9,6 @@ final class MQTTFeedTopic {
   let number: UInt32
   /// The name that the client sees; empty where MQTT can't express the broker's.
   let name: UnsafeRawBufferPointer
-  let text: String?
   var nextOffset: UInt64
   /// The time of the last mark.
   var time: Int64 = 0
@@ -17,12 +16,17 @@ final class MQTTFeedTopic {
   init(number: UInt32, brokerName: String, nextOffset: UInt64) {
     self.number = number
     self.nextOffset = nextOffset
-    text = MQTTTopicName.name(ofBroker: brokerName)
-    let bytes = Array((text ?? "").utf8)
+    let bytes = Array((MQTTTopicName.name(ofBroker: brokerName) ?? "").utf8)
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
     unsafe memory.copyBytes(from: bytes)
     unsafe name = UnsafeRawBufferPointer(memory)
   }
+
+  /// Whether MQTT can express the name.
+  var isNamed: Bool { unsafe !name.isEmpty }
+
+  /// The name as a string; nil where MQTT can't express the broker's.
+  var text: String? { unsafe isNamed ? String(decoding: name, as: UTF8.self) : nil }
 
   deinit {
     unsafe name.deallocate()
@@ -37,9 +41,9 @@ final class MQTTFeed {
     /// The topics that a shared filter with wildcards selects, without their records: each has a group's stream of its own.
     case watch
     /// The retained messages of the topics that a filter matches.
-    case retained(MQTTTopicFilter)
+    indirect case retained(MQTTTopicFilter)
     /// A record that is read again, for a message that is under way.
-    case fetch(UInt16, MQTTPlace)
+    indirect case fetch(UInt16, MQTTPlace)
 
     /// Whether its records are messages of their topics.
     var hasMessages: Bool {
@@ -53,22 +57,22 @@ final class MQTTFeed {
   }
 
   struct Counted: Hashable {
-    var hasShare: Bool
     var outstanding: Int
+    var hasShare: Bool
   }
 
   let role: Role
+  let stream: UInt32
   /// The session's number of the subscription.
   let number: UInt16
-  let stream: UInt32
   /// Whether records come without demand.
   let isUnlimited: Bool
+  var isOpen = false
   /// Records that were asked for, and that have come.
   var granted: UInt64
   var delivered: UInt64 = 0
-  var isOpen = false
   /// Of a pattern: by the stream's numbers. Of another role: 0.
-  var topics: [UInt32: MQTTFeedTopic] = [:]
+  var topics = ShortTable<UInt32, MQTTFeedTopic>()
   var current: MQTTFeedTopic?
   /// Batches of it wait: those that follow wait, too.
   var held = 0
@@ -78,13 +82,13 @@ final class MQTTFeed {
   var isWaiting = false
   /// Of retained messages: all have come.
   var isDone = false
-  /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.
-  var delivery: UInt32 = 1
-  /// Of a group in a topic that a filter with wildcards selects: the broker's name of the topic.
-  var joined: String?
   /// Of a watch: all topics are known that were there at first.
   var hasBegun = false
+  /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.
+  var delivery: UInt32 = 1
   var deliveries: [UInt64: UInt32] = [:]
+  /// Of a group in a topic that a filter with wildcards selects: the broker's name of the topic.
+  @OutOfLine var joined: String? = nil
   /// Of retained messages at a node of a cluster: those of this process' copy, which no stream of the broker brings.
   var local: MQTTRetainedReading?
 

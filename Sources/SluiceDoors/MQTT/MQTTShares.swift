@@ -2,30 +2,34 @@
 ///
 /// Only feeds that have got something since are looked at, so that a message costs a client with very many subscriptions no more than others. A feed that has
 /// nothing outstanding is given one record at least, whatever the others have: where the demand is used up by then, its record waits.
-struct MQTTShares {
+///
+/// Its methods call nothing that calls it back, so overlapping accesses aren't checked for at run time.
+final class MQTTShares {
   /// Feeds that have a share.
-  private var sharing = 0
+  @safe @exclusivity(unchecked) private var sharing = 0
   /// Records that all feeds have asked for and that haven't come.
-  private var outstanding = 0
+  @safe @exclusivity(unchecked) private var outstanding = 0
   /// Feeds that may be granted more.
-  private var waiting: [MQTTFeed] = []
-  private var place = 0
-  private var (credit, free, share) = (0, 0, 1)
+  @safe @exclusivity(unchecked) private var waiting: [MQTTFeed] = []
+  @safe @exclusivity(unchecked) private var place = 0
+  @safe @exclusivity(unchecked) private var credit = 0
+  @safe @exclusivity(unchecked) private var free = 0
+  @safe @exclusivity(unchecked) private var share = 1
 
   /// How many feeds the next sharing looks at.
   var waitingCount: Int { waiting.count }
 
   /// A feed comes. One that reads a single record again has no part in this.
-  mutating func add(_ feed: MQTTFeed) {
+  func add(_ feed: MQTTFeed) {
     guard !feed.isUnlimited, !feed.role.isFetch else { return }
-    feed.counted = MQTTFeed.Counted(hasShare: false, outstanding: 0)
+    feed.counted = MQTTFeed.Counted(outstanding: 0, hasShare: false)
     note(feed)
   }
 
   /// What a feed has been granted, has got or holds has changed.
-  mutating func note(_ feed: MQTTFeed) {
+  func note(_ feed: MQTTFeed) {
     guard let before = feed.counted else { return }
-    let now = MQTTFeed.Counted(hasShare: feed.hasShare, outstanding: feed.outstanding)
+    let now = MQTTFeed.Counted(outstanding: feed.outstanding, hasShare: feed.hasShare)
     guard now != before else { return }
     feed.counted = now
     sharing += (now.hasShare ? 1 : 0) - (before.hasShare ? 1 : 0)
@@ -37,19 +41,20 @@ struct MQTTShares {
     waiting.append(feed)
   }
 
-  mutating func remove(_ feed: MQTTFeed) {
+  func remove(_ feed: MQTTFeed) {
     guard let before = feed.counted.take() else { return }
     sharing -= before.hasShare ? 1 : 0
     outstanding -= before.outstanding
   }
 
-  mutating func removeAll() {
+  func removeAll() {
     for feed in waiting { feed.isWaiting = false }
-    self = MQTTShares()
+    waiting = []
+    (sharing, outstanding, place) = (0, 0, 0)
   }
 
   /// Begins to share so many records, with ``next()``. Returns false where no feed waits for any.
-  mutating func begin(_ credit: Int) -> Bool {
+  func begin(_ credit: Int) -> Bool {
     guard credit > 0, !waiting.isEmpty, place == 0 else { return false }
     self.credit = credit
     free = credit - outstanding
@@ -58,7 +63,7 @@ struct MQTTShares {
   }
 
   /// The next feed that is to be granted more, and how much.
-  mutating func next() -> (feed: MQTTFeed, count: Int)? {
+  func next() -> (feed: MQTTFeed, count: Int)? {
     while place < waiting.count {
       let feed = waiting[place]
       place += 1

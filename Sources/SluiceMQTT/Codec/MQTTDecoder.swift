@@ -29,10 +29,10 @@ package struct MQTTDecoder: Sendable {
   /// How many bytes of the last chunk were taken up: all, unless the caller stopped early.
   package private(set) var takenBytes = 0
 
+  private var partial: [UInt8] = []
   private let sender: MQTTSender
   /// Set until the first packet's header has come: it must be CONNECT, or a server's CONNACK or AUTH.
   private var isOpening = true
-  private var partial: [UInt8] = []
 
   /// - Parameters:
   ///   - maximumPacket: the longest packet that is taken, with its header, in bytes.

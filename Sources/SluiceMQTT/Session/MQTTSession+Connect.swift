@@ -42,7 +42,7 @@ extension MQTTSession {
   private mutating func adopt(_ connect: MQTTConnect) throws(MQTTError) {
     version = connect.version
     let properties = connect.properties
-    if let maximum = properties.number(.maximumPacketSize) { clientMaximumPacket = Int(maximum) }
+    if let maximum = properties.number(.maximumPacketSize) { clientMaximumPacket = maximum }
     wantsProblems = properties.number(.requestProblemInformation) != 0
     wantsResponseInformation = properties.number(.requestResponseInformation) == 1
     guard properties.string(.authenticationMethod) == nil else {
@@ -76,8 +76,7 @@ extension MQTTSession {
     if rules.maximumKeepAlive > 0, keepAlive == 0 || keepAlive > rules.maximumKeepAlive, version == .v5 {
       keepAlive = rules.maximumKeepAlive
     }
-    silence = UInt64(keepAlive) * 1_500_000_000
-    clientReceiveMaximum = Int(properties.number(.receiveMaximum) ?? 65535)
+    clientReceiveMaximum = UInt16(clamping: properties.number(.receiveMaximum) ?? 65535)
     clientAliases = OutboundAliases(
       maximum: min(UInt16(properties.number(.topicAliasMaximum) ?? 0), rules.outboundAliases))
     askedKeepAlive = connect.keepAlive

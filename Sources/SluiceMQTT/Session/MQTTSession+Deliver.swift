@@ -4,7 +4,7 @@ extension MQTTSession {
   /// Records that may be requested now.
   var demand: Int {
     guard fetching.isEmpty, state.acknowledgedCount > 0 else { return 0 }
-    let limit = min(isLasting ? rules.lastingWindow : rules.window, clientReceiveMaximum, 16_384)
+    let limit = min(isLasting ? rules.lastingWindow : rules.window, Int(clientReceiveMaximum), 16_384)
     let used = state.inFlight.count + state.releasing.count + requested
     return max(0, min(limit - used, 2 * limit - state.inFlight.span - requested))
   }
@@ -162,7 +162,7 @@ extension MQTTSession {
       let packet = unsafe MQTTPublish(
         topic: alias?.isKnown == true ? none : record.topic, payload: parts.payload, qos: qos,
         packetID: packetID, isDuplicate: isDuplicate, isRetained: isRetained, properties: view)
-      guard packet.size(version) <= min(clientMaximumPacket, MQTTLength.largest) else { return false }
+      guard packet.size(version) <= min(Int(clientMaximumPacket), MQTTLength.largest) else { return false }
       packet.encode(into: &output, version)
       return true
     }

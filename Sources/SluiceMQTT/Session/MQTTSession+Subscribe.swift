@@ -84,11 +84,11 @@ extension MQTTSession {
         throw MQTTError(.sharedSubscriptionsNotSupported, "shared subscriptions aren't served")
       }
     }
-    let patterns = try filter.brokerPatterns()
+    _ = try filter.brokerPatterns()
     var options = item.options
     options.qos = grantedQoS(options)
     let subscription = MQTTSessionState.Subscription(
-      filter: filter, options: options, identifier: identifier, start: start ?? .new, patterns: patterns)
+      filter: filter, options: options, identifier: identifier, start: start ?? .new)
     if let number = state.number(of: item.filter), let before = state.subscriptions[Int(number)] {
       state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
@@ -155,6 +155,8 @@ extension MQTTSession {
   private mutating func answer(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     while let pending = asked.first, pending.awaited == 0 {
       asked.removeFirst()
+      // An idle client has no room for requests.
+      if asked.isEmpty { asked = [] }
       let short = MQTTFilterAnswers(.suback, pending.packetID, pending.reasons.compactMap(\.self))
       if let refused = pending.refused { perform(.refused(refused)) }
       if let refused = pending.refused, wantsProblems, version == .v5 {

@@ -17,28 +17,27 @@ package struct MQTTSession: Sendable {
 
   private let sharedRules: MQTTSessionRules.Shared
   var rules: MQTTSessionRules { sharedRules.rules }
+  var decoder: MQTTDecoder
   var phase = Phase.opening
   /// Before CONNECT, that of the answers to what isn't one.
   var version = MQTTVersion.v311
-  var decoder: MQTTDecoder
-
-  // What CONNECT has said.
-  var clientID = ""
-  var isClean = true
-  @OutOfLine var will: MQTTConnect.Will? = nil
-  /// Nanoseconds of silence that are the end; 0 for none.
-  var silence: UInt64 = 0
-  var keepAlive: UInt16 = 0
-  var expiry: UInt32 = 0
-  var askedExpiry: UInt32 = 0
-  var askedKeepAlive: UInt16 = 0
-  var clientReceiveMaximum = 65535
-  var clientMaximumPacket = Int.max
-  var wantsProblems = true
-  var wantsResponseInformation = false
-  var lastReceived: UInt64
   /// Whether the session has been away before this connection, and has cursors from then, however it ends.
   var wasAway = false
+
+  // What CONNECT has said.
+  var isClean = true
+  var wantsProblems = true
+  var wantsResponseInformation = false
+  var clientID = ""
+  @OutOfLine var will: MQTTConnect.Will? = nil
+  var expiry: UInt32 = 0
+  var askedExpiry: UInt32 = 0
+  /// All ones for any.
+  var clientMaximumPacket = UInt32.max
+  var keepAlive: UInt16 = 0
+  var askedKeepAlive: UInt16 = 0
+  var clientReceiveMaximum = UInt16.max
+  var lastReceived: UInt64
 
   // What outlives the connection.
   var state = MQTTSessionState()
@@ -67,6 +66,9 @@ package struct MQTTSession: Sendable {
   /// Records of groups.
   var settled: [(UInt16, MQTTPlace)] = []
   var needsStore = false
+
+  /// Nanoseconds of silence that are the end; 0 for none.
+  private var silence: UInt64 { UInt64(keepAlive) * 1_500_000_000 }
 
   package init(_ rules: MQTTSessionRules, now: UInt64) {
     self.init(MQTTSessionRules.Shared(rules), now: now)

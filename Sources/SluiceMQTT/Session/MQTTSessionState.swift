@@ -12,7 +12,9 @@ package struct MQTTSessionState: Hashable, Sendable {
     /// 0 for none.
     var identifier: UInt32
     var start: Subscribe.Start
-    var patterns: [String]
+
+    /// The broker's: the filter is one for which there are some.
+    var patterns: [String] { (try? filter.brokerPatterns()) ?? [] }
   }
 
   /// A message at QoS 2 that the client hasn't released.
@@ -44,9 +46,9 @@ package struct MQTTSessionState: Hashable, Sendable {
   private(set) var deliveries: [Delivery] = []
   private var index = SubscriptionIndex()
   /// How many subscriptions are at QoS 1 or 2.
-  private(set) var acknowledgedCount = 0
+  private(set) var acknowledgedCount: Int32 = 0
   /// How many leave out the client's own messages.
-  private(set) var noLocalCount = 0
+  private(set) var noLocalCount: Int32 = 0
   var inFlight = InFlightTable()
   /// Messages at QoS 2 that wait for PUBCOMP.
   var releasing: [UInt16] = []
@@ -76,7 +78,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     index.update(number, from: former, in: subscriptions)
   }
 
-  private mutating func count(_ delivery: Delivery, by difference: Int) {
+  private mutating func count(_ delivery: Delivery, by difference: Int32) {
     guard delivery.isSubscribed else { return }
     if delivery.options.qos > .atMostOnce { acknowledgedCount += difference }
     if delivery.options.noLocal { noLocalCount += difference }
@@ -156,14 +158,14 @@ package struct MQTTSessionState: Hashable, Sendable {
       let identifier: UInt32 = try reader.integer("identifier")
       let number: UInt8 = try reader.integer("start")
       let value: UInt64 = try reader.integer("start value")
-      guard let filter = try? MQTTTopicFilter(text), let patterns = try? filter.brokerPatterns(),
+      guard let filter = try? MQTTTopicFilter(text), (try? filter.brokerPatterns()) != nil,
         let options = try? MQTTSubscriptionOptions(options, .v5), identifier <= MQTTLength.largest,
         let start = Self.start(number, value)
       else { throw malformed() }
       set(
         subscriptions.count,
         Subscription(
-          filter: filter, options: options, identifier: identifier, start: start, patterns: patterns))
+          filter: filter, options: options, identifier: identifier, start: start))
     }
     for _ in 0..<(try reader.integer("messages", as: UInt16.self)) {
       let packetID: UInt16 = try reader.integer("packet identifier")

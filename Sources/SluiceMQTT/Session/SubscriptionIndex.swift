@@ -10,7 +10,7 @@ struct SubscriptionIndex: Hashable, Sendable {
   /// Numbers by the bytes of filters, as text that is canonically equivalent is another filter. Empty for a short table.
   private var numbers: [[UInt8]: UInt16] = [:]
   /// No number below it is free.
-  private var firstFree = 0
+  private var firstFree: UInt16 = 0
 
   static func == (_: Self, _: Self) -> Bool { true }
 
@@ -24,13 +24,13 @@ struct SubscriptionIndex: Hashable, Sendable {
 
   /// The lowest number without a subscription; the table's length for none.
   mutating func lowestFree(in table: Table) -> Int {
-    while firstFree < table.count, table[firstFree] != nil { firstFree += 1 }
-    return firstFree
+    while Int(firstFree) < table.count, table[Int(firstFree)] != nil { firstFree += 1 }
+    return Int(firstFree)
   }
 
   /// Notes that the table has another subscription, or none, at a number.
   mutating func update(_ number: Int, from former: String?, in table: Table) {
-    if table[number] == nil { firstFree = min(firstFree, number) }
+    if table[number] == nil { firstFree = min(firstFree, UInt16(number)) }
     guard table.count > Self.shortTable else { return }
     guard !numbers.isEmpty else { return build(from: table) }
     if let former = former.map({ Array($0.utf8) }), numbers[former] == UInt16(number) {

@@ -2,22 +2,22 @@ import SluiceWire
 
 /// The topic aliases that a client has set for its messages.
 struct InboundAliases: Sendable {
-  private let maximum: Int
   private var topics: [[UInt8]] = []
+  private let maximum: UInt16
 
   init(maximum: UInt16) {
-    self.maximum = Int(maximum)
+    self.maximum = maximum
   }
 
   mutating func set(_ alias: UInt16, _ topic: UnsafeRawBufferPointer) throws(MQTTError) {
-    guard Int(alias) <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
+    guard alias <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
     while topics.count < Int(alias) { topics.append([]) }
     // A name that the broker can't have isn't kept: its messages are refused anyway.
     unsafe topics[Int(alias) - 1] = topic.count <= TopicName.maximumLength ? Array(topic) : []
   }
 
   func topic(_ alias: UInt16) throws(MQTTError) -> [UInt8] {
-    guard Int(alias) <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
+    guard alias <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
     guard Int(alias) <= topics.count, !topics[Int(alias) - 1].isEmpty else {
       throw .violation("the topic alias \(alias) stands for no topic on this connection")
     }
@@ -31,17 +31,17 @@ struct InboundAliases: Sendable {
 
 /// The topic aliases that a session sets for its client: for the first topics of which it delivers messages.
 struct OutboundAliases: Sendable {
-  private let maximum: Int
   private var topics: [UInt32] = []
+  private let maximum: UInt16
 
   init(maximum: UInt16) {
-    self.maximum = Int(maximum)
+    self.maximum = maximum
   }
 
   /// The alias of a topic, and whether the client knows it; nil for none.
   func alias(of topic: UInt32) -> (alias: UInt16, isKnown: Bool)? {
     for index in topics.indices where topics[index] == topic { return (UInt16(index + 1), true) }
-    return topics.count < maximum ? (UInt16(topics.count + 1), false) : nil
+    return topics.count < Int(maximum) ? (UInt16(topics.count + 1), false) : nil
   }
 
   /// A message that sets the topic's alias was sent.

@@ -301,7 +301,13 @@ extension ClientSession {
   mutating func free(_ stream: UInt32) {
     self[stream] = .free
     numbers.release(stream)
+    guard numbers.highest < streams.count else { return }
+    streams.removeLast(streams.count - Int(numbers.highest))
+    // The room for a stream that a client with few of them opens for a moment isn't kept.
+    if streams.count <= Self.fewStreams { streams = streams.map(\.self) }
   }
+
+  private static var fewStreams: Int { 4 }
 
   func misplaced(_ type: FrameType, _ stream: UInt32) -> WireError {
     if case .free = self[stream] {
@@ -325,7 +331,8 @@ extension ClientSession {
 package struct StreamNumbers {
   /// The highest number that the broker accepts.
   package var limit: UInt32 = 0
-  private var highest: UInt32 = 0
+  /// The highest number that is in use or was released.
+  private(set) var highest: UInt32 = 0
   private var returned: [UInt32] = []
 
   package init() {}
@@ -344,6 +351,7 @@ package struct StreamNumbers {
   /// Releases a number whose stream is closed on both sides.
   package mutating func release(_ number: UInt32) {
     assert(number > 0 && number <= highest && !returned.contains(number), "a number is released once")
-    returned.append(number)
+    guard number == highest else { return returned.append(number) }
+    highest -= 1
   }
 }

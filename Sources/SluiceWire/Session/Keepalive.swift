@@ -13,18 +13,20 @@ public struct Keepalive: Hashable, Sendable {
     case expired
   }
 
-  /// The silence that is the end, in nanoseconds; nil for never.
-  public let deadline: UInt64?
   private var lastHeard: UInt64
+  private let milliseconds: UInt32
   private var pinged = false
 
   /// - Parameters:
   ///   - milliseconds: the deadline; 0 means never.
   ///   - now: the time, from which the first silence counts.
   public init(milliseconds: UInt32, now: UInt64) {
-    deadline = milliseconds == 0 ? nil : UInt64(milliseconds) * 1_000_000
+    self.milliseconds = milliseconds
     lastHeard = now
   }
+
+  /// The silence that is the end, in nanoseconds; nil for never.
+  public var deadline: UInt64? { milliseconds == 0 ? nil : UInt64(milliseconds) * 1_000_000 }
 
   /// Bytes came from the peer, whatever they were.
   public mutating func heard(at now: UInt64) {

@@ -36,7 +36,7 @@ extension MQTTConnection {
   /// - Returns: whether it goes on; otherwise its end is the end of what it was for.
   func moved(_ stream: UInt32) -> Bool {
     guard part != nil, phase != .closed else { return false }
-    if let publication = publicationsByStream.removeValue(forKey: stream) {
+    if let publication = publishing?.byStream.removeValue(forKey: stream) {
       movePublication(publication)
       return true
     }
@@ -71,9 +71,9 @@ extension MQTTConnection {
     pendingBytes += publication.pendingBytes - before
     // It counts as one of the client's meanwhile.
     let number = part.newStream()
-    publicationsByStream[number] = publication
+    publishing?.byStream[number] = publication
     _ = loop.schedule(after: Self.moveDelay) { [weak self] in
-      guard let self, phase != .closed, publicationsByStream.removeValue(forKey: number) != nil else {
+      guard let self, phase != .closed, publishing?.byStream.removeValue(forKey: number) != nil else {
         return
       }
       publication.isMoving = false
@@ -91,17 +91,18 @@ extension MQTTConnection {
       subscriptions[feed.number]?.waiting -= 1
     }
     again { connection in
-      guard let request = connection.subscriptions[feed.number]?.request, let group = request.group,
-        let topic = feed.joined ?? request.patterns.first
+      guard let subscription = connection.subscriptions[feed.number],
+        let group = connection.session.filter(of: feed.number)?.group,
+        let topic = feed.joined ?? connection.patterns(of: feed.number).first
       else { return }
-      let granted = connection.initialDemand(of: request)
+      let granted = subscription.initialDemand
       guard connection.opensStreams,
         let stream = connection.native.openSubscription(granted: granted, isShared: true)
       else { return }
       let member = MQTTFeed(.group, number: feed.number, stream: stream, granted: granted)
       member.joined = feed.joined
       connection.add(member)
-      connection.join(stream, topic, group, request, start: request.start)
+      connection.join(stream, topic, group, subscription, start: subscription.start)
     }
   }
 

@@ -47,8 +47,8 @@ extension MQTTConnection {
   }
 
   private func readRetained(_ number: UInt16, _ place: Subscribed, _ replica: MQTTRetainedReplica) {
-    guard let part, let request = subscriptions[number]?.request, let filter = session.filter(of: number),
-      let pattern = request.patterns.last
+    guard let part, let subscription = subscriptions[number], let filter = session.filter(of: number),
+      let pattern = try? filter.brokerPatterns().last
     else { return }
     let prefix = pattern.split(separator: ".").prefix { $0 != "*" && $0 != ">" }.joined(separator: ".")
     let messages = replica.messages(
@@ -56,7 +56,7 @@ extension MQTTConnection {
     guard !messages.isEmpty else { return }
     let feed = MQTTFeed(
       .retained(filter), number: number, stream: part.newStream(),
-      granted: request.isUnlimited ? Credit.unlimited : 0)
+      granted: subscription.isUnlimited ? Credit.unlimited : 0)
     feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
     feed.local = MQTTRetainedReading(messages)
     addRetained(feed)
@@ -78,7 +78,7 @@ extension MQTTConnection {
       let message = reading.messages[reading.next]
       reading.next += 1
       feed.delivered += 1
-      shares.note(feed)
+      shares?.note(feed)
       var item: [UInt8] = []
       let word = RecordLayout.word(.attributed, length: message.body.count)
       unsafe withUnsafeBytes(of: word.littleEndian) { unsafe item.append(contentsOf: $0) }

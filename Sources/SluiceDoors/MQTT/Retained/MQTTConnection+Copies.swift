@@ -8,18 +8,20 @@ extension MQTTConnection {
   /// The token of a message's copy.
   func token(ofCopy packetID: UInt16) -> MQTTToken {
     guard packetID != 0, hub.keepsRetained else { return MQTTToken() }
-    copies.updateValue(nil, forKey: packetID)
+    madePublishing().copies.updateValue(nil, forKey: packetID)
     return MQTTToken(packetID: packetID)
   }
 
   /// Whether a message that is in its topic's log waits for its copy.
   func awaitsCopy(_ token: MQTTToken, _ error: MQTTError?) -> Bool {
-    guard !copies.isEmpty, copies[token.packetID] != nil else { return false }
-    guard error == nil else {
-      copies[token.packetID] = nil
+    guard let publishing, !publishing.copies.isEmpty, publishing.copies[token.packetID] != nil else {
       return false
     }
-    copies.updateValue(token, forKey: token.packetID)
+    guard error == nil else {
+      publishing.copies[token.packetID] = nil
+      return false
+    }
+    publishing.copies.updateValue(token, forKey: token.packetID)
     return true
   }
 
@@ -48,7 +50,7 @@ extension MQTTConnection {
   /// Copies are kept, or can't be.
   func copied(_ packetIDs: [UInt16]) {
     for packetID in packetIDs {
-      guard let token = copies.removeValue(forKey: packetID) ?? nil else { continue }
+      guard let token = publishing?.copies.removeValue(forKey: packetID) ?? nil else { continue }
       later.append(.done([token]))
     }
   }

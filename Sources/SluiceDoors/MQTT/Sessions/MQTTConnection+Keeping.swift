@@ -72,13 +72,14 @@ extension MQTTConnection {
   /// The session as it is kept; its client is connected, unless it is said otherwise.
   func keptSession(_ state: [UInt8], expiry: UInt32) -> MQTTKeptSession {
     var used = session.topicsUnderWay
+    let positions = progress?.positions ?? [:]
     for place in positions.values { used.formUnion(place.offsets.keys) }
     // Those of messages that the client has released without asking again are over.
     let open = session.unacknowledgedSequences
-    let places = formerExact.merging(exact) { $1 }.filter { open.contains($0.key) }
+    let places = progress.map { $0.formerExact.merging($0.exact) { $1 }.filter { open.contains($0.key) } }
     return MQTTKeptSession(
-      state: state, producer: producer, topics: topics.topics(used), positions: positions,
-      exact: places, expiry: expiry)
+      state: state, producer: progress?.producer ?? 0, topics: topics.topics(used), positions: positions,
+      exact: places ?? [:], expiry: expiry)
   }
 
   /// Ends a turn: output that depends on changes waits until they are kept, and so do messages at QoS 2.
@@ -159,11 +160,11 @@ extension MQTTConnection {
   /// Gives messages at QoS 2 their places, which are kept before the messages are sent: whether a message that comes again is in the log is known by its
   /// place.
   private func planExactMessages() {
-    guard let change = keeping?.wanted else { return }
+    guard let change = keeping?.wanted, let publishing else { return }
     var isPlanned = false
-    for publication in publicationsByStream.values {
+    for publication in publishing.byStream.values {
       for (message, place) in publication.plan(change: change + 1) {
-        exact[message] = place
+        progress?.exact[message] = place
         isPlanned = true
       }
     }

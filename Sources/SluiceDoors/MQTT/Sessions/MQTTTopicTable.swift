@@ -1,29 +1,48 @@
+import SluiceWire
+
 /// The topics that places of a session name by numbers. A topic has the same number for as long as the session lasts.
 struct MQTTTopicTable {
-  private var topics: [UInt32: MQTTKnownTopic]
+  private var topics = ShortTable<UInt32, MQTTKnownTopic>()
+  /// The numbers of a session with many topics; those of few are searched for.
   private var numbers: [MQTTKnownTopic: UInt32] = [:]
   private var last: UInt32 = 0
 
+  private static let few = 8
+
   /// - Parameter kept: those of earlier connections.
   init(_ kept: [UInt32: MQTTKnownTopic] = [:]) {
-    topics = kept
-    for (number, topic) in kept {
-      numbers[topic] = number
-      last = max(last, number)
+    for number in kept.keys.sorted() {
+      topics[number] = kept[number]
+      last = number
     }
+    indexNumbers()
   }
 
   subscript(number: UInt32) -> MQTTKnownTopic? { topics[number] }
 
   /// The number of a topic, which gets one if it has none.
   mutating func number(of topic: MQTTKnownTopic) -> UInt32 {
-    if let number = numbers[topic] { return number }
+    if let number = find(topic) { return number }
     last += 1
-    numbers[topic] = last
     topics[last] = topic
+    if numbers.isEmpty { indexNumbers() } else { numbers[topic] = last }
     return last
   }
 
+  private func find(_ topic: MQTTKnownTopic) -> UInt32? {
+    guard numbers.isEmpty else { return numbers[topic] }
+    return topics.keys.first { topics[$0] == topic }
+  }
+
+  private mutating func indexNumbers() {
+    guard topics.count > Self.few else { return }
+    for number in topics.keys { numbers[topics[number]!] = number }
+  }
+
   /// What is kept of it: the topics that are in use.
-  func topics(_ used: Set<UInt32>) -> [UInt32: MQTTKnownTopic] { topics.filter { used.contains($0.key) } }
+  func topics(_ used: Set<UInt32>) -> [UInt32: MQTTKnownTopic] {
+    var kept: [UInt32: MQTTKnownTopic] = [:]
+    for number in used { kept[number] = topics[number] }
+    return kept
+  }
 }
