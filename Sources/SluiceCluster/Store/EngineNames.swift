@@ -33,6 +33,8 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var limit: Int?
   /// How many commits of a shard may be under way.
   public var depth = 16
+  /// So many bytes of records of a topic make a commit, where a message may have as many.
+  public var commitBytes = 960 << 10
   /// Behind so many bytes of changes a shard's topics get checkpoints, and what is before those isn't read again when the shard is opened.
   public var checkpointBytes = 8 << 20
   /// How much time passes between two checkpoints of a shard at least: nothing is under way while they are written. What a shard that changes fast has to
