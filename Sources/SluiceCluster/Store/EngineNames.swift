@@ -44,6 +44,9 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var messageBytes = Int.max
   /// How long the engine may take for an answer.
   public var timeout = Duration.seconds(3)
+  /// How long the engine may take to store a barrier, before the next one is written: a server that is about to lead a stream drops requests, and all commits of a
+  /// shard wait for the barrier.
+  public var barrierTimeout = Duration.seconds(1)
   /// How long a replica may take for an answer before the stream's leader is asked instead; nil to ask replicas only.
   public var replicaTimeout: Duration? = .seconds(1)
   /// How long only leaders are asked after a replica hasn't answered.

@@ -252,7 +252,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
 
   private func writeBarrier() {
     guard mode == .resolving else { return }
-    stream.write(fence.message(.barrier), expecting: pipeline.last) { [self] result in
+    stream.write(fence.message(.barrier), expecting: pipeline.last, within: options.barrierTimeout) {
+      [self] result in
       guard mode == .resolving else { return }
       perform(
         resolution.barrierAnswered(result, last: pipeline.last, isAllRefused: pipeline.isAllRefused))
