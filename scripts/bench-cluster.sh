@@ -117,13 +117,13 @@ publish() { # ROW DRIVER PORT PUBLISHERS MORE…
     --seconds "$seconds" --warmup 0.5 --patience 60 "$@"
 }
 
-# Records that a publisher may have under way: 8.6 MB, as the bare client has.
+# Records that each publisher may have under way: 8.6 MB, as the bare client has. sluice-bench shares a window out among its publishers.
 window=65536
 durable() { # PUBLISHERS
   local n=$1 row="durable, $1 to $1" before after report records commits_made size rate bare
   wanted "$row" || return 0
   before=$(commits)
-  report=$(publish "$row" sluice "${ports[0]}" "$n" --durable --size 128 --window "$window" --topic "durable$n")
+  report=$(publish "$row" sluice "${ports[0]}" "$n" --durable --size 128 --window $((n * window)) --topic "durable$n")
   after=$(commits)
   records=$(value published <<<"$report")
   rate=$(value deliveredPerSecond <<<"$report")
