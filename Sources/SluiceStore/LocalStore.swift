@@ -22,6 +22,7 @@ public final class LocalStore: ShardStore {
   public var limit: Int? { store.limit }
   public var depth: Int { 1 }
   public var mostChanges: Int { .max }
+  public var commitBytes: Int { .max }
   public var isBlocking: Bool { true }
 
   public func begin(_ events: @escaping @Sendable (ShardStoreEvent) -> Void) {}

@@ -91,6 +91,9 @@ public protocol ShardStore: AnyObject, Sendable {
   var depth: Int { get }
   /// The most changes of one commit.
   var mostChanges: Int { get }
+  /// So many bytes of records of a topic make a commit; what more there is goes into the next ones. All goes into one where each commit costs a sync of
+  /// its own.
+  var commitBytes: Int { get }
   /// Whether commits and reads complete before the calls return.
   var isBlocking: Bool { get }
 

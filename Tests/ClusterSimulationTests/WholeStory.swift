@@ -62,6 +62,8 @@ final class WholeStory {
     cluster.engineOptions.checkpointBytes = checkpointBytes
     cluster.engineOptions.checkpointInterval = checkpointBytes == 20_000 ? .milliseconds(300) : .zero
     cluster.engineOptions.messageBytes = cluster.pick([.max, .max, 1_500])
+    // Less than a producer's records: several commits of a topic, of a part of these each.
+    if seed % 3 == 0 { cluster.engineOptions.commitBytes = 300 }
     cluster.engine.faults.resetOneIn = cluster.pick([0, 0, 50])
     cluster.engine.faults.silentOneIn = cluster.pick([0, 0, 100])
   }

@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test func severalCommitsAreUnderWayAndEachTakesWhatCameSince() throws {
-    let setting = PipelineSetting(seed: 1, depth: 4, topics: 1)
+    let setting = PipelineSetting(seed: 1, depth: 4, commitBytes: 1 << 20, topics: 1)
     for _ in 0..<6 {
       setting.append(to: setting.topics[0])
       setting.world.run(for: .milliseconds(1))
@@ -39,8 +39,43 @@ import Testing
     #expect(setting.store.underWay.last?.changes[0].batches.map(\.firstOffset) == [4])
   }
 
+  @Test func aBacklogGoesInCommitsOfTheSizeThatTheStoreWants() throws {
+    // A record takes 8 bytes, and 16 more with the mark of its time, ahead of the first of a commit.
+    let setting = PipelineSetting(seed: 1, depth: 3, commitBytes: 48, topics: 1)
+    for _ in 0..<12 { setting.append(to: setting.topics[0]) }
+    setting.world.run(for: .milliseconds(1))
+    #expect(setting.store.underWay.map { $0.changes[0].batches.map(\.firstOffset) } == [[0], [4], [8]])
+    #expect(setting.store.underWay.map { $0.changes[0].batches.map(\.endOffset) } == [[4], [8], [12]])
+    for _ in 0..<3 { try setting.store.settleFirst() }
+    setting.world.run(for: .milliseconds(1))
+    #expect(setting.topics[0].committed == 12)
+    #expect(setting.service.backlog == 0)
+  }
+
+  @Test func behindAFullCommitALittleWaitsForMore() throws {
+    let setting = PipelineSetting(seed: 1, depth: 8, commitBytes: 48, topics: 1)
+    func append(_ count: Int) {
+      for _ in 0..<count { setting.append(to: setting.topics[0]) }
+      setting.world.run(for: .milliseconds(1))
+    }
+    func begun() -> [[UInt64]] { setting.store.underWay.map { $0.changes[0].batches.map(\.firstOffset) } }
+    append(5)
+    // A full one, and one record, which waits until a commit is settled or there is another full one.
+    #expect(begun() == [[0]])
+    append(1)
+    #expect(begun() == [[0]])
+    append(3)
+    #expect(begun() == [[0], [4]])
+    try setting.store.settleFirst()
+    setting.world.run(for: .milliseconds(1))
+    #expect(begun() == [[4]])
+    try setting.store.settleFirst()
+    setting.world.run(for: .milliseconds(1))
+    #expect(begun() == [[8]])
+  }
+
   @Test func afterAFenceNothingIsStoredOrAcknowledged() throws {
-    let setting = PipelineSetting(seed: 2, depth: 4, topics: 2)
+    let setting = PipelineSetting(seed: 2, depth: 4, commitBytes: 1 << 20, topics: 2)
     for topic in setting.topics {
       for _ in 0..<3 {
         setting.append(to: topic)
@@ -97,10 +132,12 @@ struct PipelineSetting {
   let service: StoreService
   private(set) var topics: [PipelinedTopic] = []
 
-  init(seed: UInt64, depth: Int? = nil, topics count: Int? = nil) {
+  init(seed: UInt64, depth: Int? = nil, commitBytes: Int? = nil, topics count: Int? = nil) {
     random = TestSupport.SeededRandom(seed: seed)
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
-    store = PipelinedStore(depth: depth ?? Int.random(in: 1...6, using: &random))
+    store = PipelinedStore(
+      depth: depth ?? Int.random(in: 1...6, using: &random),
+      commitBytes: commitBytes ?? [1, 30, 64, 1 << 20].randomElement(using: &random)!)
     service = StoreService(
       store, pool: SegmentPool(maximumPooledBytes: 0), limits: TopicLimits(), writer: world.makeLoop(),
       readers: [world.makeLoop()], metrics: BrokerMetrics(), report: { _ in })
@@ -164,7 +201,7 @@ struct PipelineSetting {
 final class PipelinedTopic: DurableTopic, @unchecked Sendable {
   let name: String
   let storage: StoreTopicState?
-  private var tail = UncommittedTail(StoredExtent())
+  private var tail: UncommittedTail
   private(set) var appended = 0
   /// Records that were reported as stored.
   private(set) var committed = 0
@@ -176,6 +213,7 @@ final class PipelinedTopic: DurableTopic, @unchecked Sendable {
 
   init(_ name: String, _ service: StoreService) {
     self.name = name
+    tail = UncommittedTail(StoredExtent(), commitBytes: service.store.commitBytes)
     storage = StoreTopicState(
       id: service.newTopic(), service: service, settings: TopicSettings(), extent: StoredExtent())
     tail.noteRow()

@@ -7,6 +7,7 @@ import SluiceWire
 final class PipelinedStore: ShardStore, @unchecked Sendable {
   let memory = MemoryStore()
   let depth: Int
+  let commitBytes: Int
   private var events: (ShardStoreEvent) -> Void = { _ in }
   private(set) var underWay: [(number: UInt64, changes: [TopicChange])] = []
   /// The most that were under way at a time.
@@ -17,8 +18,9 @@ final class PipelinedStore: ShardStore, @unchecked Sendable {
   var rejected: TopicID?
   var isFenced = false
 
-  init(depth: Int) {
+  init(depth: Int, commitBytes: Int = 1 << 20) {
     self.depth = depth
+    self.commitBytes = commitBytes
   }
 
   var limit: Int? { nil }

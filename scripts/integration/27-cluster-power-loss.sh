@@ -4,7 +4,7 @@
 
 take_disks
 start_members
-start_load 12000
+start_load 20000
 for time in 1 2; do
   say "the power is gone, time $time"
   lose_power_of_members

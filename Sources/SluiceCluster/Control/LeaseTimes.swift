@@ -17,8 +17,9 @@ public struct LeaseTimes: Hashable, Sendable {
   /// How long to wait before something that has failed is tried again. Default: 100 ms.
   public var retry = Duration.milliseconds(100)
   /// How long a server of the engine may leave all that the node asks without an answer while its lease isn't valid, before the node tries another one:
-  /// longer than the engine's own elections, during which no server does. Default: 12 s.
-  public var patience = Duration.seconds(12)
+  /// longer than the rest of the engine's own elections, during which no server does: they take up to 9 s, and the lease is valid for nearly 2 s of that.
+  /// Default: 8 s.
+  public var patience = Duration.seconds(8)
   /// How long a node waits, after it has joined, before it takes shards that have no owner and didn't lose one by its death: those of a new cluster, and those
   /// that a whole cluster gave up when it was stopped. Nodes that start together find each other meanwhile, so that each takes its own share. Shards of a
   /// dead node, and shards that another node hands over, aren't delayed. Default: 250 ms; zero: no wait.

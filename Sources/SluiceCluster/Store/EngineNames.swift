@@ -33,6 +33,8 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var limit: Int?
   /// How many commits of a shard may be under way.
   public var depth = 16
+  /// So many bytes of records of a topic make a commit, where a message may have as many.
+  public var commitBytes = 960 << 10
   /// Behind so many bytes of changes a shard's topics get checkpoints, and what is before those isn't read again when the shard is opened.
   public var checkpointBytes = 8 << 20
   /// How much time passes between two checkpoints of a shard at least: nothing is under way while they are written. What a shard that changes fast has to
@@ -42,6 +44,9 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var messageBytes = Int.max
   /// How long the engine may take for an answer.
   public var timeout = Duration.seconds(3)
+  /// How long the engine may take to store a barrier, before the next one is written: a server that is about to lead a stream drops requests, and all commits of a
+  /// shard wait for the barrier.
+  public var barrierTimeout = Duration.seconds(1)
   /// How long a replica may take for an answer before the stream's leader is asked instead; nil to ask replicas only.
   public var replicaTimeout: Duration? = .seconds(1)
   /// How long only leaders are asked after a replica hasn't answered.

@@ -40,6 +40,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   let loop: any EventLoop
   let names: EngineNames
   private let options: JetStreamEngineOptions
+  /// One message holds a commit of so many bytes, with what is beside the records.
+  let commitBytes: Int
   private let meter: CommitMeter
   private let lease: ShardLease
   private var events: (ShardStoreEvent) -> Void = { _ in }
@@ -65,6 +67,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     loop = opening.loop
     names = opening.names
     options = opening.options
+    let most = Self.mostBytes(of: opening.api.client, opening.options)
+    commitBytes = min(options.commitBytes, most - most / 16)
     meter = opening.meter
     lease = opening.lease
     fence = OwnerFence(term: lease.term, opener: opening.opener, at: opened.fence, opened.fences)
@@ -248,7 +252,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
 
   private func writeBarrier() {
     guard mode == .resolving else { return }
-    stream.write(fence.message(.barrier), expecting: pipeline.last) { [self] result in
+    stream.write(fence.message(.barrier), expecting: pipeline.last, within: options.barrierTimeout) {
+      [self] result in
       guard mode == .resolving else { return }
       perform(
         resolution.barrierAnswered(result, last: pipeline.last, isAllRefused: pipeline.isAllRefused))

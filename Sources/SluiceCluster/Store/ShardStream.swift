@@ -25,7 +25,14 @@ struct ShardStream {
   }
 
   /// Stores a fence message, which expects the stream's last sequence, and gets its own.
-  func write(_ fence: EngineFence, expecting last: UInt64, _ done: @escaping Completion<UInt64>) {
+  ///
+  /// - Parameter timeout: how long the engine may take; nil for as long as for a commit.
+  func write(
+    _ fence: EngineFence, expecting last: UInt64, within timeout: Duration? = nil,
+    _ done: @escaping Completion<UInt64>
+  ) {
+    var api = api
+    if let timeout { api.timeout = min(timeout, api.timeout) }
     var message = NATSMessage(subject: names.fence, payload: fence.message())
     message.headers.expectLastSequence(last)
     request(done) { () throws(NATSError) in

@@ -7,10 +7,13 @@ struct CommitsUnderWay<Work> {
   struct Entry {
     var number: UInt64
     var start: MonotonicTime
+    var bytes: Int
     var work: Work
   }
 
   private(set) var entries: [Entry] = []
+  /// Bytes of records in all of them.
+  private(set) var bytes = 0
   /// The number of the last commit that was begun.
   private(set) var last: UInt64 = 0
   private var flushes: [(number: UInt64, body: @Sendable () -> Void)] = []
@@ -25,17 +28,25 @@ struct CommitsUnderWay<Work> {
   }
 
   /// The commit that has begun last is under way.
-  mutating func add(_ work: Work, since start: MonotonicTime) {
-    entries.append(Entry(number: last, start: start, work: work))
+  ///
+  /// - Parameter count: how many bytes of records are in it.
+  mutating func add(_ work: Work, bytes count: Int = 0, since start: MonotonicTime) {
+    entries.append(Entry(number: last, start: start, bytes: count, work: work))
+    bytes += count
   }
 
   /// A commit is settled. Returns nil for one that isn't under way.
   mutating func settle(_ number: UInt64) -> Entry? {
-    entries.firstIndex { $0.number == number }.map { entries.remove(at: $0) }
+    guard let index = entries.firstIndex(where: { $0.number == number }) else { return nil }
+    bytes -= entries[index].bytes
+    return entries.remove(at: index)
   }
 
   /// Forgets all of them.
-  mutating func removeAll() { entries = [] }
+  mutating func removeAll() {
+    entries = []
+    bytes = 0
+  }
 
   /// Has `body` taken by ``takeFlushed()`` when all that was begun before is settled.
   mutating func whenSettled(_ body: @escaping @Sendable () -> Void) { flushes.append((last, body)) }

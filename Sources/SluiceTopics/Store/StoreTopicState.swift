@@ -50,6 +50,9 @@ package final class StoreTopicState: Sendable {
   /// Whether records are delivered only once they are on disk.
   package var isSynchronous: Bool { sync == .always }
 
+  /// So many bytes of records make a commit. Records that aren't on disk are in one with the positions behind them, which cursors and groups have already.
+  var commitBytes: Int { isSynchronous ? service.store.commitBytes : .max }
+
   package var firstOffset: UInt64 { first.load(ordering: .acquiring) }
   /// What comes before that offset is on disk.
   package var committed: UInt64 { end.load(ordering: .acquiring) }

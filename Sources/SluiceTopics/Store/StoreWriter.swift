@@ -32,6 +32,7 @@ final class StoreWriter: @unchecked Sendable {
   private(set) var builders: [ObjectIdentifier: (topic: any DurableTopic, builder: TopicCommitBuilder)] = [:]
   private var timer: TimerToken?
   private var underWay = CommitsUnderWay<Work>()
+  private let pace: CommitPace
   var stuck = StuckCommits()
   /// What is tried at the moment after a failure. Nothing else is committed meanwhile.
   private var recovery: StoreRecovery?
@@ -50,6 +51,7 @@ final class StoreWriter: @unchecked Sendable {
   init(_ service: StoreService, on loop: any EventLoop, notify: @escaping @Sendable () -> Void) {
     self.service = service
     store = service.store
+    pace = CommitPace(commitBytes: store.commitBytes)
     self.loop = loop
     self.notify = notify
   }
@@ -57,9 +59,16 @@ final class StoreWriter: @unchecked Sendable {
   /// The most changes of one commit.
   var mostChanges: Int { store.mostChanges }
 
+  /// Whether the store takes another commit.
+  private var isFree: Bool {
+    stuck.isEmpty && recovery == nil && fence == nil && underWay.count < store.depth
+  }
+
   /// Whether the next commit may be begun.
   private var isReady: Bool {
-    stuck.isEmpty && recovery == nil && fence == nil && underWay.count < store.depth
+    isFree
+      && pace.mayBegin(
+        besides: underWay.count, of: underWay.bytes, with: service.backlog - underWay.bytes)
   }
 
   func run() {
@@ -67,7 +76,7 @@ final class StoreWriter: @unchecked Sendable {
     takeArrivals()
     let now = loop.now
     // A commit takes everything along, due or not: the sync is paid for.
-    if isReady, due.first.map({ $0 <= now }) ?? false { commitAll() }
+    while isReady, due.first.map({ $0 <= now }) ?? false { commitAll() }
     setTimer()
   }
 
@@ -97,6 +106,7 @@ final class StoreWriter: @unchecked Sendable {
     let topics = due.take(store.mostChanges)
     let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: loop.wallClock) }
     guard !commits.isEmpty else { return }
+    for commit in commits where commit.taken.hasMore { makeDue(commit.topic) }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
   }
 
@@ -111,7 +121,8 @@ final class StoreWriter: @unchecked Sendable {
     let start = loop.readClock()
     switch begin(commits.map(\.change)) {
     case .settled(let error): settled(commits, error, since: start)
-    case .underWay: underWay.add(.commits(commits), since: start)
+    case .underWay:
+      underWay.add(.commits(commits), bytes: commits.reduce(0) { $0 + $1.taken.bytes }, since: start)
     }
   }
 
@@ -367,7 +378,7 @@ final class StoreWriter: @unchecked Sendable {
   /// Commits what waits, if that is possible, and calls `body` when all that was begun is settled.
   func flush(_ body: @escaping @Sendable () -> Void) {
     takeArrivals()
-    if isReady, !isClosed { commitAll() }
+    while isFree, !isClosed, !due.isEmpty { commitAll() }
     underWay.whenSettled(body)
     tellFlushed()
   }
@@ -390,9 +401,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   private func goOnClosing() {
-    while fence == nil, recovery == nil, stuck.isEmpty, !due.isEmpty, underWay.count < store.depth {
-      commitAll(isLast: true)
-    }
+    while isFree, !due.isEmpty { commitAll(isLast: true) }
     guard underWay.isEmpty, recovery == nil else { return awaitLast() }
     finishClosing()
   }

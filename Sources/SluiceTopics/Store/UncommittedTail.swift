@@ -4,8 +4,8 @@ import SluiceWire
 /// The records and states of a durable topic that aren't on disk yet.
 ///
 /// ```
-///    0 ............ committed ......... taken ......... next offset
-///    | in the store | in a commit     | in `blocks`    |
+///    0 ............ committed ......... taken .............................. next offset
+///    | in the store | in commits      | `full` | `full` | ... | `waiting`   |
 /// ```
 ///
 /// A value without I/O: it belongs to its topic's state, and is protected by the topic's lock.
@@ -27,6 +27,8 @@ package struct UncommittedTail {
     var completions: [Completion] = []
     /// How many calls of ``UncommittedTail/take()`` it is from.
     fileprivate(set) var takes = 0
+    /// Whether more waited behind it, which is due at once.
+    package fileprivate(set) var hasMore = false
 
     /// Adds what was taken next, so that both are in one commit.
     mutating func merge(_ next: Taken) {
@@ -40,6 +42,7 @@ package struct UncommittedTail {
       ending = next.ending ?? ending
       completions += next.completions
       takes += next.takes
+      hasMore = next.hasMore
     }
   }
 
@@ -68,12 +71,21 @@ package struct UncommittedTail {
 
   private var bytesThrough: UInt64
   private var lastTime: Int64
+  /// So many bytes of records make a commit.
+  private let commitBytes: Int
+  /// What came first, in portions of a commit each; records only, and what was noted while they came.
+  private var full: [Taken] = []
+  /// What came last.
   private var waiting = Taken()
   /// How many times something was taken of which it isn't known yet what became of it.
   private var inCommit = 0
   package private(set) var ending: PendingEnding?
 
-  init(_ extent: StoredExtent) {
+  /// - Parameters:
+  ///   - extent: what is in the store.
+  ///   - commitBytes: so many bytes of records make a commit, unless a single batch has more.
+  init(_ extent: StoredExtent, commitBytes: Int = .max) {
+    self.commitBytes = commitBytes
     nextOffset = extent.head
     committed = extent.head
     bytesThrough = extent.bytesThrough
@@ -89,6 +101,12 @@ package struct UncommittedTail {
     -> UInt64
   {
     let first = nextOffset
+    if batch.count > commitBytes - waiting.bytes, !waiting.blocks.isEmpty {
+      full.append(waiting)
+      waiting = Taken()
+      // The writer may have left what was due for more to come.
+      delay = nil
+    }
     lastTime = max(lastTime, milliseconds)
     var rest = unsafe batch
     var left = Int(count)
@@ -146,7 +164,8 @@ package struct UncommittedTail {
   }
 
   private var hasWaiting: Bool {
-    !waiting.blocks.isEmpty || waiting.isRowDue || !waiting.producers.isEmpty || !waiting.cursors.isEmpty
+    !full.isEmpty || !waiting.blocks.isEmpty || waiting.isRowDue
+      || !waiting.producers.isEmpty || !waiting.cursors.isEmpty
       || !waiting.deletedGroups.isEmpty || waiting.isGroupDue || !waiting.completions.isEmpty
   }
 
@@ -162,28 +181,43 @@ package struct UncommittedTail {
 
   // MARK: What goes
 
-  /// Takes what waits, for a commit. Others may be under way.
-  package mutating func take() -> Taken {
-    defer { waiting = Taken() }
+  /// Takes what waits, for a commit: a commit's portion of it, if there is more. Others may be under way.
+  ///
+  /// - Parameter takesAll: takes all that waits, however much it is.
+  package mutating func take(all takesAll: Bool = false) -> Taken {
+    var taken = waiting
+    if !full.isEmpty {
+      if takesAll {
+        taken = full.reduce(into: Taken()) { $0.merge($1) }
+        taken.merge(waiting)
+        full = []
+      } else {
+        taken = full.removeFirst()
+        taken.hasMore = true
+      }
+    }
+    if !taken.hasMore { waiting = Taken() }
+    delay = taken.hasMore ? .zero : nil
     inCommit += 1
-    waiting.takes = 1
-    delay = nil
-    return waiting
+    taken.takes = 1
+    return taken
   }
 
   /// What was taken last isn't on disk, and waits again, ahead of what has come since.
   package mutating func undo(_ taken: Taken) {
     inCommit -= taken.takes
-    let since = waiting
-    waiting = taken
-    waiting.takes = 0
-    waiting.merge(since)
+    var again = taken
+    again.takes = 0
+    again.hasMore = false
+    guard full.isEmpty else { return full.insert(again, at: 0) }
+    again.merge(waiting)
+    waiting = again
   }
 
   /// Takes the completions that came since the topic was removed from the disk: nothing is committed of it any more.
   mutating func takeCompletions() -> [Completion] {
     defer { waiting.completions = [] }
-    return waiting.completions
+    return full.flatMap(\.completions) + waiting.completions
   }
 
   /// What was taken can't be stored: the records among it, and those that have come since, are dropped.
@@ -191,7 +225,8 @@ package struct UncommittedTail {
   /// - Returns: how many bytes of records no longer wait, and what waited for them.
   mutating func discard(_ taken: Taken) -> (bytes: Int, completions: [Completion]) {
     inCommit = 0
-    let dropped = (waitingBytes, taken.completions + waiting.completions)
+    let dropped = (waitingBytes, taken.completions + takeCompletions())
+    full = []
     waiting = Taken()
     waitingBytes = 0
     ending = nil

@@ -16,9 +16,10 @@ extension Topic: DurableTopic {
     guard let storage else { return nil }
     let (result, groups): ((UncommittedTail.Taken, TopicChange, UInt64?)?, [Group]) = state.withLock {
       state in
-      guard let taken = state.tail?.take() else { return (nil, []) }
+      let isDeleted = state.isDeleted
+      guard let taken = state.tail?.take(all: isDeleted) else { return (nil, []) }
       var change = TopicChange(storage.id)
-      if state.isDeleted {
+      if isDeleted {
         change.isDeletion = true
         return ((taken, change, nil), [])
       }

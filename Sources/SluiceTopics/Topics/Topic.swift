@@ -71,7 +71,7 @@ package final class Topic: GroupTopic {
         producers: ProducerTable(limits: limits.producerTable, isKept: storage != nil, kept: kept),
         cursors: CursorTable(limits: limits.cursorTable, isKept: storage != nil, kept: kept),
         isConnected: settings.connect == .immediate, strategy: settings.strategy,
-        tail: storage.map { UncommittedTail($0.birthExtent) }))
+        tail: storage.map { UncommittedTail($0.birthExtent, commitBytes: $0.commitBytes) }))
   }
 
   /// The present epoch.
