@@ -45,7 +45,7 @@ public final class DoorNetwork: Network {
     upgrade = WebSocketUpgrade(
       WebSocketUpgrade.Rules(
         subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
-        origins: options.allowsAnyOrigin ? nil : options.origins),
+        origins: options.permittedOrigins),
       sha1: { sha1($0) })
   }
 

@@ -17,4 +17,7 @@ public struct DoorOptions: Hashable, Sendable {
   public var mqtt = MQTTLimits()
 
   public init() {}
+
+  /// Origins whose pages may connect; nil for all.
+  var permittedOrigins: Set<String>? { allowsAnyOrigin ? nil : origins }
 }

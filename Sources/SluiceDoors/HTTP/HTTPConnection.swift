@@ -53,7 +53,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     self.broker = broker
     self.members = members
     self.loop = loop
-    session = HTTPServerSession(HTTPCrossOrigin(options.allowsAnyOrigin ? nil : options.origins))
+    session = HTTPServerSession(HTTPCrossOrigin(options.permittedOrigins))
     link = DoorLink(self, peer: peer, on: loop)
   }
 
@@ -100,7 +100,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: Serving
 
   private func serve(_ request: HTTPRequest) {
-    disarm()
+    loop.cancel(&timer)
     do throws(HTTPProblem) {
       let credentials = try request.credentials()
       guard let known = self.credentials else {
@@ -125,7 +125,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   private func start(_ request: HTTPRequest) throws(HTTPProblem) {
     guard native.phase == .open else {
-      throw HTTPProblem(503, "the broker is about to stop; try again later", retryAfter: 1)
+      throw HTTPProblem.stopping
     }
     exchange = try HTTPRoute.exchange(request, by: self)
     if exchange == nil { answer(204, "") }
@@ -234,10 +234,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   func linkClosed() {
     guard !hasEnded else { return }
-    failed(HTTPProblem(503, "the broker ends the connection", retryAfter: 1))
+    failed(.disconnected)
     hasEnded = true
     closeTransport()
-    disarm()
+    loop.cancel(&timer)
     exchange = nil
   }
 
@@ -305,7 +305,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     hasEnded = true
     if !transportIsOpen { session.dropOutput() }
     closeTransport()
-    disarm()
+    loop.cancel(&timer)
     exchange = nil
     link.end(error)
   }
@@ -313,16 +313,12 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: The time for a request
 
   private func rearm() {
-    disarm()
+    loop.cancel(&timer)
     timer = loop.schedule(after: Self.patience) { [weak self] in
       guard let self else { return }
       timer = nil
       if let problem = session.timeOut(after: Self.patience) { refuse(problem, .silence) }
       endTurn()
     }
-  }
-
-  private func disarm() {
-    if let timer = timer.take() { loop.cancel(timer) }
   }
 }

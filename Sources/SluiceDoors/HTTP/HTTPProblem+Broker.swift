@@ -27,6 +27,12 @@ extension HTTPProblem {
       retryAfter: status == 503 && error.code != .noResponders ? 1 : nil)
   }
 
+  /// The broker can't serve the request now, and is likely to when it comes again.
+  static func unavailable(_ message: String) -> HTTPProblem { HTTPProblem(503, message, retryAfter: 1) }
+
+  static let stopping = unavailable("the broker is about to stop; try again later")
+  static let disconnected = unavailable("the broker ends the connection")
+
   /// Calls `body`, whose errors are those of the broker.
   static func wrapping<Value>(_ body: () throws(WireError) -> Value) throws(HTTPProblem) -> Value {
     do throws(WireError) { return try body() } catch { throw HTTPProblem(error) }

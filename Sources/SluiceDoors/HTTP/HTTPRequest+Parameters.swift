@@ -114,16 +114,11 @@ extension HTTPRequest {
   /// The parameters as settings of a topic.
   func settings() throws(HTTPProblem) -> TopicSettings {
     var settings = TopicSettings()
-    let options = TopicOption.ofTopics
     for (name, value) in query {
-      guard let option = options.first(where: { $0.name == name }) else {
-        throw HTTPProblem(
-          400, "there is no setting '\(name)'\(Spelling.advice(for: name, in: options.map(\.name)))")
-      }
-      do {
-        try option.read(value, &settings)
+      do throws(ValueError) {
+        try TopicOption.read(name, value, into: &settings)
       } catch {
-        throw HTTPProblem(400, "\(name): \(error)")
+        throw HTTPProblem(400, "\(error)")
       }
     }
     return settings

@@ -28,8 +28,7 @@ extension MQTTConnection {
     guard phase == .open else { return }
     phase = .leaving
     closeTransport()
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    loop.cancel(&timer)
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     removeFeeds()
     held = []

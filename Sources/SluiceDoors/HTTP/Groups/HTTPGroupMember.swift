@@ -191,7 +191,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
       case .ended: end(HTTPProblem(409, "topic \(key.topic) has ended, and the group is done with it"))
       case .refused(_, let fault): end(HTTPProblem(WireError(fault)))
       case .failed(let fault): end(HTTPProblem(WireError(fault)))
-      case .goAway: end(HTTPProblem(503, "the broker is about to stop; try again later", retryAfter: 1))
+      case .goAway: end(.stopping)
       default: break
       }
     } catch {
@@ -215,7 +215,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
 
   func linkDrained() {}
 
-  func linkClosed() { end(HTTPProblem(503, "the broker ends the connection", retryAfter: 1)) }
+  func linkClosed() { end(.disconnected) }
 
   private func rearm() {
     if let idleTimer { loop.cancel(idleTimer) }

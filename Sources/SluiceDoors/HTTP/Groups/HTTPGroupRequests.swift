@@ -57,7 +57,7 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
     let member = HTTPGroupMember(
       key, start: try request.start(), settings, in: connection.members, on: connection.loop)
     guard let accept = connection.broker.accept else {
-      throw HTTPProblem(503, "the broker is about to stop; try again later", retryAfter: 1)
+      throw HTTPProblem.stopping
     }
     guard connection.members.add(member) else { throw HTTPProblem(429, "there are too many members") }
     member.open(connection.link.peer, connection.link.security) { accept($0, connection.loop) }

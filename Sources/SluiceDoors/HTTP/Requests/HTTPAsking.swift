@@ -122,7 +122,7 @@ final class HTTPAsking: HTTPExchange {
 
   private func end() {
     inbox.asking = nil
-    if let timer = timer.take() { connection.loop.cancel(timer) }
+    connection.loop.cancel(&timer)
     publication.cancel(by: connection)
   }
 }

@@ -40,8 +40,7 @@ final class HTTPInbox {
       asking?.failed(HTTPProblem(WireError(fault)))
       return false
     case .ended:
-      asking?.failed(
-        HTTPProblem(503, "another client has ended the inbox for replies; ask again", retryAfter: 1))
+      asking?.failed(.unavailable("another client has ended the inbox for replies; ask again"))
       return false
     default: break
     }

@@ -56,7 +56,7 @@ extension MQTTConnection {
     guard !messages.isEmpty else { return }
     let feed = MQTTFeed(
       .retained(filter), number: number, stream: part.newStream(),
-      granted: subscription.isUnlimited ? Credit.unlimited : 0)
+      granted: subscription.initialDemand)
     feed.current = topic(Self.retainedTopic, place.epoch, at: place.nextOffset)
     feed.local = MQTTRetainedReading(messages)
     addRetained(feed)

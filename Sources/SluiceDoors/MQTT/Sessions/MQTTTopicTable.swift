@@ -36,7 +36,7 @@ struct MQTTTopicTable {
 
   private mutating func indexNumbers() {
     guard topics.count > Self.few else { return }
-    for number in topics.keys { numbers[topics[number]!] = number }
+    for number in topics.keys { if let topic = topics[number] { numbers[topic] = number } }
   }
 
   /// What is kept of it: the topics that are in use.
