@@ -32,7 +32,6 @@ extension HTTPOutput {
 
   /// Appends the head of an answer.
   mutating func append(head status: Int, _ fields: [(String, String)]) {
-    let lines = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
-    append("HTTP/1.1 \(status) \(HTTPStatus.phrase(status))\r\n\(lines)\r\n".utf8)
+    append(HTTPAnswerHead.bytes(status, fields))
   }
 }

@@ -29,6 +29,6 @@ package struct WebSocketRequest: Hashable, Sendable {
       fields.append(("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", ")))
     }
     if let origin { fields.append(("Origin", origin)) }
-    return Array("GET \(path) HTTP/1.1\r\n\(WebSocketUpgrade.text(fields))\r\n".utf8)
+    return Array("GET \(path) HTTP/1.1\r\n\(HTTPAnswerHead.text(fields))\r\n".utf8)
   }
 }

@@ -34,7 +34,7 @@ package struct WebSocketUpgrade: Sendable {
     package var message: String
     package var answer: [UInt8]
 
-    init(_ status: Int, _ phrase: String, _ message: String, _ fields: [(String, String)] = []) {
+    init(_ status: Int, _ message: String, _ fields: [(String, String)] = []) {
       self.status = status
       self.message = message
       let all =
@@ -42,15 +42,15 @@ package struct WebSocketUpgrade: Sendable {
           ("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", "\(message.utf8.count + 1)"),
           ("Connection", "close"),
         ]
-      answer = Array("HTTP/1.1 \(status) \(phrase)\r\n\(WebSocketUpgrade.text(all))\r\n\(message)\n".utf8)
+      answer = HTTPAnswerHead.bytes(status, all) + Array("\(message)\n".utf8)
     }
 
     /// For a request whose head can't be read.
     package init(_ fault: HTTPRequestHead.Fault) {
       switch fault {
-      case .malformed(let why): self.init(400, "Bad Request", why)
-      case .notText: self.init(400, "Bad Request", "the request's head isn't UTF-8")
-      case .tooLarge(let why): self.init(431, "Request Header Fields Too Large", why)
+      case .malformed(let why): self.init(400, why)
+      case .notText: self.init(400, "the request's head isn't UTF-8")
+      case .tooLarge(let why): self.init(431, why)
       }
     }
   }
@@ -67,14 +67,14 @@ package struct WebSocketUpgrade: Sendable {
   /// Decides about a request.
   package func answer(_ request: HTTPRequestHead) throws(Refusal) -> Agreement {
     guard request.version == "1.1" else {
-      throw Refusal(505, "HTTP Version Not Supported", "a WebSocket is opened with HTTP/1.1")
+      throw Refusal(505, "a WebSocket is opened with HTTP/1.1")
     }
     guard request.method == "GET" else {
-      throw Refusal(405, "Method Not Allowed", "a WebSocket is opened with GET", [("Allow", "GET")])
+      throw Refusal(405, "a WebSocket is opened with GET", [("Allow", "GET")])
     }
     let path = request.target.prefix { $0 != "?" }
     guard request.target.hasPrefix("/"), rules.paths.isEmpty || rules.paths.contains(String(path)) else {
-      throw Refusal(404, "Not Found", "there is no WebSocket at \(path)")
+      throw Refusal(404, "there is no WebSocket at \(path)")
     }
     guard request.values("host").count == 1 else { throw Self.bad("the request needs one Host field") }
     guard request.values("transfer-encoding").isEmpty,
@@ -84,12 +84,12 @@ package struct WebSocketUpgrade: Sendable {
       Self.has("upgrade", in: request.elements("connection"))
     else {
       throw Refusal(
-        426, "Upgrade Required", "only WebSockets are served here: ask for Upgrade: websocket",
+        426, "only WebSockets are served here: ask for Upgrade: websocket",
         [("Upgrade", "websocket"), ("Connection", "Upgrade")])
     }
     guard request.values("sec-websocket-version") == ["13"] else {
       throw Refusal(
-        426, "Upgrade Required", "the request needs Sec-WebSocket-Version: 13",
+        426, "the request needs Sec-WebSocket-Version: 13",
         [("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")])
     }
     let keys = request.values("sec-websocket-key")
@@ -103,8 +103,8 @@ package struct WebSocketUpgrade: Sendable {
       ("Sec-WebSocket-Protocol", subprotocol),
     ]
     // Extensions that the client offers aren't named in the answer, and so aren't in use: permessage-deflate is declined.
-    let answer = "HTTP/1.1 101 Switching Protocols\r\n\(Self.text(fields))\r\n"
-    return Agreement(subprotocol: subprotocol, answer: Array(answer.utf8), request: request)
+    return Agreement(
+      subprotocol: subprotocol, answer: HTTPAnswerHead.bytes(101, fields), request: request)
   }
 
   /// What `Sec-WebSocket-Accept` is for that key.
@@ -119,8 +119,7 @@ package struct WebSocketUpgrade: Sendable {
     guard origins.count == 1,
       allowed.contains(origins[0].lowercased()) || HTTPOrigin.isAddress(origins[0], of: host)
     else {
-      throw Refusal(
-        403, "Forbidden", "pages of the origin \(origins.joined(separator: ", ")) may not connect here")
+      throw Refusal(403, "pages of the origin \(origins.joined(separator: ", ")) may not connect here")
     }
   }
 
@@ -132,7 +131,7 @@ package struct WebSocketUpgrade: Sendable {
     )
   }
 
-  private static func bad(_ message: String) -> Refusal { Refusal(400, "Bad Request", message) }
+  private static func bad(_ message: String) -> Refusal { Refusal(400, message) }
 
   private static func has(_ token: String, in elements: [String]) -> Bool {
     elements.contains { $0.lowercased() == token }
@@ -140,8 +139,4 @@ package struct WebSocketUpgrade: Sendable {
 
   /// Whether it is the Base64 of 16 bytes.
   private static func isKey(_ text: String) -> Bool { Base64.decode(text)?.count == 16 }
-
-  static func text(_ fields: [(String, String)]) -> String {
-    fields.map { "\($0.0): \($0.1)\r\n" }.joined()
-  }
 }
