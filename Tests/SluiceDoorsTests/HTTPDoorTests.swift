@@ -73,6 +73,7 @@ import Testing
       "a.b", "hello", "\nContent-Type: text/plain; charset=utf-8\nSluice-Key: k\nSluice-Header-Color: red")
     #expect(answer.status == 200)
     #expect(answer.body == "{\"topic\":\"a.b\",\"records\":1,\"lastOffset\":0}\n")
+    #expect(answer.fields["date"]?.hasSuffix(" GMT") == true)
     let native = try NativeClient(door)
     native.send(Subscribe(topic: "a.b", grantedThrough: 10), stream: 1)
     let record = try #require(native.records(stream: 1).first)

@@ -6,6 +6,9 @@ import Testing
 @Suite("A server's session of HTTP")
 struct HTTPServerSessionTests {
   private var session = HTTPServerSession(HTTPCrossOrigin([]))
+  /// Of each turn, and as answers tell it.
+  private static let time: Int64 = 784_111_777_999
+  private static let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 
   private mutating func receive(_ text: String) -> [String] {
     Array(text.utf8).withUnsafeBytes { session.receive($0) }
@@ -14,7 +17,7 @@ struct HTTPServerSessionTests {
 
   private mutating func events() -> [String] {
     var told: [String] = []
-    while let event = session.next() {
+    while let event = session.next(at: Self.time) {
       switch event {
       case .waits: told.append("waits")
       case .request(let request):
@@ -39,7 +42,7 @@ struct HTTPServerSessionTests {
   }
 
   private mutating func answer(_ body: String, status: Int = 200) {
-    session.answer(status, Array(body.utf8), type: "text/plain", [])
+    session.answer(status, Array(body.utf8), type: "text/plain", [], at: Self.time)
   }
 
   @Test("a request that comes whole is answered, and the connection stays")
@@ -47,7 +50,8 @@ struct HTTPServerSessionTests {
     #expect(receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
     #expect(!session.isReading)
     answer("hello")
-    #expect(sent() == "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello")
+    #expect(
+      sent() == "HTTP/1.1 200 OK\r\n\(Self.date)Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello")
     #expect(session.isReading && session.output.isEmpty)
   }
 
@@ -110,7 +114,7 @@ struct HTTPServerSessionTests {
     ])
   mutating func refusals(bytes: String, expected: String) throws {
     #expect(receive(bytes + "GET / HTTP/1.1\r\nHost: x\r\n\r\n") == [expected])
-    session.refuse(HTTPProblem(400, "why"), "{}")
+    session.refuse(HTTPProblem(400, "why"), "{}", at: Self.time)
     #expect(session.isClosing)
     #expect(sent().contains("\r\nConnection: close\r\n"))
     #expect(receive("GET / HTTP/1.1\r\nHost: x\r\n\r\n").isEmpty)
@@ -119,9 +123,9 @@ struct HTTPServerSessionTests {
   @Test("a request that has been read is refused, and the connection stays")
   mutating func refusedRequest() {
     #expect(receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
-    session.refuse(HTTPProblem(405, "no", methods: ["GET", "POST"]), "{}")
+    session.refuse(HTTPProblem(405, "no", methods: ["GET", "POST"]), "{}", at: Self.time)
     let text = sent()
-    #expect(text.hasPrefix("HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, POST\r\n"), "\(text)")
+    #expect(text.hasPrefix("HTTP/1.1 405 Method Not Allowed\r\n\(Self.date)Allow: GET, POST\r\n"), "\(text)")
     #expect(session.isReading)
   }
 
@@ -134,7 +138,7 @@ struct HTTPServerSessionTests {
     ])
   mutating func fields(problem: HTTPProblem, field: String) {
     _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
-    session.refuse(problem, "{}")
+    session.refuse(problem, "{}", at: Self.time)
     #expect(sent().contains("\r\n\(field)\r\n"))
   }
 
@@ -144,7 +148,7 @@ struct HTTPServerSessionTests {
   mutating func chunks() {
     for isWhole in [true, false] {
       _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
-      session.beginAnswer(type: "text/plain")
+      session.beginAnswer(type: "text/plain", at: Self.time)
       session.append(chunk: Array("hello".utf8))
       session.append(chunk: [])
       session.append(sharedChunk: HTTPChunk.framed([UInt8](repeating: 0x61, count: 20_000)))
@@ -165,7 +169,7 @@ struct HTTPServerSessionTests {
   @Test("output that the stream doesn't take waits, and is written in order")
   mutating func slowClient() {
     _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
-    session.beginAnswer(type: "t")
+    session.beginAnswer(type: "t", at: Self.time)
     let long = HTTPChunk.framed(Array(0..<20_000).map { UInt8(truncatingIfNeeded: $0) })
     session.append(sharedChunk: long)
     session.append(chunk: [1, 2, 3])
@@ -184,7 +188,7 @@ struct HTTPServerSessionTests {
       #expect(all.count + session.output.count == total)
     }
     let head =
-      "HTTP/1.1 200 OK\r\nContent-Type: t\r\nTransfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n"
+      "HTTP/1.1 200 OK\r\n\(Self.date)Content-Type: t\r\nTransfer-Encoding: chunked\r\nCache-Control: no-store\r\n\r\n"
     #expect(
       all == Array(head.utf8) + long + Array("3\r\n".utf8) + [1, 2, 3, 13, 10] + long
         + Array("0\r\n\r\n".utf8))
@@ -230,7 +234,8 @@ struct HTTPServerSessionTests {
     #expect(
       receive("OPTIONS /a HTTP/1.1\r\n\(origin)\r\nGET /a HTTP/1.1\r\n\(origin)\r\n") == ["waits", "GET /a "])
     let text = sent()
-    #expect(text.hasPrefix("HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Methods: "), "\(text)")
+    #expect(
+      text.hasPrefix("HTTP/1.1 204 No Content\r\n\(Self.date)Access-Control-Allow-Methods: "), "\(text)")
     #expect(text.contains("\r\nAccess-Control-Allow-Origin: https://app.example\r\nVary: Origin\r\n"))
   }
 

@@ -26,11 +26,11 @@ enum HTTPSessionProbe: Probe {
     for start in stride(from: 0, to: stream.count, by: step) {
       let end = min(start + step, stream.count)
       withExactMemory(Array(stream[start..<end])) { session.receive($0) }
-      while let event = session.next() {
+      while let event = session.next(at: 0) {
         switch event {
         case .waits: break
         case .request(let request): answer(request, &session)
-        case .problem(let problem): session.refuse(problem, problem.message)
+        case .problem(let problem): session.refuse(problem, problem.message, at: 0)
         }
       }
       guard session.isReading || session.isClosing else {
@@ -61,10 +61,10 @@ enum HTTPSessionProbe: Probe {
   private static func answer(_ request: HTTPRequest, _ session: inout HTTPServerSession) {
     let text = Array("\(request.path) \(request.query) \(request.keepsAlive)".utf8) + request.body
     switch request.head.method {
-    case "GET": session.answer(200, text, type: "text/plain", [("Sluice-Member", "m")])
-    case "PUT": session.refuse(HTTPProblem(401, "no", retryAfter: 3, methods: ["GET"]), "{}")
+    case "GET": session.answer(200, text, type: "text/plain", [("Sluice-Member", "m")], at: 0)
+    case "PUT": session.refuse(HTTPProblem(401, "no", retryAfter: 3, methods: ["GET"]), "{}", at: 0)
     default:
-      session.beginAnswer(type: "text/plain")
+      session.beginAnswer(type: "text/plain", at: 0)
       session.append(chunk: text)
       session.append(sharedChunk: HTTPChunk.framed([UInt8](repeating: 0x61, count: 17_000)))
       session.endAnswer(isWhole: request.head.method == "POST")

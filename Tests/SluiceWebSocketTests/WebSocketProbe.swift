@@ -79,7 +79,7 @@ enum WebSocketProbe: Probe {
         throw ProbeViolation("the answer has \(agreement.answer.count) bytes")
       }
     } catch let refusal as WebSocketUpgrade.Refusal {
-      guard refusal.answer.allSatisfy({ $0 >= 0x20 || $0 == 10 || $0 == 13 }) else {
+      guard refusal.answer(at: 0).allSatisfy({ $0 >= 0x20 || $0 == 10 || $0 == 13 }) else {
         throw ProbeViolation("a refusal has a control character")
       }
     } catch is HTTPRequestHead.Fault {}

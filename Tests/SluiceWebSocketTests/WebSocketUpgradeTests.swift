@@ -68,7 +68,7 @@ struct WebSocketUpgradeTests {
     } catch {
       let refusal = error as? WebSocketUpgrade.Refusal
       #expect(refusal?.status == status)
-      #expect(refusal?.answer.starts(with: Array("HTTP/1.1 \(status) ".utf8)) == true)
+      #expect(refusal?.answer(at: 0).starts(with: Array("HTTP/1.1 \(status) ".utf8)) == true)
     }
   }
 
@@ -80,13 +80,14 @@ struct WebSocketUpgradeTests {
     lines = Self.good
     lines[0] = "PUT /chat HTTP/1.1"
     #expect(try Self.refusal(lines).contains("\r\nAllow: GET\r\n"))
+    #expect(try Self.refusal(lines).contains("\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"))
   }
 
   private static func refusal(_ lines: [String]) throws -> String {
     do {
       _ = try answer(lines)
     } catch let refusal as WebSocketUpgrade.Refusal {
-      return String(decoding: refusal.answer, as: UTF8.self)
+      return String(decoding: refusal.answer(at: 0), as: UTF8.self)
     }
     throw TestFailure("it wasn't refused")
   }

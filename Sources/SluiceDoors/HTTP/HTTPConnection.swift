@@ -88,7 +88,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Takes what has come, up to the end of a request.
   private func take() {
-    while let event = session.next() {
+    while let event = session.next(at: loop.wallClock) {
       switch event {
       case .waits: rearm()
       case .request(let request): serve(request)
@@ -148,12 +148,12 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// As the other form, with a body of any bytes.
   func answer(_ status: Int, _ body: [UInt8], type: String, fields: [(String, String)]) {
-    session.answer(status, body, type: type, fields)
+    session.answer(status, body, type: type, fields, at: loop.wallClock)
     answered()
   }
 
   /// Begins an answer whose length isn't known, in chunks.
-  func beginAnswer(type: String) { session.beginAnswer(type: type) }
+  func beginAnswer(type: String) { session.beginAnswer(type: type, at: loop.wallClock) }
 
   /// Appends a chunk to such an answer.
   func append(chunk: [UInt8]) { session.append(chunk: chunk) }
@@ -169,7 +169,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// Answers with a problem. The connection ends unless the request has been read.
   func refuse(_ problem: HTTPProblem) {
-    session.refuse(problem, problem.text)
+    session.refuse(problem, problem.text, at: loop.wallClock)
     answered()
   }
 

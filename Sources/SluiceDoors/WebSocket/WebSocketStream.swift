@@ -104,7 +104,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       opened.take()?(agreement.subprotocol)
       begin()
     case .refused(let refusal):
-      outbox.append(answer: refusal.answer)
+      outbox.append(answer: refusal.answer(at: loop.wallClock))
       fail(IOError(action: openingAction, fault: .violation, reason: refusal.message))
     case nil: break
     }
@@ -296,7 +296,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     case .closing, .gone: return
     case .idle, .opening:
       outbox.append(
-        answer: Array("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".utf8))
+        answer: WebSocketUpgrade.Refusal.timeout.answer(at: loop.wallClock))
     case .open:
       // A client can't tell a Close frame from a payload that is cut off.
       if !outbox.isWithinFrame { outbox.append(control: inbox.close()) }

@@ -5,6 +5,8 @@
 ///  receive ─► next ─► request ─► answer, or beginAnswer, append …, endAnswer ─► write
 ///                     problem ─► refuse
 /// ```
+///
+/// Times are in milliseconds since 1970, for the answers' `Date`.
 package struct HTTPServerSession: Sendable {
   package enum Event: Sendable {
     /// A request, or the next one, is awaited, or its head has come: the time for the rest begins anew.
@@ -65,7 +67,7 @@ package struct HTTPServerSession: Sendable {
   }
 
   /// What has come, one event at a time: up to the end of a request, which waits for its answer.
-  package mutating func next() -> Event? {
+  package mutating func next(at time: Int64) -> Event? {
     while phase == .reading, unreadBytes > 0 {
       do throws(HTTPProblem) {
         let (event, count) = try reader.take(unread[taken...])
@@ -73,9 +75,9 @@ package struct HTTPServerSession: Sendable {
         if taken == unread.count { (unread, taken) = ([], 0) }
         switch event {
         case .head(let head):
-          if let event = try begin(head) { return event }
+          if let event = try begin(head, at: time) { return event }
         case .body(let body):
-          if let event = complete(body) { return event }
+          if let event = complete(body, at: time) { return event }
         case nil: break
         }
       } catch {
@@ -88,10 +90,10 @@ package struct HTTPServerSession: Sendable {
   }
 
   /// The head of a request has come.
-  private mutating func begin(_ request: HTTPRequest) throws(HTTPProblem) -> Event? {
+  private mutating func begin(_ request: HTTPRequest, at time: Int64) throws(HTTPProblem) -> Event? {
     self.request = request
     try crossOrigin.check(request.head)
-    if try reader.beginBody(of: request) { return complete([]) }
+    if try reader.beginBody(of: request) { return complete([], at: time) }
     if request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
       output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
@@ -99,13 +101,13 @@ package struct HTTPServerSession: Sendable {
   }
 
   /// A request has come as a whole. The one by which a browser asks what its page may do is answered here.
-  private mutating func complete(_ body: [UInt8]) -> Event? {
+  private mutating func complete(_ body: [UInt8], at time: Int64) -> Event? {
     phase = .serving
     reader = HTTPRequestReader()
     request?.body = body
     guard let request else { return nil }
     guard request.head.method == "OPTIONS" else { return .request(request) }
-    answer(204, [], type: "", crossOrigin.preflight(request))
+    answer(204, [], type: "", crossOrigin.preflight(request), at: time)
     return .waits
   }
 
@@ -130,10 +132,12 @@ package struct HTTPServerSession: Sendable {
   // MARK: Answers
 
   /// Answers the request as a whole.
-  package mutating func answer(_ status: Int, _ body: [UInt8], type: String, _ fields: [(String, String)]) {
+  package mutating func answer(
+    _ status: Int, _ body: [UInt8], type: String, _ fields: [(String, String)], at time: Int64
+  ) {
     guard phase != .closing else { return }
     let stays = keepsAlive
-    var all = fields + crossOrigin.fields(for: request, with: fields)
+    var all = [HTTPDate.field(time)] + fields + crossOrigin.fields(for: request, with: fields)
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204 { all.append(("Content-Length", "\(body.count)")) }
@@ -146,17 +150,19 @@ package struct HTTPServerSession: Sendable {
   /// Answers with a problem. The connection ends unless the request has been read.
   ///
   /// - Parameter body: an object of JSON that says the same.
-  package mutating func refuse(_ problem: HTTPProblem, _ body: String) {
+  package mutating func refuse(_ problem: HTTPProblem, _ body: String, at time: Int64) {
     if phase == .reading { isLast = true }
-    answer(problem.status, Array(body.utf8), type: "application/json", problem.fields)
+    answer(problem.status, Array(body.utf8), type: "application/json", problem.fields, at: time)
   }
 
   /// Begins an answer whose length isn't known, in chunks.
-  package mutating func beginAnswer(type: String) {
+  package mutating func beginAnswer(type: String, at time: Int64) {
     output.append(
       head: 200,
-      [("Content-Type", type), ("Transfer-Encoding", "chunked"), ("Cache-Control", "no-store")]
-        + crossOrigin.fields(for: request))
+      [
+        HTTPDate.field(time), ("Content-Type", type), ("Transfer-Encoding", "chunked"),
+        ("Cache-Control", "no-store"),
+      ] + crossOrigin.fields(for: request))
   }
 
   /// Appends a chunk to such an answer; nothing for an empty one.

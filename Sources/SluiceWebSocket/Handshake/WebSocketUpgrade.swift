@@ -32,18 +32,26 @@ package struct WebSocketUpgrade: Sendable {
     package var status: Int
     /// Says what is wrong and what to do. The answer's body.
     package var message: String
-    package var answer: [UInt8]
+    private let fields: [String: String]
 
-    init(_ status: Int, _ message: String, _ fields: [(String, String)] = []) {
+    init(_ status: Int, _ message: String, _ fields: [String: String] = [:]) {
       self.status = status
       self.message = message
+      self.fields = fields
+    }
+
+    /// - Parameter time: the present one, in milliseconds since 1970.
+    package func answer(at time: Int64) -> [UInt8] {
       let all =
-        fields + [
+        [HTTPDate.field(time)] + fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + [
           ("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", "\(message.utf8.count + 1)"),
           ("Connection", "close"),
         ]
-      answer = HTTPAnswerHead.bytes(status, all) + Array("\(message)\n".utf8)
+      return HTTPAnswerHead.bytes(status, all) + Array("\(message)\n".utf8)
     }
+
+    /// For a client that hasn't sent a whole request in the time for it.
+    package static let timeout = Refusal(408, "the request that opens a WebSocket wasn't complete in time")
 
     /// For a request whose head can't be read.
     package init(_ fault: HTTPRequestHead.Fault) {
@@ -70,7 +78,7 @@ package struct WebSocketUpgrade: Sendable {
       throw Refusal(505, "a WebSocket is opened with HTTP/1.1")
     }
     guard request.method == "GET" else {
-      throw Refusal(405, "a WebSocket is opened with GET", [("Allow", "GET")])
+      throw Refusal(405, "a WebSocket is opened with GET", ["Allow": "GET"])
     }
     let path = request.target.prefix { $0 != "?" }
     guard request.target.hasPrefix("/"), rules.paths.isEmpty || rules.paths.contains(String(path)) else {
@@ -85,12 +93,12 @@ package struct WebSocketUpgrade: Sendable {
     else {
       throw Refusal(
         426, "only WebSockets are served here: ask for Upgrade: websocket",
-        [("Upgrade", "websocket"), ("Connection", "Upgrade")])
+        ["Upgrade": "websocket", "Connection": "Upgrade"])
     }
     guard request.values("sec-websocket-version") == ["13"] else {
       throw Refusal(
         426, "the request needs Sec-WebSocket-Version: 13",
-        [("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")])
+        ["Upgrade": "websocket", "Sec-WebSocket-Version": "13"])
     }
     let keys = request.values("sec-websocket-key")
     guard keys.count == 1, Self.isKey(keys[0]) else {
