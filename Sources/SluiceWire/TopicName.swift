@@ -47,7 +47,9 @@ public enum TopicName {
         }
         tokenIsEmpty = true
       case "*", ">":
-        throw invalid(name, kind, "\(scalar) at character \(index + 1) is for patterns")
+        let place = scalar == "*" ? "between dots" : "at their end"
+        throw invalid(
+          name, kind, "\(scalar) at character \(index + 1) is for patterns, as a token of its own \(place)")
       default:
         guard isVisible(scalar) else {
           throw invalid(name, kind, "white space or a control character at character \(index + 1)")

@@ -27,8 +27,11 @@ struct TopicNameTests {
       (".a", "\".a\" isn't a topic name: the token before the dot at character 1 is empty"),
       ("a..b", "\"a..b\" isn't a topic name: the token before the dot at character 3 is empty"),
       ("a.", "\"a.\" isn't a topic name: the last token is empty"),
-      ("a.*", "\"a.*\" isn't a topic name: * at character 3 is for patterns"),
-      (">", "\">\" isn't a topic name: > at character 1 is for patterns"),
+      (
+        "a.*",
+        "\"a.*\" isn't a topic name: * at character 3 is for patterns, as a token of its own between dots"
+      ),
+      (">", "\">\" isn't a topic name: > at character 1 is for patterns, as a token of its own at their end"),
       ("a b", "\"a b\" isn't a topic name: white space or a control character at character 2"),
       ("a\tb", "\"a\\tb\" isn't a topic name: white space or a control character at character 2"),
       ("a\n", "\"a\\n\" isn't a topic name: white space or a control character at character 2"),
