@@ -59,18 +59,31 @@ public final class BlockingShard: Sendable {
 
   /// Begins commits in one turn of the loop. Returns their numbers.
   public func begin(each commits: [[TopicChange]]) -> [UInt64] {
-    let numbers = lastNumber.withLock { last in
-      defer { last += UInt64(commits.count) }
-      return commits.indices.map { last + 1 + UInt64($0) }
+    let numbers = takeNumbers(commits.count)
+    loop.execute { [self] in begin(commits, as: numbers) }
+    return numbers
+  }
+
+  /// Begins commits at once, on the store's loop. Returns their numbers.
+  public func beginNow(each commits: [[TopicChange]]) -> [UInt64] {
+    let numbers = takeNumbers(commits.count)
+    begin(commits, as: numbers)
+    return numbers
+  }
+
+  private func takeNumbers(_ count: Int) -> [UInt64] {
+    lastNumber.withLock { last in
+      defer { last += UInt64(count) }
+      return (0..<count).map { last + 1 + UInt64($0) }
     }
-    loop.execute { [self] in
-      for (number, changes) in zip(numbers, commits) {
-        if case .settled(let error) = opened.store.commit(changes, as: number) {
-          outcomes.withLock { $0[number] = .some(error) }
-        }
+  }
+
+  private func begin(_ commits: [[TopicChange]], as numbers: [UInt64]) {
+    for (number, changes) in zip(numbers, commits) {
+      if case .settled(let error) = opened.store.commit(changes, as: number) {
+        outcomes.withLock { $0[number] = .some(error) }
       }
     }
-    return numbers
   }
 
   /// What has come of a commit; nil while that isn't known. The inner one is nil for a commit that is stored.

@@ -35,6 +35,9 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
   public var depth = 16
   /// So many bytes of records of a topic make a commit, where a message may have as many.
   public var commitBytes = 960 << 10
+  /// While more bytes than these wait for the engine's server, no further commit of any shard is sent: what else the node asks of the engine, such as its lease, stands
+  /// behind what waits already.
+  public var backlogBytes = 2 << 20
   /// Behind so many bytes of changes a shard's topics get checkpoints, and what is before those isn't read again when the shard is opened.
   public var checkpointBytes = 8 << 20
   /// How much time passes between two checkpoints of a shard at least: nothing is under way while they are written. What a shard that changes fast has to

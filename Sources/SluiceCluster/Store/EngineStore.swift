@@ -56,6 +56,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   /// Whether more of a topic's front is being made known.
   var isReadingFront = false
   private var retryTimer: TimerToken?
+  private var isAwaitingRoom = false
   /// What is written while the mode is ``Mode/checkpointing``.
   private var checkpoint: CheckpointWrite?
   private var closing: (@Sendable (StoreError?) -> Void)?
@@ -134,7 +135,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
         if pipeline.sent.isEmpty { beginCheckpoint() }
         return
       }
-      guard let next = pipeline.waiting.first, pipeline.sent.count < depth else { return }
+      guard let next = pipeline.waiting.first, pipeline.sent.count < depth, hasRoom() else { return }
       switch pipeline.nextMessages(under: fence.sequence, topics, names, atMost: mostBytes) {
       case .unknownFront(let topic, let offset): return readFront(of: topic, behind: offset)
       case .ready(let messages):
@@ -146,6 +147,19 @@ final class EngineStore: ShardStore, @unchecked Sendable {
         send(messages)
       }
     }
+  }
+
+  /// Whether the connection has taken enough of what was sent for more to follow. If not, it follows when it has.
+  private func hasRoom() -> Bool {
+    let client = stream.api.client
+    guard client.backlog > options.backlogBytes else { return true }
+    guard !isAwaitingRoom else { return false }
+    isAwaitingRoom = true
+    client.whenBacklog(isAtMost: options.backlogBytes) { [weak self] in
+      self?.isAwaitingRoom = false
+      self?.pump()
+    }
+    return false
   }
 
   /// Why a commit with records has no room.

@@ -1,4 +1,5 @@
-/// The functions that a client calls: those of requests and subscriptions by their numbers, and those that hear of the connection.
+/// The functions that a client calls: those of requests and subscriptions by their numbers, those that hear of the connection, and those
+/// that wait for room.
 ///
 /// It calls none of them: a function may use the client, and with it this table.
 struct NATSCallbacks {
@@ -28,9 +29,25 @@ struct NATSCallbacks {
   var answers: [UInt64: Answer] = [:]
   /// By the numbers of subscriptions.
   var handlers: [UInt64: Handler] = [:]
+  private var waiting: [(most: Int, body: () -> Void)] = []
   private var observers: [UInt64: (Bool) -> Void] = [:]
   private var lastObserver: UInt64 = 0
   private var wasConnected = false
+
+  /// Keeps what waits until the server has taken what stands before it: see ``NATSClient/whenBacklog(isAtMost:_:)``.
+  mutating func wait(forBacklog most: Int, _ body: @escaping () -> Void) { waiting.append((most, body)) }
+
+  /// Removes what has waited longest, if that doesn't wait any more at this backlog.
+  mutating func takeWaiting(atBacklog bytes: Int) -> (() -> Void)? {
+    guard let first = waiting.first, bytes <= first.most else { return nil }
+    return waiting.removeFirst().body
+  }
+
+  /// Removes all that waits, which the caller releases.
+  mutating func removeWaiting() -> [() -> Void] {
+    defer { waiting = [] }
+    return waiting.map(\.body)
+  }
 
   mutating func observe(_ observer: @escaping (Bool) -> Void) -> UInt64 {
     lastObserver += 1

@@ -116,6 +116,13 @@ public final class NATSClient: @unchecked Sendable {
   /// Bytes that wait for the server.
   public var backlog: Int { session.output.count }
 
+  /// Calls `body` once, when no more than `bytes` wait for the server, at the end of a turn of the loop. What waits is called in the order of these calls, each as
+  /// soon as what the ones before it have sent is taken. Not called when the client is closed before.
+  package func whenBacklog(isAtMost bytes: Int, _ body: @escaping () -> Void) {
+    callbacks.wait(forBacklog: bytes, body)
+    flushSoon()
+  }
+
   // MARK: Messages
 
   /// Publishes a message. It may be lost with the connection; requests tell.
@@ -305,8 +312,8 @@ public final class NATSClient: @unchecked Sendable {
       timer = nil
       let last = events
       events = nil
-      let observers = callbacks.removeObservers()
-      _ = consume observers
+      let (observers, waiting) = (callbacks.removeObservers(), callbacks.removeWaiting())
+      _ = (observers, waiting)
       last?(.closed(error))
     case .several(let actions): for action in actions { act(action) }
     }
@@ -384,6 +391,7 @@ public final class NATSClient: @unchecked Sendable {
       if isOutputWaiting, session.output.count < waiting { session.madeProgress(at: loop.now) }
       isOutputWaiting = session.output.count > 0
     }
+    while let body = callbacks.takeWaiting(atBacklog: session.output.count) { body() }
     setTimer()
   }
 

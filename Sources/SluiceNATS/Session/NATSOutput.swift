@@ -11,7 +11,7 @@ struct NATSOutput {
   private(set) var written: UInt64 = 0
 
   /// Up to this capacity, the memory is used again.
-  private static let keptCapacity = 1 << 20
+  private static let keptCapacity = 4 << 20
 
   /// Bytes that wait for the transport.
   var count: Int { bytes.count - head }

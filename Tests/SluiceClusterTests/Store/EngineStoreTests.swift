@@ -35,13 +35,14 @@ struct EngineStoreTests {
     }
 
     func open(
-      _ client: RealClient, term: UInt64, _ change: (inout JetStreamEngineOptions) -> Void = { _ in }
+      _ client: RealClient, shard: UInt32 = 7, term: UInt64,
+      _ change: (inout JetStreamEngineOptions) -> Void = { _ in }
     ) throws -> BlockingShard {
       var options = JetStreamEngineOptions()
       options.openTimeout = .seconds(60)
       change(&options)
       return try BlockingShard.open(
-        JetStreamEngine(client.client, options: options), shard: 7, term: term, on: client.loop)
+        JetStreamEngine(client.client, options: options), shard: shard, term: term, on: client.loop)
     }
   }
 
@@ -105,6 +106,27 @@ struct EngineStoreTests {
       } else {
         pause(0.0005)
       }
+    }
+  }
+
+  @Test("commits of all shards leave the connection to what else the node asks of the engine")
+  func backlog() throws {
+    let scene = try Scene()
+    let client = try scene.client()
+    let options = { (options: inout JetStreamEngineOptions) in options.backlogBytes = 300_000 }
+    let shards = try [7, 8].map { try scene.open(client, shard: $0, term: 1, options) }
+    for shard in shards { try shard.commit([Self.row()]) }
+    // 3.2 MB within one turn of the loop.
+    let commits = (0..<16).map { [Self.record($0, bytes: 100_000)] }
+    let backlogs = shards[0].onLoop { [client] _ in
+      shards.map { shard -> (numbers: [UInt64], backlog: Int) in
+        (shard.beginNow(each: commits), client.client.backlog)
+      }
+    }
+    #expect(backlogs.allSatisfy { $0.backlog > 300_000 && $0.backlog < 410_000 }, "\(backlogs)")
+    for (shard, begun) in zip(shards, backlogs) {
+      try eventually("all are stored") { begun.numbers.allSatisfy { shard.outcome(of: $0) == .some(nil) } }
+      #expect(try Self.offsets(shard) == Array(0..<16))
     }
   }
 

@@ -123,6 +123,37 @@ struct ClientTests {
     #expect(scene.events == ["connected to n1"])
   }
 
+  @Test("what waits for room is called in turn, each once there is room for it")
+  func room() throws {
+    var conditions = SimulatedConditions.calm
+    conditions.bytesPerSecond = 100_000
+    conditions.bufferSize = 1_000
+    let scene = try Scene(conditions: conditions)
+    try scene.open()
+    let box = Box()
+    func wait(_ name: String, _ most: Int, sends size: Int) {
+      scene.client.whenBacklog(isAtMost: most) { [client = scene.client!] in
+        box.texts.append("\(name) \(client.backlog <= most)")
+        try? client.publish("a", payload: [UInt8](repeating: 1, count: size))
+      }
+    }
+    scene.perform { client in
+      try? client.publish("a", payload: [UInt8](repeating: 1, count: 50_000))
+      wait("first", 10_000, sends: 20_000)
+      wait("second", 10_000, sends: 20_000)
+      // What comes later waits behind these, however little it needs.
+      wait("third", 1 << 20, sends: 0)
+      wait("never", 0, sends: 0)
+      #expect(box.texts.isEmpty)
+    }
+    #expect(scene.world.run { box.texts.count == 1 })
+    #expect(scene.client.backlog > 10_000)
+    #expect(scene.world.run { box.texts.count == 3 })
+    scene.perform { client in client.close() }
+    scene.world.run(for: .seconds(10))
+    #expect(box.texts == ["first true", "second true", "third true"])
+  }
+
   @Test("a refused client gives up, and says why")
   func refused() throws {
     let scene = try Scene(servers: 2) { $0.credentials = .fixed(.password(user: "u", password: "p")) }
