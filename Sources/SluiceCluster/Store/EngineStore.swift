@@ -13,7 +13,8 @@ import SluiceWire
 ///                                                                         └────── anything else ──► OutcomeResolution
 /// ```
 ///
-/// These are values, as are ``OwnerFence``, ``CheckpointSchedule`` and ``EngineSpace``; this does what they say at the engine.
+/// These are values, as are ``OwnerFence``, ``CheckpointSchedule`` and ``EngineSpace``; this does what they say at the engine. What follows a failure, checkpoints
+/// and space, and reading are in extensions.
 ///
 /// **Why this layout.** One message a commit was the fastest with three replicas (1.5 to 3 times as many small pipelined commits as states under subjects
 /// of their own, rolled up). Each topic has a subject of its own, so that its batches are read without those of other topics, its old ones are purged
@@ -39,29 +40,29 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   let stream: ShardStream
   let loop: any EventLoop
   let names: EngineNames
-  private let options: JetStreamEngineOptions
+  let options: JetStreamEngineOptions
   /// One message holds a commit of so many bytes, with what is beside the records.
   let commitBytes: Int
   private let meter: CommitMeter
   private let lease: ShardLease
-  private var events: (ShardStoreEvent) -> Void = { _ in }
+  var events: (ShardStoreEvent) -> Void = { _ in }
 
-  private(set) var mode = Mode.open
-  private(set) var fence: OwnerFence
+  var mode = Mode.open
+  var fence: OwnerFence
   var topics: ShardTopics
-  private var pipeline: CommitPipeline
-  private var resolution: OutcomeResolution
-  private var checkpoints: CheckpointSchedule
-  private var space: EngineSpace
+  var pipeline: CommitPipeline
+  var resolution: OutcomeResolution
+  var checkpoints: CheckpointSchedule
+  var space: EngineSpace
   /// Whether more of a topic's front is being made known.
   var isReadingFront = false
-  private var retryTimer: TimerToken?
+  var retryTimer: TimerToken?
   private var isAwaitingRoom = false
   /// What is written while the mode is ``Mode/checkpointing``.
-  private var checkpoint: CheckpointWrite?
+  var checkpoint: CheckpointWrite?
   private var closing: (@Sendable (StoreError?) -> Void)?
   /// Bytes of the stream, about: what was sent since the engine told them last is counted here.
-  private var bytes: UInt64
+  var bytes: UInt64
 
   init(_ opened: EngineOpening.Result, _ opening: EngineOpening) {
     stream = ShardStream(opening.api, opening.names, opening.reads)
@@ -94,7 +95,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   func begin(_ events: @escaping @Sendable (ShardStoreEvent) -> Void) { self.events = events }
 
   /// The most bytes of a message's payload: headers need room, too.
-  private var mostBytes: Int { Self.mostBytes(of: stream.api.client, options) }
+  var mostBytes: Int { Self.mostBytes(of: stream.api.client, options) }
   static func mostBytes(of client: NATSClient, _ options: JetStreamEngineOptions) -> Int {
     max(min(client.maximumPayload - 1_024, options.messageBytes), 1_024)
   }
@@ -218,7 +219,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// Settles what is stored, as far as all before it is.
-  private func settleStored() {
+  func settleStored() {
     guard mode != .fenced, mode != .closed else { return }
     while let stored = pipeline.takeStored() {
       if stored.isAnswered { continue }
@@ -242,98 +243,10 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// All commits that wait fail.
-  private func fail(_ error: StoreError) {
+  func fail(_ error: StoreError) {
     let failed = pipeline.takeWaiting()
     topics.failed(failed)
     for pending in failed where !pending.isAnswered { events(.settled(pending.number, error)) }
-  }
-
-  // MARK: Outcomes that aren't known
-
-  /// It isn't known any more what is stored, or something isn't that should be.
-  private func lost(_ error: NATSError) {
-    guard mode == .open || mode == .checkpointing else { return }
-    if options.flaw == .blindRetry, mode == .open {
-      pipeline.returnSent()
-      _ = loop.schedule(after: .milliseconds(50)) { [weak self] in self?.pump() }
-      return
-    }
-    mode = .resolving
-    checkpoint = nil
-    if let reported = resolution.begin(error) { events(.delayed(reported)) }
-    writeBarrier()
-  }
-
-  private func writeBarrier() {
-    guard mode == .resolving else { return }
-    stream.write(fence.message(.barrier), expecting: pipeline.last, within: options.barrierTimeout) {
-      [self] result in
-      guard mode == .resolving else { return }
-      perform(
-        resolution.barrierAnswered(result, last: pipeline.last, isAllRefused: pipeline.isAllRefused))
-    }
-  }
-
-  private func perform(_ action: OutcomeResolution.Action) {
-    switch action {
-    case .resume(let barrier):
-      if let barrier {
-        fence.raised(at: barrier)
-        pipeline.learned(through: barrier)
-      }
-      resume()
-    case .read(let sequence): readBehind(from: sequence)
-    case .retry(let error):
-      if let error { events(.delayed(error)) }
-      loop.cancel(&retryTimer)
-      retryTimer = loop.schedule(after: .milliseconds(50)) { [weak self] in
-        self?.retryTimer = nil
-        self?.writeBarrier()
-      }
-    }
-  }
-
-  /// Nothing of what was sent is stored. A commit for which there is no room fails, and with it all that follow.
-  private func resume() {
-    let end = resolution.end()
-    pipeline.returnSent()
-    topics.unsent(pipeline.waiting)
-    mode = .open
-    if end.wasDelayed { events(.resumed) }
-    if let refusal = end.refusal {
-      checkpoints.refused()
-      return fail(refusal)
-    }
-    pump()
-  }
-
-  /// Reads what was stored behind the last sequence that is known.
-  private func readBehind(from sequence: UInt64) {
-    var fault: StoreError?
-    var end = sequence - 1
-    let each: (StoredMessageView) -> Void = { [self] message in
-      guard fault == nil, mode == .resolving else { return }
-      do throws(StoreError) {
-        switch try unsafe fence.take(message.payload.memory, at: message.sequence) {
-        case .otherOwner: throw fencedError
-        case .commit(let number): pipeline.found(number, at: message.sequence)
-        case .nothing: break
-        }
-        end = message.sequence
-      } catch {
-        fault = error
-      }
-    }
-    let done: (Swift.Result<ReadPage, NATSError>) -> Void = { [self] result in
-      guard mode == .resolving else { return }
-      if let fault { return fault.kind == .fenced ? fenced() : perform(resolution.readFailed(fault)) }
-      if case .success = result {
-        settleStored()
-        pipeline.learned(through: end)
-      }
-      perform(resolution.read(result.map(\.pending), through: end))
-    }
-    stream.read(names.all, from: sequence, count: 256, maximumBytes: 4 << 20, each: each, done)
   }
 
   private var refusal: StoreError? {
@@ -344,102 +257,17 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     }
   }
 
-  private var fencedError: StoreError {
+  var fencedError: StoreError {
     StoreError(.fenced, "shard \(names.shard) has another owner now; this one had term \(lease.term)")
   }
 
-  private func fenced() {
+  func fenced() {
     guard mode != .fenced, mode != .closed else { return }
     mode = .fenced
     loop.cancel(&retryTimer)
     pipeline = CommitPipeline(behind: pipeline.last)
     events(.fenced(fencedError))
     closing.take()?(fencedError)
-  }
-
-  // MARK: Checkpoints
-
-  /// Writes checkpoints of all topics that have changed, and a front message behind them. Nothing else is under way.
-  private func beginCheckpoint() {
-    mode = .checkpointing
-    checkpoint = CheckpointWrite(
-      checkpoints.dirty, topics, fence: fence.sequence, names, atMost: mostBytes)
-    goOnWithCheckpoint()
-  }
-
-  private func goOnWithCheckpoint() {
-    guard mode == .checkpointing else { return }
-    guard let messages = checkpoint?.next(behind: pipeline.last) else { return checkpointed() }
-    let expected = pipeline.last + UInt64(messages.count)
-    let done: (Swift.Result<PublishAcknowledgement, NATSError>) -> Void = { [self] result in
-      guard mode == .checkpointing else { return }
-      switch result {
-      case .success(let acknowledgement) where acknowledgement.sequence == expected:
-        pipeline.learned(through: expected)
-        goOnWithCheckpoint()
-      case .success: lost(NATSError(.malformedAnswer, "a checkpoint has another sequence than expected"))
-      case .failure(let error): lost(error)
-      }
-    }
-    stream.commit(messages, done)
-  }
-
-  /// All of them are stored, the front last.
-  private func checkpointed() {
-    checkpoint = nil
-    if options.flaw == .purgeBeyondFront {
-      for id in topics.ids {
-        stream.purge(names.changes(of: id), before: pipeline.last) { _ in }
-      }
-    }
-    checkpoints.written(front: pipeline.last, at: loop.now)
-    mode = .open
-    purge()
-    pump()
-  }
-
-  // MARK: Space
-
-  func reclaim() throws(StoreError) -> Bool {
-    purge()
-    if space.isWaiting, !checkpoints.dirty.isEmpty {
-      checkpoints.want()
-      pump()
-    }
-    return false
-  }
-
-  private func purge() {
-    guard mode == .open || mode == .resolving,
-      let purge = space.next(below: checkpoints.front, checkpoints.dirty, topics)
-    else {
-      return
-    }
-    run(purge, purge.subjects(names)[...])
-  }
-
-  private func run(_ purge: EngineSpace.Purge, _ subjects: ArraySlice<String>) {
-    guard let subject = subjects.first else {
-      space.finish(purge, &topics)
-      learnSize()
-      return self.purge()
-    }
-    stream.purge(subject, before: purge.end) { [self] result in
-      // Another time, then.
-      guard case .success = result, mode != .fenced, mode != .closed else { return space.giveUp() }
-      run(purge, subjects.dropFirst())
-    }
-  }
-
-  func size() throws(StoreError) -> StoreSize? {
-    learnSize()
-    return StoreSize(files: bytes, reusable: 0, limit: options.limit.map { UInt64($0) })
-  }
-
-  private func learnSize() {
-    stream.size { [weak self] result in
-      if case .success(let bytes) = result { self?.bytes = bytes }
-    }
   }
 
   // MARK: The end

@@ -28,7 +28,7 @@ public struct NATSSession {
     case closed
   }
 
-  private(set) var phase = Phase.idle
+  var phase = Phase.idle
   var pool: NATSServerPool
   let options: NATSOptions
   /// What the server has said about itself; nil before the first connection.
@@ -37,11 +37,11 @@ public struct NATSSession {
   /// While the phase is ``Phase/handshaking``.
   private var handshake: NATSHandshake?
   /// When the attempt to connect, or the wait before leaving, ends.
-  private var phaseDeadline: MonotonicTime?
-  private var keepalive: NATSKeepalive
-  private var lastError: NATSError?
+  var phaseDeadline: MonotonicTime?
+  var keepalive: NATSKeepalive
+  var lastError: NATSError?
 
-  private var traffic: NATSTraffic
+  var traffic: NATSTraffic
   private var random: SeededRandom
 
   /// - Parameters:
@@ -79,7 +79,7 @@ public struct NATSSession {
   }
 
   /// Whether there is a connection whose server has accepted the client.
-  private var isAccepted: Bool { phase == .open || phase == .leaving }
+  var isAccepted: Bool { phase == .open || phase == .leaving }
 
   /// Whether messages and requests can be sent.
   public var isOpen: Bool { phase == .open }
@@ -107,7 +107,7 @@ public struct NATSSession {
     return NATSAction(follow(pool.start(at: now), at: now))
   }
 
-  private mutating func follow(_ step: NATSServerPool.Step, at now: MonotonicTime) -> [NATSAction] {
+  mutating func follow(_ step: NATSServerPool.Step, at now: MonotonicTime) -> [NATSAction] {
     switch step {
     case .connect:
       phase = .connecting
@@ -193,7 +193,7 @@ public struct NATSSession {
     }
   }
 
-  private mutating func lose(
+  mutating func lose(
     _ error: NATSError, at now: MonotonicTime, disconnects: Bool = true
   ) -> [NATSAction] {
     guard hasTransport else { return [] }
@@ -317,7 +317,7 @@ public struct NATSSession {
   }
 
   /// Goes to another server once nothing is in flight at this one.
-  private mutating func leaveIfDone(at now: MonotonicTime, isLate: Bool = false) -> [NATSAction] {
+  mutating func leaveIfDone(at now: MonotonicTime, isLate: Bool = false) -> [NATSAction] {
     guard phase == .leaving, traffic.requestCount == 0 || isLate else { return [] }
     let error = NATSError(
       .notSent, "the server is about to stop, and the client goes to another; try again", server: server)
@@ -325,155 +325,5 @@ public struct NATSSession {
     lastError = error
     phase = .idle
     return failures + [.disconnect, .interrupted(error)] + follow(pool.left(at: now), at: now)
-  }
-
-  // MARK: Time
-
-  /// When ``advance(to:)`` has to be called; nil when nothing waits for a time.
-  public var nextDeadline: MonotonicTime? {
-    var earliest: MonotonicTime?
-    func consider(_ time: MonotonicTime?) {
-      guard let time else { return }
-      earliest = earliest.map { min($0, time) } ?? time
-    }
-    consider(phaseDeadline)
-    consider(traffic.nextDeadline)
-    switch phase {
-    case .waiting(let time): consider(time)
-    case .open, .leaving: consider(keepalive.deadline)
-    case .idle, .connecting, .handshaking, .closed: break
-    }
-    return earliest
-  }
-
-  /// Does what is due.
-  public mutating func advance(to now: MonotonicTime) -> NATSAction {
-    var actions: [NATSAction] = []
-    if let due = traffic.nextDeadline, due <= now {
-      let server = server
-      while let (number, error) = traffic.popOverdue(at: now, server: server) {
-        actions.append(.failed(number, error))
-      }
-    }
-    switch phase {
-    case .waiting(let time) where time <= now:
-      actions += follow(.connect, at: now)
-    case .connecting, .handshaking:
-      guard let phaseDeadline, phaseDeadline <= now else { break }
-      let what =
-        phase == .connecting
-        ? "no connection to the NATS server within \(options.connectTimeout); check the address and the network"
-        : "the server took the connection and didn't finish the handshake within \(options.connectTimeout); is it a NATS server?"
-      actions += lose(NATSError(.connectTimeout, what), at: now)
-    case .leaving where traffic.requestCount == 0 || phaseDeadline.map { $0 <= now } ?? false:
-      actions += leaveIfDone(at: now, isLate: true)
-    case .open, .leaving: actions += keepAlive(at: now)
-    case .idle, .waiting, .closed: break
-    }
-    return NATSAction(actions)
-  }
-
-  private mutating func keepAlive(at now: MonotonicTime) -> [NATSAction] {
-    switch keepalive.advance(to: now) {
-    case .none: return []
-    case .ping:
-      output.append { NATSEncoder.ping(into: &$0) }
-      return []
-    case .expired(let silence):
-      return lose(
-        NATSError(
-          .keepaliveTimeout, "the server was silent for \(silence); it hangs, or the network is gone"),
-        at: now)
-    }
-  }
-
-  // MARK: What the caller sends
-
-  /// Encodes a message.
-  ///
-  /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - reply: the subject that answers go to; empty for none.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
-  /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
-  public mutating func publish(
-    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
-  ) throws(NATSError) {
-    if !reply.isEmpty { try NATSSubject.check(reply) }
-    try checkPublish(subject)
-    do throws(NATSError) {
-      try traffic.publish(
-        subject, reply: reply, headers: headers, payload: payload, maximumPayload: maximumPayload)
-    } catch {
-      throw error.at(server)
-    }
-  }
-
-  private func checkPublish(_ subject: String) throws(NATSError) {
-    try NATSSubject.check(subject)
-    guard phase == .open else {
-      throw .notSent(
-        subject, isLeaving: phase == .leaving, isClosed: phase == .closed, last: lastError,
-        server: phase == .leaving ? server : nil)
-    }
-  }
-
-  /// Where the output stands, for ``rewind(to:)``.
-  var mark: UInt64 { output.encoded }
-
-  /// Takes back the messages that were encoded since `mark`. Nothing may have been written since.
-  mutating func rewind(to mark: UInt64) { output.rewind(to: mark) }
-
-  /// Encodes a message that expects an answer.
-  ///
-  /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
-  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
-  ///   - timeout: until the answer, or the next one.
-  ///   - now: the time of the call.
-  /// - Returns: the request's number.
-  /// - Throws: why nothing was sent.
-  public mutating func request(
-    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes, isMany: Bool = false,
-    timeout: Duration, at now: MonotonicTime
-  ) throws(NATSError) -> UInt64 {
-    try checkPublish(subject)
-    do throws(NATSError) {
-      return try traffic.request(
-        subject, headers: headers, payload: payload, maximumPayload: maximumPayload, isMany: isMany,
-        timeout: timeout, at: now)
-    } catch {
-      throw error.at(server)
-    }
-  }
-
-  /// Forgets a request: its answers are ignored from now on.
-  public mutating func endRequest(_ number: UInt64) {
-    traffic.endRequest(number)
-  }
-
-  /// Subscribes, now and on each connection to come.
-  ///
-  /// - Parameters:
-  ///   - subject: the subjects; `*` and `>` are wildcards.
-  ///   - queue: the members of a queue share the messages; nil for all of them.
-  ///   - limit: the subscription ends after so many messages.
-  /// - Returns: the subscription's number.
-  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``.
-  public mutating func subscribe(
-    _ subject: String, queue: String? = nil, limit: UInt64? = nil
-  ) throws(NATSError) -> UInt64 {
-    try NATSSubject.check(subject, wildcards: true)
-    if let queue { try NATSSubject.check(queue) }
-    guard phase != .closed else { throw NATSError(.closed, "the client of the NATS servers was closed") }
-    return traffic.subscribe(subject, queue: queue, limit: limit, isConnected: isAccepted)
-  }
-
-  /// Ends a subscription. Messages on their way are ignored.
-  public mutating func unsubscribe(_ number: UInt64) {
-    traffic.unsubscribe(number, isConnected: isAccepted)
   }
 }

@@ -1,0 +1,92 @@
+import SluiceIO
+
+/// What the caller sends: messages, requests and subscriptions.
+extension NATSSession {
+  /// Encodes a message.
+  ///
+  /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
+  ///   - reply: the subject that answers go to; empty for none.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
+  /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
+  public mutating func publish(
+    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
+  ) throws(NATSError) {
+    if !reply.isEmpty { try NATSSubject.check(reply) }
+    try checkPublish(subject)
+    do throws(NATSError) {
+      try traffic.publish(
+        subject, reply: reply, headers: headers, payload: payload, maximumPayload: maximumPayload)
+    } catch {
+      throw error.at(server)
+    }
+  }
+
+  private func checkPublish(_ subject: String) throws(NATSError) {
+    try NATSSubject.check(subject)
+    guard phase == .open else {
+      throw .notSent(
+        subject, isLeaving: phase == .leaving, isClosed: phase == .closed, last: lastError,
+        server: phase == .leaving ? server : nil)
+    }
+  }
+
+  /// Where the output stands, for ``rewind(to:)``.
+  var mark: UInt64 { output.encoded }
+
+  /// Takes back the messages that were encoded since `mark`. Nothing may have been written since.
+  mutating func rewind(to mark: UInt64) { output.rewind(to: mark) }
+
+  /// Encodes a message that expects an answer.
+  ///
+  /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
+  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
+  ///   - timeout: until the answer, or the next one.
+  ///   - now: the time of the call.
+  /// - Returns: the request's number.
+  /// - Throws: why nothing was sent.
+  public mutating func request(
+    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes, isMany: Bool = false,
+    timeout: Duration, at now: MonotonicTime
+  ) throws(NATSError) -> UInt64 {
+    try checkPublish(subject)
+    do throws(NATSError) {
+      return try traffic.request(
+        subject, headers: headers, payload: payload, maximumPayload: maximumPayload, isMany: isMany,
+        timeout: timeout, at: now)
+    } catch {
+      throw error.at(server)
+    }
+  }
+
+  /// Forgets a request: its answers are ignored from now on.
+  public mutating func endRequest(_ number: UInt64) {
+    traffic.endRequest(number)
+  }
+
+  /// Subscribes, now and on each connection to come.
+  ///
+  /// - Parameters:
+  ///   - subject: the subjects; `*` and `>` are wildcards.
+  ///   - queue: the members of a queue share the messages; nil for all of them.
+  ///   - limit: the subscription ends after so many messages.
+  /// - Returns: the subscription's number.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``.
+  public mutating func subscribe(
+    _ subject: String, queue: String? = nil, limit: UInt64? = nil
+  ) throws(NATSError) -> UInt64 {
+    try NATSSubject.check(subject, wildcards: true)
+    if let queue { try NATSSubject.check(queue) }
+    guard phase != .closed else { throw NATSError(.closed, "the client of the NATS servers was closed") }
+    return traffic.subscribe(subject, queue: queue, limit: limit, isConnected: isAccepted)
+  }
+
+  /// Ends a subscription. Messages on their way are ignored.
+  public mutating func unsubscribe(_ number: UInt64) {
+    traffic.unsubscribe(number, isConnected: isAccepted)
+  }
+}
