@@ -244,12 +244,12 @@ package struct MQTTSession: Sendable {
     state.inFlight.takeSettled { entry in
       if entry.hasCursor { Self.add(entry.subscription, entry.place, to: &passed) }
     }
-    commits.removeAll(keepingCapacity: true)
+    if !commits.isEmpty { commits.removeAll(keepingCapacity: true) }
     for (subscription, place) in passed where hasCursors(subscription) {
       perform(.commit(subscription, MQTTPlace(topic: place.topic, offset: place.offset + 1)))
     }
     for (subscription, place) in settled { perform(.settle(subscription, place)) }
-    settled.removeAll(keepingCapacity: true)
+    if !settled.isEmpty { settled.removeAll(keepingCapacity: true) }
   }
 
   /// Adds a place that was passed; the last one of a topic counts.
