@@ -230,7 +230,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     let before = writes.bytes
     var records: UInt64 = 0
     defer {
-      topics.traffic.recordsSent &+= Int(records)
+      topics.sent(records: records)
       account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
     }
     while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {

@@ -33,7 +33,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   @safe @exclusivity(unchecked) public private(set) var now: MonotonicTime
   @safe @exclusivity(unchecked) private var wallClockRead: Int64?
   @safe @exclusivity(unchecked) private var timers = TimerHeap()
-  private var sources = RegistrationTable()
+  @safe @exclusivity(unchecked) private var sources = RegistrationTable()
   @safe @exclusivity(unchecked) private var participants: [any TurnParticipant] = []
   @safe @exclusivity(unchecked) private var localSignals: [EpollSignal] = []
   @safe @exclusivity(unchecked) private var runningSignals: [EpollSignal] = []
