@@ -30,6 +30,9 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   static let maximumOutput = 256 << 10
   /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
   static let maximumPending = 256 << 10
+  /// Bytes that are read at a time: few of a client that sends single messages, so that they fit on the stack, where memory is at hand.
+  private static let littleRead = 1024
+  private static let muchRead = 65_536
   /// How long messages of a client that is gone wait for the broker's grants.
   static let linger = Duration.seconds(30)
 
@@ -50,9 +53,11 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   /// Bytes of a packet that isn't complete.
   private var partialBytes = 0
   private var timerTime: UInt64 = 0
-  var timer: TimerToken?
+  @safe @exclusivity(unchecked) var timer: TimerToken?
   private var transportIsOpen = true
   private var isReadingPaused = false
+  /// Whether the last read filled a small buffer.
+  private var readsMuch = false
   /// Whether the timer is that of a client whose CONNECT was accepted.
   private var hasKeepAlive = false
 
@@ -235,22 +240,29 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
 
   func streamReadable() {
     guard phase == .open else { return }
-    unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
-      switch unsafe transport.read(into: buffer) {
-      case .wouldBlock: return
-      case .end: transportEnded()
-      case .failed(let error):
-        transportIsOpen = false
-        self.error = error
-        transportEnded()
-      case .bytes(let count):
-        unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      }
+    if readsMuch {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.muchRead, alignment: 16) { unsafe read(into: $0) }
+    } else {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) { unsafe read(into: $0) }
     }
     endTurn(wakesBroker: false)
     // This is an event of the client's stream, not a call of the broker: the broker can read at once.
     link.handOut()
     link.wake()
+  }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer) {
+    switch unsafe transport.read(into: buffer) {
+    case .wouldBlock: return
+    case .end: transportEnded()
+    case .failed(let error):
+      transportIsOpen = false
+      self.error = error
+      transportEnded()
+    case .bytes(let count):
+      readsMuch = count >= Self.littleRead
+      unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {
@@ -268,9 +280,15 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     return play { session, output, perform in
       let taken = unsafe session.receive(bytes, now: now, output: &output, perform)
       (marksOwn, partialBytes) = (session.hasNoLocal, session.heldBytes)
-      if marksOwn, mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
+      if marksOwn { makeMark() }
       return taken
     }
+  }
+
+  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
+  @inline(never)
+  private func makeMark() {
+    if mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
   }
 
   /// Takes bytes that came before the broker's answers.
@@ -300,8 +318,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   func streamHoldsOther() { link.tellHeldBytes() }
 
   var heldBytes: Int {
-    let own = unsent + unread.count + pendingBytes + partialBytes
-    return held.reduce(own + transport.heldBytes) { $0 + $1.bytes.count }
+    let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
+    return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
   }
 
   /// Bytes for the client that wait for its reading, or for the store.
