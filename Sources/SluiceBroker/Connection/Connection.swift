@@ -33,7 +33,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   let stream: any ByteStream
   // What a frame causes doesn't use the decoder that hands it out.
-  @safe @exclusivity(unchecked) var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
+  @safe @exclusivity(unchecked) var decoder = FrameDecoder(
+    maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   @safe @exclusivity(unchecked) var phase = Phase.open
   /// The error that the client was sent before its connection was closed.
@@ -83,13 +84,13 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   /// Counts bytes that were read.
-  func countReceived(_ bytes: Int) {
+  func countReceived(_ bytes: Int, in context: LoopContext) {
     context.topics.received(bytes: bytes)
     traffic.received &+= bytes
   }
 
   /// Counts bytes that were written; fewer than none for those that weren't after all.
-  func countSent(_ bytes: Int) {
+  func countSent(_ bytes: Int, in context: LoopContext) {
     context.topics.sent(bytes: bytes)
     traffic.sent &+= bytes
   }

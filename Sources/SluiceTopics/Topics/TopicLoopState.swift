@@ -61,10 +61,13 @@ package final class TopicLoopState: @unchecked Sendable {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     hint.dropRetired()
     applyStateChanges()
-    for subscription in waiting {
-      subscription.woken()
+    // What is woken waits again at the end of the turn, not here.
+    if waiting.count == 1 {
+      waiting.removeLast().woken()
+    } else {
+      for subscription in waiting { subscription.woken() }
+      waiting.removeAll(keepingCapacity: true)
     }
-    waiting.removeAllInPlace()
     if !groups.isEmpty { wakeGroups() }
   }
 
