@@ -158,7 +158,14 @@ extension MQTTConnection {
   }
 
   func acknowledged(_ stream: UInt32, _ ack: Ack) {
-    guard let publication = publishing?.byStream[stream] else { return }
+    guard let publication = publishing?.publication(onStream: stream) else { return }
+    // One message at a time takes neither a list nor the queue of what comes later.
+    if later.isEmpty, publication.role != .retained,
+      let token = publication.onlyAcknowledged(through: ack.through)
+    {
+      hasNews = true
+      return answer(token, nil)
+    }
     let done = publication.acknowledged(through: ack.through)
     if done.isEmpty { return }
     hasNews = true

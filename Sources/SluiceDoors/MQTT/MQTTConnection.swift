@@ -39,7 +39,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   let loop: any EventLoop
   let hub: MQTTHub
   let transport: any ByteStream
-  private(set) var link: DoorLink!
+  let link: DoorLink
 
   // The two sessions.
   @safe @exclusivity(unchecked) var session: MQTTSession
@@ -122,7 +122,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     self.loop = loop
     session = MQTTSession(rules, now: loop.now.nanoseconds)
     part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
-    link = DoorLink(self, peer: peer, on: loop)
+    link = DoorLink(nil, peer: peer, on: loop)
+    link.attach(self)
   }
 
   /// Whether streams may be opened: not any more when the broker is about to stop.
@@ -187,15 +188,18 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   }
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
-    for token in tokens where token.packetID != 0 {
-      if awaitsCopy(token, error) { continue }
-      if let sequence = token.exact {
-        progress?.exact[sequence] = nil
-        progress?.formerExact[sequence] = nil
-      }
-      play { session, output, perform in
-        session.appended(token.packetID, error, output: &output, perform)
-      }
+    for token in tokens where token.packetID != 0 { answer(token, error) }
+  }
+
+  /// Tells the session of a message at QoS 1 or 2 that it is in the log, or why it isn't.
+  func answer(_ token: MQTTToken, _ error: MQTTError?) {
+    if awaitsCopy(token, error) { return }
+    if let sequence = token.exact {
+      progress?.exact[sequence] = nil
+      progress?.formerExact[sequence] = nil
+    }
+    play { session, output, perform in
+      session.appended(token.packetID, error, output: &output, perform)
     }
   }
 
@@ -205,6 +209,9 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
     hasNews = false
+    // Before anything else, where nothing has to be kept first: the client waits for it.
+    if keeping == nil { sendOutput() }
+    guard phase != .closed else { return }
     if phase == .open {
       play { session, _, perform in session.flush(perform) }
       if !held.isEmpty {
@@ -221,7 +228,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()
-    link.tellHeldBytes()
+    link.tellHeldBytes(heldBytes)
     if wakesBroker { link.wake() }
     guard phase == .open else { return link.resume() }
     let unsent = unsent
@@ -243,7 +250,9 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     if readsMuch {
       unsafe withUnsafeTemporaryAllocation(byteCount: Self.muchRead, alignment: 16) { unsafe read(into: $0) }
     } else {
-      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) { unsafe read(into: $0) }
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) {
+        unsafe read(into: $0)
+      }
     }
     endTurn(wakesBroker: false)
     // This is an event of the client's stream, not a call of the broker: the broker can read at once.
@@ -278,10 +287,10 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     let now = loop.now.nanoseconds
     // All in one access, which doesn't copy the session.
     return play { session, output, perform in
-      let taken = unsafe session.receive(bytes, now: now, output: &output, perform)
-      (marksOwn, partialBytes) = (session.hasNoLocal, session.heldBytes)
+      let received = unsafe session.receive(bytes, now: now, output: &output, perform)
+      (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
       if marksOwn { makeMark() }
-      return taken
+      return received.taken
     }
   }
 
@@ -315,7 +324,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   var obstacle: StreamObstacle? { transport.obstacle }
 
   /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
-  func streamHoldsOther() { link.tellHeldBytes() }
+  func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
 
   var heldBytes: Int {
     let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
@@ -323,7 +332,11 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   }
 
   /// Bytes for the client that wait for its reading, or for the store.
-  var unsent: Int { output.count + (keeping?.heldBytes ?? 0) }
+  @inline(__always)
+  var unsent: Int { keeping == nil ? output.count : output.count + keptBytes }
+
+  @inline(never)
+  private var keptBytes: Int { keeping?.heldBytes ?? 0 }
 
   func streamFailed(_ error: IOError) {
     dropOutput()

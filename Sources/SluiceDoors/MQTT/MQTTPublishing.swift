@@ -23,6 +23,12 @@ final class MQTTPublishing {
     return found
   }
 
+  /// The publication on a stream of the link.
+  func publication(onStream stream: UInt32) -> MQTTPublication? {
+    if let last, last.publication.stream == stream { return last.publication }
+    return byStream[stream]
+  }
+
   func set(_ number: UInt16, _ publication: MQTTPublication) {
     publications[number] = publication
     last = nil
