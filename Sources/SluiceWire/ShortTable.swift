@@ -1,7 +1,7 @@
 /// A table that is a list while it is short, and a dictionary beyond that: one entry takes a fraction of a dictionary's memory, and a few are found as fast.
 ///
 /// For what most connections have one of and some have thousands of. While it is a list, its values are in the order in which their keys came.
-package struct ShortTable<Key: Hashable, Value> {
+@usableFromInline package struct ShortTable<Key: Hashable, Value> {
   @usableFromInline typealias Entry = (key: Key, value: Value)
 
   /// A dictionary behind a reference, so that the table takes one word.
@@ -90,7 +90,7 @@ package struct ShortTable<Key: Hashable, Value> {
     if !isKnownUniquelyReferenced(&dictionary) { dictionary = Dictionary(dictionary.entries) }
   }
 
-  @discardableResult
+  @usableFromInline @discardableResult
   package mutating func removeValue(forKey key: Key) -> Value? {
     switch storage {
     case .list(var entries):

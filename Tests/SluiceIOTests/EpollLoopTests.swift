@@ -129,6 +129,44 @@ import Testing
     receiving.join()
   }
 
+  @Test func aTimerThatIsEarlierThanThoseBeforeWakesASleepingLoop() throws {
+    let loop = try EpollLoop.start(name: "alarm")
+    let fired = Shared(0)
+    loop.execute { _ = loop.schedule(after: .seconds(600)) { fired.set(-1) } }
+    for number in 1...3 {
+      // The loop sleeps until a timer that is far away, or already was woken by one.
+      usleep(20_000)
+      loop.execute { _ = loop.schedule(after: .milliseconds(5)) { fired.set(number) } }
+      var waited = 0
+      while fired.value != number, waited < 10_000 {
+        usleep(1_000)
+        waited += 1
+      }
+      #expect(fired.value == number)
+    }
+    loop.stop()
+    loop.join()
+  }
+
+  @Test func aTimerBehindACancelledOneWakesASleepingLoop() throws {
+    let loop = try EpollLoop.start(name: "alarm")
+    let fired = Shared(0)
+    loop.execute {
+      let early = loop.schedule(after: .milliseconds(30)) { fired.set(-1) }
+      _ = loop.schedule(after: .milliseconds(60)) { fired.set(1) }
+      // In a later turn: the loop has slept until the early one, and doesn't set another alarm for the one behind it.
+      _ = loop.schedule(after: .milliseconds(5)) { loop.cancel(early) }
+    }
+    var waited = 0
+    while fired.value == 0, waited < 10_000 {
+      usleep(1_000)
+      waited += 1
+    }
+    #expect(fired.value == 1)
+    loop.stop()
+    loop.join()
+  }
+
   @Test func theBusyTimeCoversTheWork() throws {
     let loop = try EpollLoop.start(name: "busy")
     let done = Shared(false)

@@ -69,7 +69,7 @@ struct SessionRig {
   @discardableResult
   mutating func send(bytes: [UInt8]) -> Int {
     handle { session, output, perform, now, _ in
-      withExactMemory(bytes) { session.receive($0, now: now, output: &output, perform) }
+      withExactMemory(bytes) { session.receive($0, now: now, output: &output, perform).taken }
     }
   }
 

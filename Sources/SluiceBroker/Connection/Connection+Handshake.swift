@@ -7,7 +7,12 @@ import SluiceWire
 // The handshake, in which the client may have to authenticate, and what its credentials and the broker's policy do to the connection later.
 extension Connection {
   /// Whether WELCOME hasn't been sent yet.
-  var isInHandshake: Bool { streams.session.phase == .handshake || streams.session.phase == .authenticating }
+  var isInHandshake: Bool {
+    switch streams.session.phase {
+    case .handshake, .authenticating: true
+    case .open, .draining: false
+    }
+  }
 
   /// Has the client's credentials verified, and completes the handshake with that.
   func authenticate(_ agreement: ServerHandshake.Agreement) {

@@ -19,7 +19,7 @@ extension Connection {
     }
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
-    countReceived(count)
+    countReceived(count, in: context)
     client.workBudget.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     if unread.isEmpty {

@@ -31,7 +31,7 @@ extension Connection {
       // The transport took pending bytes, so the client has read some. That counts as a sign of life: a PING may take long to reach the client behind unread
       // bytes, and a client whose input is paused until it has read its answers can't be heard. For a PING alone only its answer counts.
       case .success(let count):
-        countSent(count)
+        countSent(count, in: context)
         if count > 0, waited > Self.pingSize { keepalive.heard(at: context.loop.now.nanoseconds) }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
@@ -48,7 +48,7 @@ extension Connection {
       budget -= writes.takePassed()
       guard !writes.isEmpty else { break }
       budget -= writes.bytes
-      countSent(writes.bytes)
+      countSent(writes.bytes, in: context)
       let appendedAt = writes.takeSample()
       if context.hasLostLease || hasOldAnswers && context.losesLease {
         // The process was stopped since the turn's look at the lease. What may not be stored isn't sent; the client gets what is from the topic's next owner.
@@ -60,7 +60,7 @@ extension Connection {
         pending = rest
         if !rest.isEmpty {
           stalledSince = context.loop.now
-          countSent(-rest.byteCount)
+          countSent(-rest.byteCount, in: context)
         }
       case .failure(let error): return streamFailed(error)
       }

@@ -32,7 +32,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var index = 0
 
   let stream: any ByteStream
-  var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
+  // What a frame causes doesn't use the decoder that hands it out.
+  @safe @exclusivity(unchecked) var decoder = FrameDecoder(
+    maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   @safe @exclusivity(unchecked) var phase = Phase.open
   /// The error that the client was sent before its connection was closed.
@@ -49,7 +51,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   /// Bytes that were read and not handled yet.
   @safe @exclusivity(unchecked) var unread: ArraySlice<UInt8> = []
-  var pending = PendingOutput()
+  @safe @exclusivity(unchecked) var pending = PendingOutput()
   /// Bytes of the session's tables, as they are counted.
   private var tableBytes = 0
 
@@ -82,14 +84,14 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   /// Counts bytes that were read.
-  func countReceived(_ bytes: Int) {
-    context.topics.traffic.bytesReceived &+= bytes
+  func countReceived(_ bytes: Int, in context: LoopContext) {
+    context.topics.received(bytes: bytes)
     traffic.received &+= bytes
   }
 
   /// Counts bytes that were written; fewer than none for those that weren't after all.
-  func countSent(_ bytes: Int) {
-    context.topics.traffic.bytesSent &+= bytes
+  func countSent(_ bytes: Int, in context: LoopContext) {
+    context.topics.sent(bytes: bytes)
     traffic.sent &+= bytes
   }
 

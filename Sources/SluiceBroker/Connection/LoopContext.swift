@@ -160,7 +160,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     relay?.turnEnded()
     topics.endTurn()
     watchMemory()
-    topics.traffic.settle(with: core.metrics)
+    topics.settleTraffic(with: core.metrics)
     measureTurn()
     return !ready.isEmpty || topics.hasWakes
   }

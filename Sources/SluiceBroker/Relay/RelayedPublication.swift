@@ -58,7 +58,7 @@ final class RelayedPublication: DueStream, LinkedStream {
         ))
     }
     unsafe link.publish(from: spent - UInt64(count), count, batch, stream: number)
-    streams.topics.traffic.recordsReceived &+= Int(count)
+    streams.topics.received(records: count)
   }
 
   func complete(_ ending: Complete.Ending) {

@@ -133,7 +133,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   func demand(through granted: UInt64) {
     let former = credit.granted
     guard credit.raise(to: granted) else { return }
-    loopState.traffic.requested(from: former, to: granted)
+    loopState.requested(from: former, to: granted)
     streams.makeReady(self)
   }
 
@@ -283,7 +283,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
         writes.append(Deliveries(count: run.delivery), stream: stream)
       }
       writes.appendSmall(slice, mark: mark, stream: stream)
-      unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+      unsafe loopState.sent(UInt64(slice.count), bytes: slice.bytes.count)
       unsafe budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
     case .loading(let request):

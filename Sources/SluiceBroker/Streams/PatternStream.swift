@@ -415,7 +415,7 @@ final class PatternStream: SubscriberStream {
     _ = credit.spend(member.subscription.credit.spent)
     // A topic's share of the demand is known when it is used.
     if credit.granted != Credit.unlimited {
-      member.loopState.traffic.requested(from: 0, to: member.subscription.credit.spent)
+      member.loopState.requested(from: 0, to: member.subscription.credit.spent)
     }
     member.subscription.credit = Credit()
     if member.subscription.isLive { frames.settled(member) }

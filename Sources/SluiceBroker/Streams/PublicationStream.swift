@@ -159,8 +159,8 @@ final class PublicationStream: DueStream, TopicPublisher {
     {
     case .appended(let lastOffset):
       acknowledgements.appended(count, lastOffset: lastOffset)
-      loopState.traffic.received(UInt64(count), bytes: batch.count)
-      streams.topics.traffic.recordsReceived &+= Int(count)
+      loopState.received(count, bytes: batch.count)
+      streams.topics.received(records: count)
       streams.topics.appended(to: topic, through: lastOffset)
       if isAwaited || streams.session.creditToGrant(stream).map({ topic.mayGrant(to: $0.held) }) ?? false {
         makeDue(on: streams)
@@ -206,7 +206,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     if streams.holdsAcknowledgements { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
-    loopState.traffic.acknowledged(acknowledgements.acknowledged - former)
+    loopState.acknowledged(acknowledgements.acknowledged - former)
     ack.encode(stream: stream, into: &streams.answers)
   }
 

@@ -212,7 +212,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   func settlePublications() {
     guard !duePublications.isEmpty else { return }
     for publication in duePublications { publication.settleDue() }
-    duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
+    if duePublications.capacity <= 16 { duePublications.removeAllInPlace() } else { duePublications = [] }
   }
 
   /// Puts the records of ready subscriptions into `writes`, until it is full or the identity's rate is used up.
@@ -230,7 +230,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     let before = writes.bytes
     var records: UInt64 = 0
     defer {
-      topics.traffic.recordsSent &+= Int(records)
+      topics.sent(records: records)
       account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
     }
     while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {

@@ -10,7 +10,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
-  unowned var owner: (any SubscriptionOwner)?
+  @safe @exclusivity(unchecked) unowned var owner: (any SubscriptionOwner)?
   @safe @exclusivity(unchecked) var credit: Credit
   @safe @exclusivity(unchecked) private(set) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
@@ -93,14 +93,14 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Records up to that offset, and so many bytes of them, are about to be sent.
   private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
     _ = credit.spend(count)
-    loopState.traffic.sent(count, bytes: bytes)
+    loopState.sent(count, bytes: bytes)
     filteredThrough = offset
   }
 
   func demand(through granted: UInt64) {
     let former = credit.granted
     guard credit.raise(to: granted) else { return }
-    loopState.traffic.requested(from: former, to: granted)
+    loopState.requested(from: former, to: granted)
     demandArrived()
     if topic.isPaced { loopState.readersMoved() }
     streams.makeReady(self)
@@ -247,7 +247,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         }
         writes.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
-        unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+        unsafe loopState.sent(UInt64(slice.count), bytes: slice.bytes.count)
         if writes.seeksBatch, isLive { seekBatch(in: slice, writes) }
         unsafe budget -= slice.bytes.count
         loader?.load(source.readAhead())

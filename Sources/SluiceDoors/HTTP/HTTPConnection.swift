@@ -60,7 +60,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   var obstacle: StreamObstacle? { transport.obstacle }
 
   /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
-  func streamHoldsOther() { link.tellHeldBytes() }
+  func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
 
   // MARK: Bytes of the client
 
@@ -247,7 +247,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   func endTurn() {
     guard !hasEnded else { return }
-    defer { link.tellHeldBytes() }
+    defer { link.tellHeldBytes(heldBytes) }
     exchange?.turnEnds()
     sendOutput()
     if session.output.isEmpty, transportIsOpen, exchange != nil {

@@ -73,9 +73,11 @@ final class DoorLink: ByteStream {
   /// A change of so many bytes is worth a turn of the broker.
   private static let muchHeld = 4 << 10
 
-  /// - Parameter isInternal: whether the client is a part of the broker's program.
+  /// - Parameters:
+  ///   - client: the door; nil for one that is about to ``attach(_:)`` itself.
+  ///   - isInternal: whether the client is a part of the broker's program.
   init(
-    _ client: any DoorLinkClient, isInternal: Bool = false, peer: SocketAddress, on loop: any EventLoop
+    _ client: (any DoorLinkClient)?, isInternal: Bool = false, peer: SocketAddress, on loop: any EventLoop
   ) {
     self.client = client
     self.isInternal = isInternal
@@ -83,6 +85,9 @@ final class DoorLink: ByteStream {
     self.loop = loop
     security = nil
   }
+
+  /// Gives the link its door. Before the broker has the link.
+  func attach(_ client: any DoorLinkClient) { self.client = client }
 
   /// What protects the client's stream, once its first bytes have come.
   @OutOfLine private(set) var security: StreamSecurity?
@@ -127,9 +132,10 @@ final class DoorLink: ByteStream {
   private var doorBytes: Int { client?.heldBytes ?? 0 }
 
   /// Tells the broker when what the door holds has changed by much. At the end of a turn of the door.
-  func tellHeldBytes() {
+  ///
+  /// - Parameter bytes: ``DoorLinkClient/heldBytes`` of the door.
+  func tellHeldBytes(_ bytes: Int) {
     guard !isClosed else { return }
-    let bytes = doorBytes
     guard abs(bytes - toldBytes) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return }
     toldBytes = bytes
     handler?.streamHoldsOther()
@@ -257,6 +263,8 @@ extension Array {
   /// Removes all elements. Memory is kept where there is traffic, and returned where there is little: an idle client has no buffers.
   mutating func removeAllKeepingUseful() {
     let size = capacity * MemoryLayout<Element>.stride
+    // Much cheaper, where messages come one by one.
+    if count == 1, size > 1024, size <= 131_072 { return _ = removeLast() }
     removeAll(keepingCapacity: size > 1024 && size <= 131_072)
   }
 }

@@ -111,6 +111,8 @@ extension MQTTConnection {
     }
   }
 
+  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, for messages that don't need it.
+  @inline(never)
   func isOwn(_ record: BatchIterator.Record) -> Bool {
     guard let mark, record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body) else {
       return false

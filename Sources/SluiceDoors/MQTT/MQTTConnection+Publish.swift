@@ -158,7 +158,14 @@ extension MQTTConnection {
   }
 
   func acknowledged(_ stream: UInt32, _ ack: Ack) {
-    guard let publication = publishing?.byStream[stream] else { return }
+    guard let publication = publishing?.publication(onStream: stream) else { return }
+    // One message at a time takes neither a list nor the queue of what comes later.
+    if later.isEmpty, publication.role != .retained,
+      let token = publication.onlyAcknowledged(through: ack.through)
+    {
+      hasNews = true
+      return answer(token, nil)
+    }
     let done = publication.acknowledged(through: ack.through)
     if done.isEmpty { return }
     hasNews = true
@@ -184,21 +191,26 @@ extension MQTTConnection {
     return true
   }
 
+  /// Sends what is granted of a publication.
+  private func send(_ publication: MQTTPublication) {
+    let before = publication.pendingBytes
+    let longest = Int(maximumFrame) - PublishHeader.size
+    for (sequence, place) in publication.send(by: &native, to: link, longest: longest, kept: keeping?.kept) {
+      progress?.exact[sequence] = place
+    }
+    pendingBytes -= before - publication.pendingBytes
+  }
+
   /// Sends what is granted, and ends publications that aren't used any more.
   func sendPublications() {
+    // Mostly all that waits is of one topic.
+    if !areClosing, let last = publishing?.last?.publication, last.pendingBytes == pendingBytes {
+      return send(last)
+    }
     areClosing = false
     guard let publishing else { return }
     for publication in publishing.byStream.values {
-      if !publication.tokens.isEmpty {
-        let before = publication.pendingBytes
-        let longest = Int(maximumFrame) - PublishHeader.size
-        for (sequence, place) in publication.send(
-          by: &native, to: link, longest: longest, kept: keeping?.kept)
-        {
-          progress?.exact[sequence] = place
-        }
-        pendingBytes -= before - publication.pendingBytes
-      }
+      if !publication.tokens.isEmpty { send(publication) }
       guard publication.isClosing else { continue }
       guard publication.isOpen, publication.isSettled, let stream = publication.stream, native.cancel(stream)
       else {

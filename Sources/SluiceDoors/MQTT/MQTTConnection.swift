@@ -30,13 +30,16 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   static let maximumOutput = 256 << 10
   /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
   static let maximumPending = 256 << 10
+  /// Bytes that are read at a time: few of a client that sends single messages, so that they fit on the stack, where memory is at hand.
+  private static let littleRead = 1024
+  private static let muchRead = 65_536
   /// How long messages of a client that is gone wait for the broker's grants.
   static let linger = Duration.seconds(30)
 
   let loop: any EventLoop
   let hub: MQTTHub
   let transport: any ByteStream
-  private(set) var link: DoorLink!
+  let link: DoorLink
 
   // The two sessions.
   @safe @exclusivity(unchecked) var session: MQTTSession
@@ -50,9 +53,11 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   /// Bytes of a packet that isn't complete.
   private var partialBytes = 0
   private var timerTime: UInt64 = 0
-  var timer: TimerToken?
+  @safe @exclusivity(unchecked) var timer: TimerToken?
   private var transportIsOpen = true
   private var isReadingPaused = false
+  /// Whether the last read filled a small buffer.
+  private var readsMuch = false
   /// Whether the timer is that of a client whose CONNECT was accepted.
   private var hasKeepAlive = false
 
@@ -117,7 +122,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     self.loop = loop
     session = MQTTSession(rules, now: loop.now.nanoseconds)
     part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
-    link = DoorLink(self, peer: peer, on: loop)
+    link = DoorLink(nil, peer: peer, on: loop)
+    link.attach(self)
   }
 
   /// Whether streams may be opened: not any more when the broker is about to stop.
@@ -182,15 +188,18 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   }
 
   private func answer(_ tokens: [MQTTToken], _ error: MQTTError?) {
-    for token in tokens where token.packetID != 0 {
-      if awaitsCopy(token, error) { continue }
-      if let sequence = token.exact {
-        progress?.exact[sequence] = nil
-        progress?.formerExact[sequence] = nil
-      }
-      play { session, output, perform in
-        session.appended(token.packetID, error, output: &output, perform)
-      }
+    for token in tokens where token.packetID != 0 { answer(token, error) }
+  }
+
+  /// Tells the session of a message at QoS 1 or 2 that it is in the log, or why it isn't.
+  func answer(_ token: MQTTToken, _ error: MQTTError?) {
+    if awaitsCopy(token, error) { return }
+    if let sequence = token.exact {
+      progress?.exact[sequence] = nil
+      progress?.formerExact[sequence] = nil
+    }
+    play { session, output, perform in
+      session.appended(token.packetID, error, output: &output, perform)
     }
   }
 
@@ -200,6 +209,9 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
     hasNews = false
+    // Before anything else, where nothing has to be kept first: the client waits for it.
+    if keeping == nil { sendOutput() }
+    guard phase != .closed else { return }
     if phase == .open {
       play { session, _, perform in session.flush(perform) }
       if !held.isEmpty {
@@ -216,7 +228,7 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()
-    link.tellHeldBytes()
+    link.tellHeldBytes(heldBytes)
     if wakesBroker { link.wake() }
     guard phase == .open else { return link.resume() }
     let unsent = unsent
@@ -235,22 +247,31 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
 
   func streamReadable() {
     guard phase == .open else { return }
-    unsafe withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
-      switch unsafe transport.read(into: buffer) {
-      case .wouldBlock: return
-      case .end: transportEnded()
-      case .failed(let error):
-        transportIsOpen = false
-        self.error = error
-        transportEnded()
-      case .bytes(let count):
-        unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    if readsMuch {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.muchRead, alignment: 16) { unsafe read(into: $0) }
+    } else {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) {
+        unsafe read(into: $0)
       }
     }
     endTurn(wakesBroker: false)
     // This is an event of the client's stream, not a call of the broker: the broker can read at once.
     link.handOut()
     link.wake()
+  }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer) {
+    switch unsafe transport.read(into: buffer) {
+    case .wouldBlock: return
+    case .end: transportEnded()
+    case .failed(let error):
+      transportIsOpen = false
+      self.error = error
+      transportEnded()
+    case .bytes(let count):
+      readsMuch = count >= Self.littleRead
+      unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {
@@ -266,11 +287,17 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     let now = loop.now.nanoseconds
     // All in one access, which doesn't copy the session.
     return play { session, output, perform in
-      let taken = unsafe session.receive(bytes, now: now, output: &output, perform)
-      (marksOwn, partialBytes) = (session.hasNoLocal, session.heldBytes)
-      if marksOwn, mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
-      return taken
+      let received = unsafe session.receive(bytes, now: now, output: &output, perform)
+      (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
+      if marksOwn { makeMark() }
+      return received.taken
     }
+  }
+
+  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
+  @inline(never)
+  private func makeMark() {
+    if mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
   }
 
   /// Takes bytes that came before the broker's answers.
@@ -297,15 +324,19 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   var obstacle: StreamObstacle? { transport.obstacle }
 
   /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
-  func streamHoldsOther() { link.tellHeldBytes() }
+  func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
 
   var heldBytes: Int {
-    let own = unsent + unread.count + pendingBytes + partialBytes
-    return held.reduce(own + transport.heldBytes) { $0 + $1.bytes.count }
+    let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
+    return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
   }
 
   /// Bytes for the client that wait for its reading, or for the store.
-  var unsent: Int { output.count + (keeping?.heldBytes ?? 0) }
+  @inline(__always)
+  var unsent: Int { keeping == nil ? output.count : output.count + keptBytes }
+
+  @inline(never)
+  private var keptBytes: Int { keeping?.heldBytes ?? 0 }
 
   func streamFailed(_ error: IOError) {
     dropOutput()

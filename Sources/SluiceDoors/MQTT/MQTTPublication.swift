@@ -186,6 +186,16 @@ final class MQTTPublication {
     return done
   }
 
+  /// Returns the message that an acknowledgement has told to be in the log, where it is the only one that waits for one; nil for others, of which
+  /// ``acknowledged(through:)`` tells.
+  func onlyAcknowledged(through: UInt64) -> MQTTToken? {
+    guard unacknowledged.count == 1, resending == nil, unacknowledged[0].sequence < through else {
+      return nil
+    }
+    acknowledgedThrough = through
+    return unacknowledged.removeLast().token
+  }
+
   /// Returns the messages that an acknowledgement has told to be in the log.
   func acknowledged(through: UInt64) -> [MQTTToken] {
     acknowledgedThrough = through

@@ -9,7 +9,7 @@ final class MQTTPublishing {
   /// The same and those that end, retained messages and the will among them, by streams of the link.
   @safe @exclusivity(unchecked) var byStream: [UInt32: MQTTPublication] = [:]
   /// The one that had the last message.
-  @safe @exclusivity(unchecked) private var last: (number: UInt16, publication: MQTTPublication)?
+  @safe @exclusivity(unchecked) private(set) var last: (number: UInt16, publication: MQTTPublication)?
   /// That of retained messages.
   var retaining: MQTTPublication?
   /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
@@ -21,6 +21,12 @@ final class MQTTPublishing {
     guard let found = publications[number] else { return nil }
     last = (number, found)
     return found
+  }
+
+  /// The publication on a stream of the link.
+  func publication(onStream stream: UInt32) -> MQTTPublication? {
+    if let last, last.publication.stream == stream { return last.publication }
+    return byStream[stream]
   }
 
   func set(_ number: UInt16, _ publication: MQTTPublication) {

@@ -17,6 +17,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   private let poll: Int32
   private let wakeUp: Int32
+  /// Wakes the loop for its next timer. `epoll_wait` with a timeout would have the system arm and disarm a timer of its own each time that the loop sleeps.
+  private let alarm: Int32
 
   // From any thread.
   private let ownerThread = Atomic<UInt>(0)
@@ -33,7 +35,9 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   @safe @exclusivity(unchecked) public private(set) var now: MonotonicTime
   @safe @exclusivity(unchecked) private var wallClockRead: Int64?
   @safe @exclusivity(unchecked) private var timers = TimerHeap()
-  private var sources = RegistrationTable()
+  /// What `alarm` is set to, in nanoseconds: no later than the next timer, while the loop sleeps; all ones when it isn't set.
+  private var alarmTime = UInt64.max
+  @safe @exclusivity(unchecked) private var sources = RegistrationTable()
   @safe @exclusivity(unchecked) private var participants: [any TurnParticipant] = []
   @safe @exclusivity(unchecked) private var localSignals: [EpollSignal] = []
   @safe @exclusivity(unchecked) private var runningSignals: [EpollSignal] = []
@@ -46,6 +50,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   /// Data of the wake-up descriptor's events; no registration has this value, since places are counted from 0 up.
   private static let wakeUpData = UInt64.max
+  /// The same of the alarm's.
+  private static let alarmData = UInt64.max - 1
 
   /// A batch of jobs or signals keeps its memory for the next turn unless a burst made it larger than this.
   private static let keptCapacity = 4_096
@@ -70,15 +76,23 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
       _ = Glibc.close(poll)
       throw IOError(action: "create an event loop's wake-up", code: code)
     }
-    // Edge-triggered: each write is an event, so that the counter never has to be read.
-    var event = unsafe epoll_event(
-      events: EpollEvents([.readable, .edgeTriggered]).rawValue, data: epoll_data_t(u64: Self.wakeUpData))
-    guard unsafe epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {
+    alarm = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
+    guard alarm >= 0, Self.watch(wakeUp, Self.wakeUpData, by: poll),
+      Self.watch(alarm, Self.alarmData, by: poll)
+    else {
       let code = errno
       _ = Glibc.close(poll)
       _ = Glibc.close(wakeUp)
+      if alarm >= 0 { _ = Glibc.close(alarm) }
       throw IOError(action: "create an event loop's wake-up", code: code)
     }
+  }
+
+  /// Edge-triggered: each write, and each alarm, is an event, so that the counter never has to be read.
+  private static func watch(_ descriptor: Int32, _ data: UInt64, by poll: Int32) -> Bool {
+    var event = unsafe epoll_event(
+      events: EpollEvents([.readable, .edgeTriggered]).rawValue, data: epoll_data_t(u64: data))
+    return unsafe epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) == 0
   }
 
   /// Makes a loop and a thread that runs it. End it with `stop()` and `join()`.
@@ -93,6 +107,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   deinit {
     _ = Glibc.close(poll)
     _ = Glibc.close(wakeUp)
+    _ = Glibc.close(alarm)
     unsafe events.deallocate()
   }
 
@@ -267,13 +282,14 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     var timeout: Int32 = 0
     if !moreToDo && localSignals.isEmpty {
       let time = Self.clock()
-      timeout = restingTime(from: time)
+      timeout = isTimerDue(at: time) ? 0 : -1
       if timeout != 0 {
         isSleeping.store(true, ordering: .sequentiallyConsistent)
         if jobs.hasJobs || !remoteSignals.isEmpty || stopRequested.load(ordering: .sequentiallyConsistent) {
           timeout = 0
         } else {
           addBusyTime(from: turnStart, to: time)
+          setAlarm()
         }
       }
     }
@@ -296,21 +312,35 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     busy.store(sum, ordering: .relaxed)
   }
 
-  /// Milliseconds until the next timer, rounded up; -1 when there is none.
-  private func restingTime(from time: MonotonicTime) -> Int32 {
-    guard let next = timers.nextDeadline else { return -1 }
-    guard next > time.nanoseconds else { return 0 }
-    let milliseconds = (next - time.nanoseconds - 1) / 1_000_000 + 1
-    return Int32(clamping: milliseconds)
+  private func isTimerDue(at time: MonotonicTime) -> Bool {
+    guard let next = timers.nextDeadline else { return false }
+    return next <= time.nanoseconds
+  }
+
+  /// Sets the alarm for the next timer, to the millisecond, unless it comes earlier anyway: for a timer that was cancelled since, the loop then takes a turn
+  /// for nothing.
+  private func setAlarm() {
+    guard let next = timers.nextDeadline, next < alarmTime else { return }
+    let time = next > .max - 999_999 ? next : (next + 999_999) / 1_000_000 * 1_000_000
+    guard time < alarmTime else { return }
+    alarmTime = time
+    var setting = itimerspec()
+    setting.it_value.tv_sec = Int(clamping: time / 1_000_000_000)
+    setting.it_value.tv_nsec = Int(time % 1_000_000_000)
+    let result = unsafe timerfd_settime(alarm, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+    precondition(result == 0, "a loop's alarm was closed behind its back")
   }
 
   private func dispatch(_ count: Int) {
     for index in 0..<count {
       let event = unsafe events[index]
-      guard unsafe event.data.u64 != Self.wakeUpData,
-        let source = unsafe sources[Registration(rawValue: event.data.u64)]
-      else { continue }
-      unsafe source.ready(EpollEvents(rawValue: event.events))
+      switch unsafe event.data.u64 {
+      case Self.wakeUpData: break
+      case Self.alarmData: alarmTime = .max
+      case let registration:
+        guard let source = sources[Registration(rawValue: registration)] else { continue }
+        unsafe source.ready(EpollEvents(rawValue: event.events))
+      }
     }
   }
 

@@ -103,10 +103,7 @@ final class SocketStream: EventSource, ByteStream {
       let count = min(vectors.count - first, Self.vectorLimit)
       var offered = 0
       for index in first..<first + count { unsafe offered += vectors[index].iov_len }
-      var message = unsafe msghdr()
-      unsafe message.msg_iov = unsafe UnsafeMutablePointer(mutating: base + first)
-      unsafe message.msg_iovlen = count
-      let taken = unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+      let taken = unsafe send(base + first, count)
       if taken < 0 {
         let code = errno
         if code == EINTR { continue }
@@ -122,6 +119,17 @@ final class SocketStream: EventSource, ByteStream {
       first += count
     }
     return .wrote(total)
+  }
+
+  /// One call of the system. For one vector it is the one that has less to look at.
+  private func send(_ vectors: UnsafePointer<iovec>, _ count: Int) -> Int {
+    if count == 1 {
+      return unsafe Glibc.send(descriptor, vectors[0].iov_base, vectors[0].iov_len, Int32(MSG_NOSIGNAL))
+    }
+    var message = unsafe msghdr()
+    unsafe message.msg_iov = unsafe UnsafeMutablePointer(mutating: vectors)
+    unsafe message.msg_iovlen = count
+    return unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
   }
 
   private func waitForRoom() {

@@ -115,7 +115,9 @@ package struct MQTTProperties: Hashable, Sendable {
     unsafe bytes.append(contentsOf: value)
   }
 
-  package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+  package mutating func removeAll() {
+    if !bytes.isEmpty { bytes.removeAll(keepingCapacity: true) }
+  }
 
   func encode(into writer: inout MQTTWriter) {
     writer.variable(UInt32(bytes.count))

@@ -2,6 +2,9 @@
 
 extension MQTTSession {
   /// Records that may be requested now.
+  ///
+  /// Inline, like others of a message: to call a function that doesn't change it, a session in change is copied, which takes 64 instructions.
+  @inline(__always)
   var demand: Int {
     guard fetching.isEmpty, state.acknowledgedCount > 0 else { return 0 }
     let limit = min(isLasting ? rules.lastingWindow : rules.window, Int(clientReceiveMaximum), 16_384)

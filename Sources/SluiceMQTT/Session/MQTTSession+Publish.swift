@@ -68,6 +68,7 @@ extension MQTTSession {
   }
 
   /// Admits one more message at QoS 1 or 2.
+  @inline(__always)
   private func admit() throws(MQTTError) {
     guard appending.count + state.received.count < Int(rules.receiveMaximum) else {
       throw MQTTError(
@@ -176,7 +177,7 @@ extension MQTTSession {
       throw .violation("\(packet.type) came for a message at QoS \(entry.qos.rawValue)")
     }
     // What is acknowledged now isn't sent again.
-    fetching.removeAll { $0 == packet.packetID }
+    if !fetching.isEmpty { fetching.removeAll { $0 == packet.packetID } }
     if qos == .atLeastOnce, !entry.isRetained, isShared(entry.subscription) {
       settled.append((entry.subscription, entry.place))
     }

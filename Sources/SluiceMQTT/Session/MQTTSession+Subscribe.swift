@@ -114,9 +114,6 @@ extension MQTTSession {
       isResumed: isResumed, underWay: state.inFlight.lastPlaces(of: number))
   }
 
-  /// Whether a subscription leaves out the client's own messages.
-  package var hasNoLocal: Bool { state.noLocalCount > 0 }
-
   /// The filter of a subscription; nil where there is none.
   package func filter(of number: UInt16) -> MQTTTopicFilter? {
     Int(number) < state.subscriptions.count ? state.subscriptions[Int(number)]?.filter : nil

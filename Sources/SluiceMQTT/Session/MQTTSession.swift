@@ -110,16 +110,26 @@ package struct MQTTSession: Sendable {
 
   // MARK: Bytes and times
 
+  /// What is known of the session behind a call of ``receive(_:now:output:_:)``, so that the caller needn't ask for each.
+  package struct Received {
+    /// How many bytes were taken.
+    package var taken: Int
+    /// Bytes of memory that are held for a packet that isn't complete.
+    package var heldBytes: Int
+    /// Whether a subscription leaves out the client's own messages.
+    package var hasNoLocal: Bool
+  }
+
   /// Bytes have come.
   ///
-  /// - Returns: how many were taken. Those behind CONNECT aren't until the broker has answered, nor are any while ``waitingSubscribes`` SUBSCRIBEs wait for
+  /// - Returns: how many were taken, and what is known then. Those behind CONNECT aren't until the broker has answered, nor are any while ``waitingSubscribes`` SUBSCRIBEs wait for
   ///   its answers: the caller passes them in again then.
   package mutating func receive(
     _ chunk: UnsafeRawBufferPointer, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
-  ) -> Int {
-    guard phase == .opening || phase == .open else { return phase == .ended ? chunk.count : 0 }
+  ) -> Received {
+    guard phase == .opening || phase == .open else { return received(phase == .ended ? chunk.count : 0) }
     if phase == .open { lastReceived = max(lastReceived, now) }
-    guard asked.count < Self.waitingSubscribes else { return 0 }
+    guard asked.count < Self.waitingSubscribes else { return received(0) }
     // Taken out, so that the session can be changed while the decoder runs.
     var decoder = MQTTDecoder(maximumPacket: 0, from: .client)
     swap(&decoder, &self.decoder)
@@ -144,7 +154,12 @@ package struct MQTTSession: Sendable {
     }
     if phase == .connecting || phase == .open { decoder.maximumPacket = Int(rules.maximumPacket) }
     self.decoder = decoder
-    return taken
+    return received(taken)
+  }
+
+  @inline(__always)
+  private func received(_ taken: Int) -> Received {
+    Received(taken: taken, heldBytes: decoder.heldBytes, hasNoLocal: state.noLocalCount > 0)
   }
 
   /// Time has passed: ends the connection of a client that is silent for one and a half of its keep alive time, or that doesn't send CONNECT.
@@ -241,15 +256,16 @@ package struct MQTTSession: Sendable {
 
   mutating func flushCommits(_ perform: (MQTTAction) -> Void) {
     var passed: [(UInt16, MQTTPlace)] = commits
+    let areCounted = isLasting || wasAway
     state.inFlight.takeSettled { entry in
-      if entry.hasCursor { Self.add(entry.subscription, entry.place, to: &passed) }
+      if areCounted, entry.hasCursor { Self.add(entry.subscription, entry.place, to: &passed) }
     }
-    commits.removeAll(keepingCapacity: true)
+    if !commits.isEmpty { commits.removeAll(keepingCapacity: true) }
     for (subscription, place) in passed where hasCursors(subscription) {
       perform(.commit(subscription, MQTTPlace(topic: place.topic, offset: place.offset + 1)))
     }
     for (subscription, place) in settled { perform(.settle(subscription, place)) }
-    settled.removeAll(keepingCapacity: true)
+    if !settled.isEmpty { settled.removeAll(keepingCapacity: true) }
   }
 
   /// Adds a place that was passed; the last one of a topic counts.

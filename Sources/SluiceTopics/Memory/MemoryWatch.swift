@@ -54,6 +54,9 @@ package final class MemoryWatch: Sendable {
     return UInt64(min(windowBytes, max(room, Self.leastWindow)))
   }
 
+  /// The largest ``window`` there is.
+  package var largestWindow: UInt64 { UInt64(windowBytes) }
+
   /// Compares the memory in use with the ceiling.
   ///
   /// - Returns: the change, to one of the callers that find it at the same time.

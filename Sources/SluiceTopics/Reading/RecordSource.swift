@@ -129,6 +129,8 @@ package final class SegmentHint {
     if isInChunk, let slice = nextInChunk(records, bytes) {
       return .run(slice, mark: cursor.pendingTimeMark.take())
     }
+    // Behind each run there is mostly nothing more, which is told without looking at a segment.
+    if cursor.nextOffset >= log.head { return .caughtUp }
     switch log.next(&cursor, records: records, bytes: bytes, hint: hint.segment(of: log)) {
     case .slice(let slice):
       hint.saw(slice.segment, of: log)

@@ -14,7 +14,9 @@ extension Topic {
   /// Whether a producer may get more than it has left, `held`: whatever limits the topic, no grant follows before half of the window is used up. From any
   /// loop.
   package func mayGrant(to held: PublishingBudget.Allowance) -> Bool {
-    PublishingBudget.share(to: held, window: grantWindow) != PublishingBudget.Allowance()
+    // Mostly more is left than half of the largest window: then the present one needn't be worked out.
+    if held.records > window / 2, held.bytes > (memory?.largestWindow ?? .max) / 2 { return false }
+    return PublishingBudget.share(to: held, window: grantWindow) != PublishingBudget.Allowance()
   }
 
   /// Grants a producer more, and returns the increment. From any loop.

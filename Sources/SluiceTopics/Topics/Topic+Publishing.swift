@@ -28,7 +28,7 @@ extension Topic {
         state.traffic.received(1, bytes: batch.count)
         state.traffic.acknowledged(1)
       }
-      topics.traffic.recordsReceived &+= 1
+      topics.received(records: 1)
     case .refused(let fault):
       // `used` is spent all the same.
       throw WireError(fault)

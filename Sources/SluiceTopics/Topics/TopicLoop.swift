@@ -15,7 +15,7 @@ package final class TopicLoop: @unchecked Sendable {
   /// The way of dead letters to topics that may be another node's; nil for a broker of one node. Set before anything else.
   package var deadLetterRoute: (any DeadLetterRoute)?
   /// The traffic of this turn.
-  @safe @exclusivity(unchecked) package var traffic = LoopTraffic()
+  @safe @exclusivity(unchecked) private var traffic = LoopTraffic()
 
   @safe @exclusivity(unchecked) private var wakes: [TopicLoopState] = []
   /// Loop states whose subscriptions have moved in this turn.
@@ -64,6 +64,22 @@ package final class TopicLoop: @unchecked Sendable {
     topic.sampledBatch.note(offset, at: loop.now)
   }
 
+  // MARK: Traffic
+
+  // By functions: in another module each access of the property itself would be checked at run time.
+
+  package func received(records: UInt32) { traffic.recordsReceived &+= Int(records) }
+
+  package func sent(records: UInt64) { traffic.recordsSent &+= Int(records) }
+
+  package func received(bytes: Int) { traffic.bytesReceived &+= bytes }
+
+  /// - Parameter bytes: fewer than none for those that weren't sent after all.
+  package func sent(bytes: Int) { traffic.bytesSent &+= bytes }
+
+  /// Adds the turn's traffic to the metrics.
+  package func settleTraffic(with metrics: BrokerMetrics) { traffic.settle(with: metrics) }
+
   // MARK: The end of a turn
 
   package var hasWakes: Bool { !wakes.isEmpty }
@@ -76,13 +92,13 @@ package final class TopicLoop: @unchecked Sendable {
       wakes[next].woken()
       next += 1
     }
-    wakes.removeAll(keepingCapacity: true)
+    wakes.removeAllInPlace()
   }
 
   /// Reports the positions that have moved, and has the store commit what is due. After the turn's deliveries.
   package func endTurn() {
     for loopState in reports { loopState.report() }
-    reports.removeAll(keepingCapacity: true)
+    if !reports.isEmpty { reports.removeAllInPlace() }
     registry.stores.kick()
     hasNotedBatch = false
   }

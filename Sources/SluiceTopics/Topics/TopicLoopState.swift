@@ -22,7 +22,7 @@ package final class TopicLoopState: @unchecked Sendable {
   @safe @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
   @safe @exclusivity(unchecked) package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
-  private var groups: [(group: Group, members: Int)] = []
+  @safe @exclusivity(unchecked) private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the last wake-up. From any thread.
   private let calledMembers = Mutex<[any LoopGroupMember]>([])
   /// The newest segment that was read here.
@@ -61,10 +61,13 @@ package final class TopicLoopState: @unchecked Sendable {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     hint.dropRetired()
     applyStateChanges()
-    for subscription in waiting {
-      subscription.woken()
+    // What is woken waits again at the end of the turn, not here.
+    if waiting.count == 1 {
+      waiting.removeLast().woken()
+    } else {
+      for subscription in waiting { subscription.woken() }
+      waiting.removeAll(keepingCapacity: true)
     }
-    waiting.removeAll(keepingCapacity: true)
     if !groups.isEmpty { wakeGroups() }
   }
 
@@ -169,6 +172,20 @@ package final class TopicLoopState: @unchecked Sendable {
     for member in called { member.called() }
     for (group, _) in groups { group.advanced(on: loop) }
   }
+
+  // MARK: Traffic
+
+  // What each batch counts, by functions: in another module each access of the property itself would be checked at run time.
+
+  package func received(_ records: UInt32, bytes: Int) { traffic.received(UInt64(records), bytes: bytes) }
+
+  package func sent(_ records: UInt64, bytes: Int) { traffic.sent(records, bytes: bytes) }
+
+  package func requested(from former: UInt64, to granted: UInt64) {
+    traffic.requested(from: former, to: granted)
+  }
+
+  package func acknowledged(_ records: UInt64) { traffic.acknowledged(records) }
 
   // MARK: Publications
 

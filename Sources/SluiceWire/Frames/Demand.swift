@@ -94,3 +94,30 @@ public struct Cancelled: LaidOutFrame {
   public static let layout = FrameLayout(
     Self.init, Field.flag("CANCELLED flags", mask: 1, \Self.hasStartedOver))
 }
+
+// Acknowledgements and grants go with single records: they are put together at once, without a writer.
+extension Demand {
+  public func encode(stream: UInt32, into output: inout [UInt8]) {
+    output.append(Self.type, stream, grantedThrough, bytesThrough)
+  }
+}
+
+extension Ack {
+  public func encode(stream: UInt32, into output: inout [UInt8]) {
+    output.append(Self.type, stream, through, lastOffset)
+  }
+}
+
+extension [UInt8] {
+  /// Appends a frame of two numbers.
+  fileprivate mutating func append(_ type: FrameType, _ stream: UInt32, _ first: UInt64, _ second: UInt64) {
+    let size = FrameHeader.size + 16
+    unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { bytes in
+      guard let base = bytes.baseAddress else { return }
+      unsafe FrameHeader(length: 16, type: type, stream: stream).write(at: base)
+      unsafe base.storeBytes(of: first.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
+      unsafe base.storeBytes(of: second.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt64.self)
+      unsafe append(contentsOf: bytes)
+    }
+  }
+}
