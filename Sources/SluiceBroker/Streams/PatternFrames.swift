@@ -7,7 +7,7 @@ struct PatternFrames {
   /// The number that the stream's frames are about, as the receiver knows it.
   private var subject: UInt32 = 0
   /// Numbers that mean nothing any more, of which the receiver wasn't told.
-  private var departed = ReadyQueue<UInt32>()
+  private var departed: [UInt32] = []
   /// Members from the beginning that were not announced yet, or aren't live. Nil when that was told.
   private var unannounced: Int32? = 0
   private var awaited: Int32? = 0
@@ -89,9 +89,13 @@ struct PatternFrames {
 
   /// Tells which members have left. Returns whether there was room.
   mutating func tellDeparted(_ writes: WriteBatch) -> Bool {
-    while writes.hasRoom, let number = departed.popFirst() {
-      writes.append(Unmatched(number: number), stream: stream)
+    guard !departed.isEmpty else { return true }
+    var told = 0
+    while writes.hasRoom, told < departed.count {
+      writes.append(Unmatched(number: departed[told]), stream: stream)
+      told += 1
     }
+    departed = Array(departed.dropFirst(told))
     return departed.isEmpty
   }
 

@@ -18,8 +18,9 @@ final class PatternStream: SubscriberStream {
   unowned let streams: StreamMultiplexer
   @safe @exclusivity(unchecked) private(set) var credit: Credit
   let pattern: TopicPattern
-  /// Its number as a watcher of the registry.
-  private let watch: UInt64
+  /// What the registry tells of new topics, and its number there.
+  private let watch: PatternWatch
+  private let watchNumber: UInt64
 
   /// Nil before the first one joins.
   private var members: PatternMembers?
@@ -40,7 +41,7 @@ final class PatternStream: SubscriberStream {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,
-    watch: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards, _ remote: (any RemoteTopics)?
+    _ watch: PatternWatch, _ watchNumber: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards, _ remote: (any RemoteTopics)?
   ) {
     self.remote = remote
     loan = streams.client.isNode ? NodeLoan(shards: shards) : nil
@@ -49,9 +50,11 @@ final class PatternStream: SubscriberStream {
     credit = Credit(granted: frame.grantedThrough)
     self.pattern = pattern
     self.watch = watch
+    self.watchNumber = watchNumber
     matcher = RecordMatcher(unlessEmpty: frame.filter)
     topics = PatternTopics(walk, frame)
     frames = PatternFrames(stream: stream)
+    watch.begin(self)
   }
 
   // MARK: Demand
@@ -321,7 +324,8 @@ final class PatternStream: SubscriberStream {
   func move(to place: SubscriberPlace) { self.place = place }
 
   func release() {
-    streams.core.registry.endWatch(pattern, watch)
+    watch.end()
+    streams.core.registry.endWatch(pattern, watchNumber)
     let count = members?.count ?? 0
     streams.counts.removePattern(matches: count + (remote?.count ?? 0))
     remote?.release()

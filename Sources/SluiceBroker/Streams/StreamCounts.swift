@@ -4,11 +4,11 @@ import SluiceWire
 
 /// The open streams of one connection, and the limits on them and on those of all connections. Belongs to the connection's loop.
 struct StreamCounts {
-  private(set) var subscriptions = 0
-  private(set) var publications = 0
-  private(set) var patterns = 0
+  private(set) var subscriptions: Int32 = 0
+  private(set) var publications: Int32 = 0
+  private(set) var patterns: Int32 = 0
   /// Topics that the connection's patterns match, counted per subscription.
-  private(set) var matches = 0
+  private(set) var matches: Int32 = 0
   private let core: BrokerCore
 
   init(_ core: BrokerCore) {
@@ -21,10 +21,10 @@ struct StreamCounts {
   mutating func count(_ kind: StreamKind, _ change: Int) {
     switch kind {
     case .subscription:
-      subscriptions += change
+      subscriptions += Int32(change)
       core.metrics.add(.subscriptions, change)
     case .publication:
-      publications += change
+      publications += Int32(change)
       core.metrics.add(.publications, change)
     case .committing, .request: return
     }
@@ -34,7 +34,7 @@ struct StreamCounts {
   /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
   func checkSubscriptions() throws(WireError) {
     try check(
-      "subscriptions", subscriptions, atMost: limits.subscriptionsPerConnection,
+      "subscriptions", Int(subscriptions), atMost: limits.subscriptionsPerConnection,
       or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions, atMost: limits.subscriptions,
       or: .refusedSubscriptions)
   }
@@ -42,7 +42,7 @@ struct StreamCounts {
   /// Checks the limits for another publication.
   func checkPublications() throws(WireError) {
     try check(
-      "publications", publications, atMost: limits.publicationsPerConnection,
+      "publications", Int(publications), atMost: limits.publicationsPerConnection,
       or: .refusedPublicationsPerConnection, ofAll: .publications, atMost: limits.publications,
       or: .refusedPublications)
   }
@@ -72,7 +72,7 @@ struct StreamCounts {
   /// Checks the connection's limit for another subscription to a pattern.
   func checkPatterns() throws(WireError) {
     let limit = limits.patternsPerConnection
-    guard patterns < limit else {
+    guard Int(patterns) < limit else {
       core.metrics.add(.refusedPatterns)
       throw WireError(
         .limitReached,
@@ -92,7 +92,7 @@ struct StreamCounts {
   /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
   mutating func addMatch(isLimited: Bool = true) throws(WireError) {
     let limit = limits.matches
-    guard matches < limit || !isLimited else {
+    guard Int(matches) < limit || !isLimited else {
       core.metrics.add(.refusedMatches)
       throw WireError(
         .limitReached,
@@ -105,7 +105,7 @@ struct StreamCounts {
   }
 
   mutating func removeMatches(_ count: Int) {
-    matches -= count
+    matches -= Int32(count)
     core.memory.kept.add(-count * KeptMemory.match)
   }
 }

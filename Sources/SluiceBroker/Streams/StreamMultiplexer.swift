@@ -40,7 +40,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Publications with acknowledgements or grants to send.
   @safe @exclusivity(unchecked) private var duePublications: [any DueStream] = []
   /// Work that frames have begun and that exceeded a turn's budget, in order.
-  @safe @exclusivity(unchecked) private var unfinishedWork = ReadyQueue<() -> Void>()
+  @safe @exclusivity(unchecked) private var unfinishedWork: [() -> Void] = []
   private var isRateTimerSet = false
   /// Ready subscriptions wait until the identity's rate allows more.
   @safe @exclusivity(unchecked) private(set) var isHeldByRate = false
@@ -125,7 +125,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     session = ServerSession()
     duePublications = []
     readySubscriptions = ReadyQueue()
-    unfinishedWork = ReadyQueue()
+    unfinishedWork = []
   }
 
   /// Has completions that arrive after the connection has closed ignored.
@@ -297,7 +297,15 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   /// Goes on with unfinished work, until the turn's budget is used up. What isn't finished now queues up again.
   func resumeWork() {
-    for _ in 0..<unfinishedWork.count where !client.workBudget.isExhausted { unfinishedWork.popFirst()?() }
+    guard hasUnfinishedWork else { return }
+    let work = unfinishedWork
+    unfinishedWork = []
+    var begun = 0
+    while begun < work.count, !client.workBudget.isExhausted {
+      work[begun]()
+      begun += 1
+    }
+    unfinishedWork.insert(contentsOf: work[begun...], at: 0)
   }
 }
 

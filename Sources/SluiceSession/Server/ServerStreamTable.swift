@@ -45,6 +45,8 @@ struct ServerStreamTable {
   }
 
   mutating func makeRoom(for stream: UInt32) {
+    // An array that grows by itself begins with room for two: most connections have one stream.
+    if slots.isEmpty { slots.reserveCapacity(Int(min(stream, 16))) }
     while slots.count < Int(stream) { slots.append(Slot()) }
   }
 
