@@ -49,7 +49,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   @safe @exclusivity(unchecked) private(set) var traffic = (received: 0, sent: 0)
 
   /// Bytes that were read and not handled yet.
-  @safe @exclusivity(unchecked) var unread: ArraySlice<UInt8> = []
+  @safe @exclusivity(unchecked) var unread: [UInt8] = []
   var pending = PendingOutput()
 
   var id: UInt64 { client.connection }

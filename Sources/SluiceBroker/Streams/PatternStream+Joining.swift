@@ -17,7 +17,7 @@ extension PatternStream {
   ) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
     // A node has one connection for several clients, whose own nodes have checked that.
-    if !streams.client.isNode { try streams.counts.checkPatterns() }
+    if !streams.client.isNode { try streams.counts.checkPatterns(streams.core) }
     let watch = PatternWatch(on: streams.loop)
     let (number, found, shards) = try streams.core.registry.watch(pattern, watch)
     streams.counts.addPattern()

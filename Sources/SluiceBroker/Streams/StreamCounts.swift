@@ -9,16 +9,9 @@ struct StreamCounts {
   private(set) var patterns: Int32 = 0
   /// Topics that the connection's patterns match, counted per subscription.
   private(set) var matches: Int32 = 0
-  private let core: BrokerCore
-
-  init(_ core: BrokerCore) {
-    self.core = core
-  }
-
-  private var limits: BrokerLimits { core.configuration.limits }
 
   /// Counts a stream that begins or ends.
-  mutating func count(_ kind: StreamKind, _ change: Int) {
+  mutating func count(_ kind: StreamKind, _ change: Int, _ core: BrokerCore) {
     switch kind {
     case .subscription:
       subscriptions += Int32(change)
@@ -32,23 +25,26 @@ struct StreamCounts {
   }
 
   /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
-  func checkSubscriptions() throws(WireError) {
+  func checkSubscriptions(_ core: BrokerCore) throws(WireError) {
     try check(
-      "subscriptions", Int(subscriptions), atMost: limits.subscriptionsPerConnection,
-      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions, atMost: limits.subscriptions,
+      core, "subscriptions", Int(subscriptions), atMost: core.configuration.limits.subscriptionsPerConnection,
+      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions,
+      atMost: core.configuration.limits.subscriptions,
       or: .refusedSubscriptions)
   }
 
   /// Checks the limits for another publication.
-  func checkPublications() throws(WireError) {
+  func checkPublications(_ core: BrokerCore) throws(WireError) {
     try check(
-      "publications", Int(publications), atMost: limits.publicationsPerConnection,
-      or: .refusedPublicationsPerConnection, ofAll: .publications, atMost: limits.publications,
+      core, "publications", Int(publications), atMost: core.configuration.limits.publicationsPerConnection,
+      or: .refusedPublicationsPerConnection, ofAll: .publications,
+      atMost: core.configuration.limits.publications,
       or: .refusedPublications)
   }
 
   private func check(
-    _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric, ofAll all: BrokerMetric,
+    _ core: BrokerCore, _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric,
+    ofAll all: BrokerMetric,
     atMost limit: Int, or refusal: BrokerMetric
   ) throws(WireError) {
     try core.memory.kept.check()
@@ -70,8 +66,8 @@ struct StreamCounts {
   // MARK: Patterns
 
   /// Checks the connection's limit for another subscription to a pattern.
-  func checkPatterns() throws(WireError) {
-    let limit = limits.patternsPerConnection
+  func checkPatterns(_ core: BrokerCore) throws(WireError) {
+    let limit = core.configuration.limits.patternsPerConnection
     guard Int(patterns) < limit else {
       core.metrics.add(.refusedPatterns)
       throw WireError(
@@ -82,16 +78,16 @@ struct StreamCounts {
 
   mutating func addPattern() { patterns += 1 }
 
-  mutating func removePattern(matches count: Int) {
-    removeMatches(count)
+  mutating func removePattern(matches count: Int, _ core: BrokerCore) {
+    removeMatches(count, core)
     patterns -= 1
   }
 
   /// Counts another topic that one of the patterns matches.
   ///
   /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
-  mutating func addMatch(isLimited: Bool = true) throws(WireError) {
-    let limit = limits.matches
+  mutating func addMatch(_ core: BrokerCore, isLimited: Bool = true) throws(WireError) {
+    let limit = core.configuration.limits.matches
     guard Int(matches) < limit || !isLimited else {
       core.metrics.add(.refusedMatches)
       throw WireError(
@@ -104,7 +100,7 @@ struct StreamCounts {
     core.memory.kept.add(KeptMemory.match)
   }
 
-  mutating func removeMatches(_ count: Int) {
+  mutating func removeMatches(_ count: Int, _ core: BrokerCore) {
     matches -= Int32(count)
     core.memory.kept.add(-count * KeptMemory.match)
   }

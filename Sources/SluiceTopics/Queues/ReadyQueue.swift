@@ -5,30 +5,30 @@
   @usableFromInline var front: Element?
   /// Behind the first; those before `head` are gone.
   @usableFromInline var others: [Element] = []
-  @usableFromInline var head = 0
+  @usableFromInline var head: Int32 = 0
 
   @inlinable package init() {}
 
   @inlinable package var isEmpty: Bool { front == nil }
-  @inlinable package var count: Int { front == nil ? 0 : others.count - head + 1 }
+  @inlinable package var count: Int { front == nil ? 0 : others.count - Int(head) + 1 }
   @inlinable package var first: Element? { front }
 
   @inlinable package mutating func append(_ element: Element) {
     guard front != nil else { return front = element }
     // What was taken is dropped before the array would grow for it.
     if head > 0, others.count == others.capacity {
-      others.removeFirst(head)
+      others.removeFirst(Int(head))
       head = 0
     }
     others.append(element)
   }
 
   @inlinable package mutating func popFirst() -> Element? {
-    guard head < others.count else { return front.take() }
+    guard Int(head) < others.count else { return front.take() }
     let element = front
-    front = others[head]
+    front = others[Int(head)]
     head += 1
-    if head == others.count {
+    if Int(head) == others.count {
       others.removeAll(keepingCapacity: others.capacity <= 64)
       head = 0
     }
@@ -36,7 +36,7 @@
   }
 
   @inlinable package mutating func removeAll(where isGone: (Element) -> Bool) {
-    others.removeFirst(head)
+    others.removeFirst(Int(head))
     head = 0
     if let first = front, isGone(first) { front = nil }
     others.removeAll(where: isGone)

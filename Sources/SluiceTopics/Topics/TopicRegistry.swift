@@ -190,7 +190,8 @@ package final class TopicRegistry: Sendable {
     let complete = plan.completed(settings, of: name)
     try checkStorage(complete, of: name)
     var replaced: Topic?
-    let result: Result<(Topic, (TopicEpoch, PatternIndex<any TopicWatcher>)?), WireError> = state.withLock { state in
+    let result: Result<(Topic, (TopicEpoch, PatternIndex<any TopicWatcher>)?), WireError> = state.withLock {
+      state in
       if let topic = state.topics[name] {
         if claim == .implicit { return .success((topic, nil)) }
         do throws(WireError) {
