@@ -11,7 +11,7 @@ import Testing
 /// Connections of MQTT on which nothing happens, which are packed, and made again when something does.
 @Suite struct MQTTQuietTests {
   @Test func aConnectionIsPackedWhenNothingHappensForAWhile() throws {
-    let door = try DoorWorld([.mqtt], quietAfter: .milliseconds(500))
+    let door = try DoorWorld([.mqtt], quietAfter: .milliseconds(200))
     let client = MQTTClient.connected(door, "c")
     client.subscribe("a/#")
     #expect(door.quietConnections == 0)
@@ -23,9 +23,21 @@ import Testing
     // One that was packed before stays as it is for longer.
     client.settle(.seconds(2))
     #expect(door.quietConnections == 0)
-    client.settle(.seconds(10))
+    client.settle(.seconds(4))
     #expect(door.quietConnections == 1)
     #expect(client.take() == ["connack 0", "suback 1 [0]", "pingresp"])
+  }
+
+  /// One that is woken stays awake for twenty times as long as it takes to be packed at first.
+  @Test func theBrokersPingsWakeNothing() throws {
+    let door = try DoorWorld([.mqtt], quietAfter: .seconds(1)) { $0.limits.keepalive = 8_000 }
+    let client = MQTTClient.connected(door, "c")
+    client.settle(.seconds(3))
+    for _ in 0..<60 {
+      client.settle(.seconds(1))
+      #expect(door.quietConnections == 1)
+    }
+    #expect(!client.bytes.hasEnded)
   }
 
   @Test(arguments: [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce])

@@ -73,8 +73,11 @@ extension MQTTConnection {
   }
 
   private func rest() {
-    // Before CONNECT there was one.
-    if session.deadline == nil { loop.cancel(&handle.timer) }
+    // The one from before CONNECT would wake it for nothing.
+    if !wasPacked {
+      loop.cancel(&handle.timer)
+      if let deadline = session.deadline { handle.wake(at: MonotonicTime(nanoseconds: deadline)) }
+    }
     var writer = PackedWriter()
     session.pack(into: &writer)
     native.pack(into: &writer)

@@ -89,7 +89,13 @@ extension MQTTHandle: DoorLinkClient {
   func linkStarted() { connection?.linkStarted() }
 
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
-    unsafe connection?.linkReceived(header, body) ?? true
+    // The broker only asks for a sign of life, which is no reason to wake.
+    if isQuiet, header.type == .ping, let ping = unsafe try? Ping(body: body) {
+      link.send(Pong(token: ping.token), stream: 0)
+      link.wake()
+      return true
+    }
+    return unsafe connection?.linkReceived(header, body) ?? true
   }
 
   /// After frames that have woken the connection.
