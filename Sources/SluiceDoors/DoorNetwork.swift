@@ -18,9 +18,10 @@ public final class DoorNetwork: Network {
   private let beneath: any Network
   private let upgrade: WebSocketUpgrade
   private let broker = DoorBroker()
-  private let sessions: MQTTHub
+  let sessions: MQTTHub
   private let members = HTTPGroupMembers()
   private let texts = HTTPTexts.Table()
+  private let loops = MQTTLoop.Table()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
@@ -90,9 +91,8 @@ public final class DoorNetwork: Network {
     HTTPConnection(stream, peer: peer, options, broker, members, texts.texts(of: loop), on: loop)
   }
 
-  private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTConnection
-  {
-    MQTTConnection(stream, peer: peer, sessions, rules, on: loop)
+  private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTHandle {
+    MQTTHandle(stream, peer: peer, loops.find(loop) { MQTTLoop(sessions, rules, on: loop) })
   }
 
   /// A flag that is set once. From any thread.

@@ -10,33 +10,38 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     case rest
   }
 
-  let tokens: [Token]
   public let description: String
 
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong.
   public init(_ text: String) throws(WireError) {
-    var tokens: [Token] = []
     let parts = TopicName.tokens(text)
     // With its wildcards replaced a pattern is a name, and has a name's rules.
     var name = parts
     for (index, part) in parts.enumerated() {
       switch part {
-      case "*":
-        tokens.append(.any)
-        name[index] = "x"
+      case "*": name[index] = "x"
       case ">":
         guard index == parts.count - 1 else {
           throw WireError(
             .invalidTopic, "\"\(Self.shown(text))\" isn't a pattern: > can only be its last token")
         }
-        tokens.append(.rest)
         name[index] = "x"
-      default: tokens.append(.literal(part))
+      default: break
       }
     }
     try TopicName.validate(name.joined(separator: "."))
-    self.tokens = tokens
     description = text
+  }
+
+  /// What stands between the dots. Cut when it is asked for: a pattern of which there are many holds its text only.
+  var tokens: [Token] {
+    TopicName.tokens(description).map {
+      switch $0 {
+      case "*": .any
+      case ">": .rest
+      default: .literal($0)
+      }
+    }
   }
 
   /// Whether a text is meant as a pattern of several names, be it a valid one or not: no name has these characters.
@@ -45,14 +50,12 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Whether it may match more than one name.
-  public var hasWildcards: Bool {
-    tokens.contains { if case .literal = $0 { false } else { true } }
-  }
+  public var hasWildcards: Bool { Self.hasWildcards(description) }
 
   /// Whether it stands for `name`, which must be a valid one.
   public func matches(_ name: String) -> Bool {
     if let answer = Self.compareASCII(description, name) { return answer }
-    let parts = TopicName.tokens(name)
+    let (parts, tokens) = (TopicName.tokens(name), tokens)
     for (index, token) in tokens.enumerated() {
       guard index < parts.count else { return false }
       switch token {
@@ -69,8 +72,10 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
   ///
   /// These are the names whose first token starts with `$`, or is `_inbox`, where answers to requests go.
   public func selects(_ name: String) -> Bool {
-    if case .literal? = tokens.first { return matches(name) }
-    return matches(name) && !TopicName.isPrivate(name)
+    // Neither byte can stand in a name.
+    let first = description.utf8.first
+    let beginsWithWildcard = first == UInt8(ascii: "*") || first == UInt8(ascii: ">")
+    return matches(name) && !(beginsWithWildcard && TopicName.isPrivate(name))
   }
 
   /// The answer for two texts of ASCII, byte by byte; nil when one of them has other characters, of which several may be the same.

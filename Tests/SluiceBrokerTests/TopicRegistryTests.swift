@@ -290,9 +290,8 @@ struct TopicRegistryTests {
     let registry = registry()
     for name in ["a.b", "b.a", "a.a", "_inbox.a"] { _ = try registry.use(name) }
     let told = Shared<[String]>([])
-    let (number, topics, _) = try registry.watch(try TopicPattern("*.*")) { topic, _ in
-      told.update { $0.append(topic.name) }
-    }
+    let (number, topics, _) = try registry.watch(
+      try TopicPattern("*.*"), Watcher { topic in told.update { $0.append(topic.name) } })
     #expect(topics.map(\.name) == ["a.a", "a.b", "b.a"])
     _ = try registry.use("a.b")
     _ = try registry.use("c.c")
@@ -312,13 +311,13 @@ struct TopicRegistryTests {
     configuration.limits.patterns = 2
     let registry = TopicRegistry(configuration, identity: 1)
     let pattern = try TopicPattern("a")
-    let first = try registry.watch(pattern) { _, _ in }.number
-    _ = try registry.watch(pattern) { _, _ in }
+    let first = try registry.watch(pattern, Watcher { _ in }).number
+    _ = try registry.watch(pattern, Watcher { _ in })
     #expect {
-      try registry.watch(pattern) { _, _ in }
+      try registry.watch(pattern, Watcher { _ in })
     } throws: { ($0 as? WireError)?.code == .limitReached }
     registry.endWatch(pattern, first)
-    _ = try registry.watch(pattern) { _, _ in }
+    _ = try registry.watch(pattern, Watcher { _ in })
   }
 
   /// Topics and patterns that come at the same time on several threads: each pattern has each topic once.
@@ -332,9 +331,9 @@ struct TopicRegistryTests {
           guard round % 100 == 50 else { continue }
           let mine = found[thread * 4 + round / 100]
           let pattern = try TopicPattern("t.*.*")
-          let topics = try registry.watch(pattern) { topic, _ in
-            mine.update { $0.append(topic.name) }
-          }.topics
+          let topics = try registry.watch(
+            pattern, Watcher { topic in mine.update { $0.append(topic.name) } }
+          ).topics
           mine.update { names in names += topics.map { $0.name } }
         }
       }
@@ -347,4 +346,13 @@ struct TopicRegistryTests {
       #expect(Set(names.value) == all)
     }
   }
+}
+
+/// Calls a closure with each topic that it is told of.
+private final class Watcher: TopicWatcher {
+  private let body: @Sendable (Topic) -> Void
+
+  init(_ body: @escaping @Sendable (Topic) -> Void) { self.body = body }
+
+  func topicMade(_ topic: Topic, _ epoch: TopicEpoch) { body(topic) }
 }

@@ -1,6 +1,5 @@
 import SluiceAccess
 import SluiceBroker
-import SluiceDoors
 import SluiceIO
 import SluiceSimulation
 import SluiceStore
@@ -9,20 +8,26 @@ import SluiceWire
 import Synchronization
 import Testing
 
+@testable import SluiceDoors
+
 /// A broker with doors and clients of it, in a simulated world.
 final class DoorWorld {
   let world: SimulatedWorld
   private(set) var broker: Broker
+  private var network: DoorNetwork
   let loop: SimulatedLoop
   /// The doors' addresses, in the order of the configuration.
   private(set) var addresses: [SocketAddress]
-  private let make: (SimulatedWorld) throws -> Broker
+  private let make: (SimulatedWorld) throws -> (Broker, DoorNetwork)
   private let events = DoorEvents()
 
-  /// - Parameter store: of durable topics, which all topics are then unless `configure` says otherwise.
+  /// - Parameters:
+  ///   - quietAfter: how long nothing happens on a connection of MQTT before it is packed. At once, as that is where most may go wrong.
+  ///   - store: of durable topics, which all topics are then unless `configure` says otherwise.
   init(
     seed: UInt64 = 1, loops: Int = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
-    conditions: SimulatedConditions = .calm, store: MemoryStore? = nil, access: AccessPolicy? = nil,
+    conditions: SimulatedConditions = .calm, quietAfter: Duration = .zero, store: MemoryStore? = nil,
+    access: AccessPolicy? = nil,
     _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: loops, conditions: conditions)
@@ -31,18 +36,20 @@ final class DoorWorld {
     configuration.listen =
       [.host("127.0.0.1", port: 0)] + doors.map { .door($0, "127.0.0.1", port: 0, isSecure: false) }
     var options = options
+    options.mqtt.quietAfter = quietAfter
     if store != nil {
       options.keepsSessions = true
       configuration.topicDefaults.storage = .durable
     }
     configure(&configuration)
     make = { [configuration, options, events] world in
-      try Broker(
-        configuration, network: DoorNetwork(over: world.network, options) { event in events.add(event) },
-        group: world.group,
+      let network = DoorNetwork(over: world.network, options) { event in events.add(event) }
+      let broker = try Broker(
+        configuration, network: network, group: world.group,
         storage: store.map { StoreConfiguration($0) }, access: access)
+      return (broker, network)
     }
-    broker = try make(world)
+    (broker, network) = try make(world)
     addresses = try broker.start()
     loop = world.makeLoop(name: "clients")
   }
@@ -51,7 +58,7 @@ final class DoorWorld {
   func restart(orderly: Bool = false) throws {
     if orderly { broker.shutdown() } else { broker.stop() }
     settle(.seconds(20))
-    broker = try make(world)
+    (broker, network) = try make(world)
     addresses = try broker.start()
     settle()
   }
@@ -66,6 +73,13 @@ final class DoorWorld {
     }
     _ = world.run(limit: .seconds(1)) { client.isConnected }
     return client
+  }
+
+  /// How many connections of MQTT are packed.
+  var quietConnections: Int {
+    network.sessions.entries.withLock { entries in
+      entries.connections.values.count { $0.isQuiet }
+    }
   }
 
   /// Takes what the doors have told the operator.

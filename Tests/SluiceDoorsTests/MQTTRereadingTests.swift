@@ -20,9 +20,9 @@ import Testing
     let client = ClientEnd()
     let broker = BrokerEnd()
     loop.perform {
-      let connection = MQTTConnection(
-        client, peer: client.peer, hub, MQTTSessionRules.Shared(MQTTSessionRules()), on: loop)
-      broker.begin(connection.link)
+      let rules = MQTTSessionRules.Shared(MQTTSessionRules())
+      let handle = MQTTHandle(client, peer: client.peer, MQTTLoop(hub, rules, on: loop))
+      broker.begin(handle.link)
       var properties = MQTTProperties()
       properties.append(.sessionExpiry, 3600)
       client.send(

@@ -4,7 +4,11 @@ import TestSupport
 /// A client and a broker that do with a session what a fuzzer's input says, over several connections, and what must hold meanwhile.
 struct MQTTSessionProbe {
   private var input: ProbeInput
+  private let packsWhenQuiet: Bool
   private var rig = SessionRig()
+  /// Of the connections so far, the present one last.
+  private(set) var histories: [[SessionRig.Happening]] = []
+  private(set) var packings = 0
   private var version = MQTTVersion.v5
   private var receiveMaximum = 65535
   private var maximumPacket = Int.max
@@ -22,8 +26,10 @@ struct MQTTSessionProbe {
   private var granted = 0
   private var isEnded = true
 
-  init(_ input: ProbeInput) {
+  /// - Parameter packsWhenQuiet: whether the session is packed and made again whenever nothing is under way.
+  init(_ input: ProbeInput, packsWhenQuiet: Bool = false) {
     self.input = input
+    self.packsWhenQuiet = packsWhenQuiet
   }
 
   mutating func run() throws {
@@ -35,6 +41,12 @@ struct MQTTSessionProbe {
         throw ProbeViolation("\(rig.session.heldBytes) bytes are held")
       }
     }
+    note()
+  }
+
+  private mutating func note() {
+    histories.append(rig.history)
+    packings += rig.packings
   }
 
   private mutating func connect() {
@@ -46,7 +58,9 @@ struct MQTTSessionProbe {
     rules.lastingWindow = 4
     rules.maximumSubscriptions = 3
     rules.topicAliasMaximum = 2
+    note()
     rig = SessionRig(version, rules)
+    rig.packsWhenQuiet = packsWhenQuiet
     let (limit, maximum) = (UInt32(1 + input.byte() % 6), 8 + UInt32(input.byte()))
     expiry = choice & 2 == 0 ? 0 : 100
     var properties = MQTTProperties()

@@ -25,7 +25,19 @@ enum Asked: Equatable {
 
 /// A session with a client and a broker that do what a test says.
 struct SessionRig {
+  private let rules: MQTTSessionRules.Shared
   private(set) var session: MQTTSession
+  /// Whether the session is packed and made again whenever nothing is under way, and how often it was.
+  var packsWhenQuiet = false
+  private(set) var packings = 0
+  /// All that was sent and asked for, in its order.
+  private(set) var history: [Happening] = []
+
+  enum Happening: Equatable {
+    case sent([UInt8])
+    case asked(Asked)
+  }
+
   let version: MQTTVersion
   private(set) var stored: [UInt8]?
   private(set) var departure: MQTTDeparture?
@@ -38,7 +50,8 @@ struct SessionRig {
 
   init(_ version: MQTTVersion = .v5, _ rules: MQTTSessionRules = MQTTSessionRules()) {
     self.version = version
-    session = MQTTSession(rules, now: 0)
+    self.rules = MQTTSessionRules.Shared(rules)
+    session = MQTTSession(self.rules, now: 0)
   }
 
   /// A session whose client is connected, with nothing in its output.
@@ -288,9 +301,20 @@ struct SessionRig {
           asks.append(.end(reason))
         }
       }, now, time)
+    history.append(.sent(Array(output[self.output.count...])))
+    history += asks[self.asks.count...].map { .asked($0) }
     (self.output, self.asks, self.departure, self.refused) = (output, asks, departure, refused)
     if isStored { stored = session.encodedState }
+    if packsWhenQuiet, session.isQuiet { pack() }
     return result
+  }
+
+  private mutating func pack() {
+    var writer = PackedWriter()
+    session.pack(into: &writer)
+    var reader = PackedReader(writer.bytes)
+    session = MQTTSession(rules, unpacking: &reader, session.extras)
+    packings += 1
   }
 }
 

@@ -8,6 +8,9 @@ import Testing
 @Suite struct ClientSessionTests {
   private final class Script {
     var session: ClientSession
+    /// Whether the session is packed and made again whenever it is quiet, and how often it was.
+    var packsWhenQuiet = false
+    private(set) var packings = 0
     private var copies: [UnsafeMutableRawBufferPointer] = []
 
     init(features: UInt64 = 0) {
@@ -34,7 +37,16 @@ import Testing
           return .failure(error)
         }
       }
+      if packsWhenQuiet, session.isQuiet { pack() }
       return try result.get()
+    }
+
+    private func pack() {
+      var writer = PackedWriter()
+      session.pack(into: &writer)
+      var reader = PackedReader(writer.bytes)
+      session = ClientSession(unpacking: &reader, now: 0)
+      packings += 1
     }
 
     func receive(_ frame: some Frame, _ stream: UInt32) throws(WireError) -> ClientAction {
@@ -466,5 +478,50 @@ import Testing
       Issue.record("not delivered")
       return
     }
+  }
+
+  // MARK: Quiet sessions
+
+  /// Two sessions do the same; one is packed, and made again, at every quiet moment.
+  @Test func aPackedSessionGoesOnAsIfItHadNotBeen() throws {
+    let scripts = try [false, true].map { packs in
+      let script = try Script.open(.test(maximumStreams: 2, keepalive: 0))
+      script.packsWhenQuiet = packs
+      return script
+    }
+    var random = SeededRandom.printed()
+    for step in 0..<3_000 {
+      let (choice, stream) = (
+        Int.random(in: 0..<12, using: &random), UInt32.random(in: 1...2, using: &random)
+      )
+      let number = UInt64.random(in: 0..<40, using: &random)
+      let results = scripts.map { script -> String in
+        do {
+          switch choice {
+          case 0: return "\(script.openSubscription(granted: number) as Any)"
+          case 1: return "\(script.openPublication(isSource: number % 2 == 0) as Any)"
+          case 2: return "\(script.grant(stream, through: number * 10))"
+          case 3: return "\(script.cancel(stream))"
+          case 4: return "\(try script.receive(Cancelled(), stream))"
+          case 5:
+            return
+              "\(try script.receive(Subscribed(epoch: 1, nextOffset: number, liveOffset: number), stream))"
+          case 6:
+            return "\(try script.receive(PublishOpened(epoch: 1, grantedThrough: number), stream))"
+          case 7: return "\(try script.receive(Demand(grantedThrough: number * 8), stream))"
+          case 8: return "\(try script.receive(Connected(), stream))"
+          case 9: return "\(try script.receive(Live(nextOffset: number), stream))"
+          case 10: return "\(try script.receive(Lag(missed: 1, nextOffset: number), stream))"
+          default:
+            guard script.available(stream) > 0 else { return "\(script.availableBytes(stream))" }
+            return "\(script.publish(stream, count: 1, bytes: Int(number)))"
+          }
+        } catch {
+          return "\(error)"
+        }
+      }
+      #expect(results[0] == results[1], "step \(step)")
+    }
+    #expect(scripts[1].packings > 100)
   }
 }

@@ -24,7 +24,7 @@ extension Connection {
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     if unread.isEmpty {
       let taken = unsafe takeUp(bytes)
-      if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
+      if taken < count { unread = unsafe Array(bytes[taken...]) }
     } else {
       // Bytes keep their order: earlier ones are decoded first.
       unsafe unread.append(contentsOf: bytes)
@@ -97,8 +97,7 @@ extension Connection {
     // What arrives meanwhile is appended to another copy than the one that is handled.
     let earlier = unread
     let taken = unsafe earlier.withUnsafeBytes { unsafe takeUp($0) }
-    unread = unread.dropFirst(taken)
-    if unread.isEmpty { unread = [] }
+    unread = Array(unread.dropFirst(taken))
     updateReading()
   }
 

@@ -28,19 +28,20 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   unowned let context: LoopContext
   let client: ConnectedClient
   let streams: StreamMultiplexer
-  /// Its index in the context's list.
-  var index = 0
-
   let stream: any ByteStream
   // What a frame causes doesn't use the decoder that hands it out.
   @safe @exclusivity(unchecked) var decoder = FrameDecoder(
     maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   @safe @exclusivity(unchecked) var phase = Phase.open
+  /// Bytes of the session's tables, as they are counted.
+  private var tableBytes: Int32 = 0
   /// The error that the client was sent before its connection was closed.
   @OutOfLine var lastWord: WireError? = nil
   /// Since when the client has read nothing of the pending output; nil while none is pending.
   var stalledSince: MonotonicTime?
+  /// Its index in the context's list.
+  var index: Int32 = 0
   /// When a stream was last open, or a request last made.
   @safe @exclusivity(unchecked) var lastUse: MonotonicTime
   /// The buffered bytes when they were last counted.
@@ -50,10 +51,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   @safe @exclusivity(unchecked) private(set) var traffic = (received: 0, sent: 0)
 
   /// Bytes that were read and not handled yet.
-  @safe @exclusivity(unchecked) var unread: ArraySlice<UInt8> = []
+  @safe @exclusivity(unchecked) var unread: [UInt8] = []
   @safe @exclusivity(unchecked) var pending = PendingOutput()
-  /// Bytes of the session's tables, as they are counted.
-  private var tableBytes = 0
 
   var id: UInt64 { client.connection }
   var core: BrokerCore { client.core }
@@ -78,8 +77,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   /// Counts the memory of the session's tables.
   func countTables(_ bytes: Int) {
+    let bytes = Int32(clamping: bytes)
     guard bytes != tableBytes else { return }
-    core.memory.kept.add(bytes - tableBytes)
+    core.memory.kept.add(Int(bytes) - Int(tableBytes))
     tableBytes = bytes
   }
 

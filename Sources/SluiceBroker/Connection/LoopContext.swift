@@ -106,13 +106,13 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   func add(_ connection: Connection) {
-    connection.index = connections.count
+    connection.index = Int32(connections.count)
     connections.append(connection)
     doors[DoorName(connection.client.peer), default: 0] += 1
   }
 
   func remove(_ connection: Connection) {
-    connections.removeUnordered(at: connection.index)?.index = connection.index
+    connections.removeUnordered(at: Int(connection.index))?.index = connection.index
     doors[DoorName(connection.client.peer), default: 1] -= 1
   }
 

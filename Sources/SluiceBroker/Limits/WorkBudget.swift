@@ -16,18 +16,18 @@ struct WorkBudget {
   /// Fractions of a step, so that small units of work are counted one by one.
   private static let parts = 64
 
-  private var spentParts = 0
-  private var frames = 0
+  private var spentParts: Int32 = 0
+  private var frames: Int32 = 0
 
   /// Steps spent in this turn.
-  var spent: Int { spentParts / Self.parts }
+  var spent: Int { Int(spentParts) / Self.parts }
 
   /// Whether the turn's steps or frames are used up.
   var isExhausted: Bool { spent >= Self.limit || frames >= Self.frameLimit }
 
   /// How many units of that work may still be done in this turn.
   func left(_ work: FrameCost.Work) -> Int {
-    isExhausted ? 0 : max((Self.limit * Self.parts - spentParts) * work.perStep / Self.parts, 1)
+    isExhausted ? 0 : max((Self.limit * Self.parts - Int(spentParts)) * work.perStep / Self.parts, 1)
   }
 
   /// Counts a frame, handled or skipped.
@@ -41,8 +41,8 @@ struct WorkBudget {
   }
 
   private mutating func spend(parts: (partialValue: Int, overflow: Bool)) {
-    let sum = spentParts.addingReportingOverflow(parts.partialValue)
-    spentParts = parts.overflow || sum.overflow ? .max : sum.partialValue
+    let sum = Int(spentParts).addingReportingOverflow(parts.partialValue)
+    spentParts = parts.overflow || sum.overflow ? .max : Int32(clamping: sum.partialValue)
   }
 
   /// Begins a new turn.

@@ -115,16 +115,16 @@ final class RelayedPattern: RemoteTopics {
   private func countTopics() throws(WireError) {
     guard count != topics.count else { return }
     while count < topics.count {
-      try streams.counts.addMatch()
+      try streams.counts.addMatch(streams.core)
       count += 1
     }
-    streams.counts.removeMatches(count - topics.count)
+    streams.counts.removeMatches(count - topics.count, streams.core)
     count = topics.count
   }
 
   func take(_ name: String) -> (position: TopicPosition, after: UInt64)? {
     guard let position = topics.take(name) else { return nil }
-    streams.counts.removeMatches(1)
+    streams.counts.removeMatches(1, streams.core)
     count -= 1
     queue.closeBlock()
     return (position, queue.added)

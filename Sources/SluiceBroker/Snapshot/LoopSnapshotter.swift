@@ -170,8 +170,9 @@ extension Connection {
     ConnectionSnapshot(
       id: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
       security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
-      age: (context.loop.now - acceptedAt).clampedMilliseconds, subscriptions: streams.counts.subscriptions,
-      publications: streams.counts.publications, buffered: buffered,
+      age: (context.loop.now - acceptedAt).clampedMilliseconds,
+      subscriptions: Int(streams.counts.subscriptions),
+      publications: Int(streams.counts.publications), buffered: buffered,
       received: traffic.received, sent: traffic.sent, topics: topics)
   }
 }

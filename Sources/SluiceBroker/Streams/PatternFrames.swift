@@ -7,10 +7,25 @@ struct PatternFrames {
   /// The number that the stream's frames are about, as the receiver knows it.
   private var subject: UInt32 = 0
   /// Numbers that mean nothing any more, of which the receiver wasn't told.
-  private var departed = ReadyQueue<UInt32>()
-  /// Members from the beginning that were not announced yet, or aren't live. Nil when that was told.
-  private var unannounced: Int32? = 0
-  private var awaited: Int32? = 0
+  private var departed: [UInt32] = []
+  /// Members from the beginning that were not announced yet, or aren't live.
+  private var unannounced = Countdown()
+  private var awaited = Countdown()
+
+  /// Counts members down to none; over once the receiver was told that.
+  private struct Countdown {
+    private var left: Int32 = 0
+    private static let over = Int32.min
+
+    var isZero: Bool { left == 0 }
+    var isOver: Bool { left == Self.over }
+
+    mutating func add(_ change: Int32) {
+      if !isOver { left += change }
+    }
+
+    mutating func end() { left = Self.over }
+  }
 
   init(stream: UInt32) {
     self.stream = stream
@@ -21,8 +36,8 @@ struct PatternFrames {
 
   /// A member has joined that was there at first: the receiver is told when all of them are announced, and when all are live.
   mutating func await(_ member: PatternMember) {
-    unannounced? += 1
-    awaited? += 1
+    unannounced.add(1)
+    awaited.add(1)
   }
 
   /// Tells which topic a member reads.
@@ -40,14 +55,14 @@ struct PatternFrames {
   }
 
   private mutating func noteAnnounced(_ member: PatternMember) {
-    if member.isAwaited, !member.isAnnounced { unannounced? -= 1 }
+    if member.isAwaited, !member.isAnnounced { unannounced.add(-1) }
   }
 
   /// A member is live, or never will be.
   mutating func settled(_ member: PatternMember) {
     guard member.isAwaited else { return }
     member.isAwaited = false
-    awaited? -= 1
+    awaited.add(-1)
   }
 
   /// A member has left.
@@ -89,9 +104,13 @@ struct PatternFrames {
 
   /// Tells which members have left. Returns whether there was room.
   mutating func tellDeparted(_ writes: WriteBatch) -> Bool {
-    while writes.hasRoom, let number = departed.popFirst() {
-      writes.append(Unmatched(number: number), stream: stream)
+    guard !departed.isEmpty else { return true }
+    var told = 0
+    while writes.hasRoom, told < departed.count {
+      writes.append(Unmatched(number: departed[told]), stream: stream)
+      told += 1
     }
+    departed = Array(departed.dropFirst(told))
     return departed.isEmpty
   }
 
@@ -99,15 +118,15 @@ struct PatternFrames {
 
   /// Another node's topics have to be announced, too, and to be live.
   mutating func awaitNode() {
-    unannounced? += 1
-    awaited? += 1
+    unannounced.add(1)
+    awaited.add(1)
   }
 
   /// All topics of another node are announced that were there at first.
-  mutating func nodeAnnounced() { unannounced? -= 1 }
+  mutating func nodeAnnounced() { unannounced.add(-1) }
 
   /// All topics of another node are live that were there at first.
-  mutating func nodeSettled() { awaited? -= 1 }
+  mutating func nodeSettled() { awaited.add(-1) }
 
   /// Writes frames of another node.
   ///
@@ -122,13 +141,13 @@ struct PatternFrames {
 
   /// Tells once that all topics were announced that were there at first, and once that all of them are live.
   mutating func tellProgress(_ writes: WriteBatch) {
-    if unannounced == 0 {
-      unannounced = nil
+    if unannounced.isZero {
+      unannounced.end()
       writes.append(SelectTopic(number: 0), stream: stream)
       subject = 0
     }
-    if awaited == 0, unannounced == nil {
-      awaited = nil
+    if awaited.isZero, unannounced.isOver {
+      awaited.end()
       select(0, writes)
       subject = 0
       writes.append(Live(nextOffset: 0), stream: stream)

@@ -17,14 +17,12 @@ extension PatternStream {
   ) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
     // A node has one connection for several clients, whose own nodes have checked that.
-    if !streams.client.isNode { try streams.counts.checkPatterns() }
-    let continuation = streams.continuation(of: stream)
-    let (watch, found, shards) = try streams.core.registry.watch(pattern) { topic, epoch in
-      continuation.resume { (stream: PatternStream) in stream.wasMade(topic, epoch) }
-    }
+    if !streams.client.isNode { try streams.counts.checkPatterns(streams.core) }
+    let watch = PatternWatch(on: streams.loop)
+    let (number, found, shards) = try streams.core.registry.watch(pattern, watch)
     streams.counts.addPattern()
     let subscription = PatternStream(
-      frame, pattern, stream: stream, on: streams, watch: watch, walk: found, shards, remote)
+      frame, pattern, stream: stream, on: streams, watch, number, walk: found, shards, remote)
     streams.attach(subscription, to: stream)
     remote?.begin(subscription, shards.set)
     subscription.joinTopics()
@@ -67,7 +65,7 @@ extension PatternStream {
   }
 
   /// A topic was made that the pattern selects.
-  private func wasMade(_ topic: Topic, _ epoch: TopicEpoch) {
+  func wasMade(_ topic: Topic, _ epoch: TopicEpoch) {
     guard streams.client.matchesTopics(named: topic.name) else { return }
     streams.attempt(stream) { () throws(WireError) in try topicMade(topic, epoch) }
   }

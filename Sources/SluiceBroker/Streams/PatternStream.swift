@@ -18,17 +18,29 @@ final class PatternStream: SubscriberStream {
   unowned let streams: StreamMultiplexer
   @safe @exclusivity(unchecked) private(set) var credit: Credit
   let pattern: TopicPattern
-  /// Its number as a watcher of the registry.
-  private let watch: UInt64
+  /// What the registry tells of new topics, and its number there.
+  private let watch: PatternWatch
+  private let watchNumber: UInt64
 
   /// Nil before the first one joins.
   private var members: PatternMembers?
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
-  /// Topics of other nodes; nil where there are none.
-  private let remote: (any RemoteTopics)?
-  /// For another node, which lends of its client's demand; nil for a client.
-  private let loan: NodeLoan?
+  /// What there is in a cluster only.
+  private final class ClusterPart {
+    /// Topics of other nodes; nil where there are none.
+    let remote: (any RemoteTopics)?
+    /// For another node, which lends of its client's demand; nil for a client.
+    let loan: NodeLoan?
+
+    /// Nil where there is neither.
+    init?(_ remote: (any RemoteTopics)?, _ loan: NodeLoan?) {
+      if remote == nil, loan == nil { return nil }
+      (self.remote, self.loan) = (remote, loan)
+    }
+  }
+
+  private let part: ClusterPart?
 
   /// To be joined.
   private var topics: PatternTopics
@@ -40,19 +52,24 @@ final class PatternStream: SubscriberStream {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,
-    watch: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards, _ remote: (any RemoteTopics)?
+    _ watch: PatternWatch, _ watchNumber: UInt64, walk: PatternWalk<Topic>, _ shards: ServedShards,
+    _ remote: (any RemoteTopics)?
   ) {
-    self.remote = remote
-    loan = streams.client.isNode ? NodeLoan(shards: shards) : nil
+    part = ClusterPart(remote, streams.client.isNode ? NodeLoan(shards: shards) : nil)
     self.stream = stream
     self.streams = streams
     credit = Credit(granted: frame.grantedThrough)
     self.pattern = pattern
     self.watch = watch
+    self.watchNumber = watchNumber
     matcher = RecordMatcher(unlessEmpty: frame.filter)
     topics = PatternTopics(walk, frame)
     frames = PatternFrames(stream: stream)
+    watch.begin(self)
   }
+
+  private var remote: (any RemoteTopics)? { part?.remote }
+  private var loan: NodeLoan? { part?.loan }
 
   // MARK: Demand
 
@@ -225,7 +242,7 @@ final class PatternStream: SubscriberStream {
     // It may have been deleted, and another made with its name.
     guard streams.core.registry.find(topic.name) === topic else { return }
     let former = members?[topic.name]
-    if former == nil { try streams.counts.addMatch(isLimited: loan == nil) }
+    if former == nil { try streams.counts.addMatch(streams.core, isLimited: loan == nil) }
     let loopState = topic.loopState(on: streams.topics)
     if topic.isPaced { loopState.protectEverything() }
     let (present, buffered) = topic.attachSubscription(now: streams.loop.now)
@@ -252,7 +269,7 @@ final class PatternStream: SubscriberStream {
       if wasThere { frames.await(member) }
       takeTurn(member)
     } catch {
-      if former == nil { streams.counts.removeMatches(1) }
+      if former == nil { streams.counts.removeMatches(1, streams.core) }
       loopState.withdraw(from: present)
       throw error
     }
@@ -288,7 +305,7 @@ final class PatternStream: SubscriberStream {
   private func move(_ member: PatternMember) throws(WireError) {
     guard let members, members.remove(member) else { return }
     let position = position(of: member)
-    streams.counts.removeMatches(1)
+    streams.counts.removeMatches(1, streams.core)
     remove(member, isDeleted: false)
     if let remote {
       try remote.left(position, number: member.isAnnounced ? member.number : 0)
@@ -299,7 +316,7 @@ final class PatternStream: SubscriberStream {
 
   private func lose(_ member: PatternMember) {
     guard let members, members.remove(member) else { return }
-    streams.counts.removeMatches(1)
+    streams.counts.removeMatches(1, streams.core)
     remove(member, isDeleted: true)
     streams.makeReady(self)
   }
@@ -321,9 +338,10 @@ final class PatternStream: SubscriberStream {
   func move(to place: SubscriberPlace) { self.place = place }
 
   func release() {
-    streams.core.registry.endWatch(pattern, watch)
+    watch.end()
+    streams.core.registry.endWatch(pattern, watchNumber)
     let count = members?.count ?? 0
-    streams.counts.removePattern(matches: count + (remote?.count ?? 0))
+    streams.counts.removePattern(matches: count + (remote?.count ?? 0), streams.core)
     remote?.release()
     streams.client.workBudget.spend(count, of: .departures)
     let departure = PatternDeparture(members?.takeAll() ?? [], of: self)

@@ -26,11 +26,11 @@ struct PatternTopics {
   private var search: Search?
   /// Where to go on in topics.
   private var positions: [String: TopicPosition]
-  /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
-  private(set) var hasBegun = false
   /// What the subscription says of all of them.
   private let start: Subscribe.Start
   let lag: Subscribe.LagPolicy?
+  /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
+  private(set) var hasBegun = false
 
   init(_ walk: PatternWalk<Topic>, _ frame: SubscribePattern) {
     search = Search(walk)

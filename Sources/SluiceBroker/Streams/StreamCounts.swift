@@ -4,27 +4,20 @@ import SluiceWire
 
 /// The open streams of one connection, and the limits on them and on those of all connections. Belongs to the connection's loop.
 struct StreamCounts {
-  private(set) var subscriptions = 0
-  private(set) var publications = 0
-  private(set) var patterns = 0
+  private(set) var subscriptions: Int32 = 0
+  private(set) var publications: Int32 = 0
+  private(set) var patterns: Int32 = 0
   /// Topics that the connection's patterns match, counted per subscription.
-  private(set) var matches = 0
-  private let core: BrokerCore
-
-  init(_ core: BrokerCore) {
-    self.core = core
-  }
-
-  private var limits: BrokerLimits { core.configuration.limits }
+  private(set) var matches: Int32 = 0
 
   /// Counts a stream that begins or ends.
-  mutating func count(_ kind: StreamKind, _ change: Int) {
+  mutating func count(_ kind: StreamKind, _ change: Int, _ core: BrokerCore) {
     switch kind {
     case .subscription:
-      subscriptions += change
+      subscriptions += Int32(change)
       core.metrics.add(.subscriptions, change)
     case .publication:
-      publications += change
+      publications += Int32(change)
       core.metrics.add(.publications, change)
     case .committing, .request: return
     }
@@ -32,23 +25,26 @@ struct StreamCounts {
   }
 
   /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
-  func checkSubscriptions() throws(WireError) {
+  func checkSubscriptions(_ core: BrokerCore) throws(WireError) {
     try check(
-      "subscriptions", subscriptions, atMost: limits.subscriptionsPerConnection,
-      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions, atMost: limits.subscriptions,
+      core, "subscriptions", Int(subscriptions), atMost: core.configuration.limits.subscriptionsPerConnection,
+      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions,
+      atMost: core.configuration.limits.subscriptions,
       or: .refusedSubscriptions)
   }
 
   /// Checks the limits for another publication.
-  func checkPublications() throws(WireError) {
+  func checkPublications(_ core: BrokerCore) throws(WireError) {
     try check(
-      "publications", publications, atMost: limits.publicationsPerConnection,
-      or: .refusedPublicationsPerConnection, ofAll: .publications, atMost: limits.publications,
+      core, "publications", Int(publications), atMost: core.configuration.limits.publicationsPerConnection,
+      or: .refusedPublicationsPerConnection, ofAll: .publications,
+      atMost: core.configuration.limits.publications,
       or: .refusedPublications)
   }
 
   private func check(
-    _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric, ofAll all: BrokerMetric,
+    _ core: BrokerCore, _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric,
+    ofAll all: BrokerMetric,
     atMost limit: Int, or refusal: BrokerMetric
   ) throws(WireError) {
     try core.memory.kept.check()
@@ -70,9 +66,9 @@ struct StreamCounts {
   // MARK: Patterns
 
   /// Checks the connection's limit for another subscription to a pattern.
-  func checkPatterns() throws(WireError) {
-    let limit = limits.patternsPerConnection
-    guard patterns < limit else {
+  func checkPatterns(_ core: BrokerCore) throws(WireError) {
+    let limit = core.configuration.limits.patternsPerConnection
+    guard Int(patterns) < limit else {
       core.metrics.add(.refusedPatterns)
       throw WireError(
         .limitReached,
@@ -82,17 +78,17 @@ struct StreamCounts {
 
   mutating func addPattern() { patterns += 1 }
 
-  mutating func removePattern(matches count: Int) {
-    removeMatches(count)
+  mutating func removePattern(matches count: Int, _ core: BrokerCore) {
+    removeMatches(count, core)
     patterns -= 1
   }
 
   /// Counts another topic that one of the patterns matches.
   ///
   /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
-  mutating func addMatch(isLimited: Bool = true) throws(WireError) {
-    let limit = limits.matches
-    guard matches < limit || !isLimited else {
+  mutating func addMatch(_ core: BrokerCore, isLimited: Bool = true) throws(WireError) {
+    let limit = core.configuration.limits.matches
+    guard Int(matches) < limit || !isLimited else {
       core.metrics.add(.refusedMatches)
       throw WireError(
         .limitReached,
@@ -104,8 +100,8 @@ struct StreamCounts {
     core.memory.kept.add(KeptMemory.match)
   }
 
-  mutating func removeMatches(_ count: Int) {
-    matches -= count
+  mutating func removeMatches(_ count: Int, _ core: BrokerCore) {
+    matches -= Int32(count)
     core.memory.kept.add(-count * KeptMemory.match)
   }
 }

@@ -18,22 +18,22 @@ extension StreamMultiplexer {
       attempt(stream) { () throws(WireError) in try session.object(stream)?.lend(loan) }
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        try counts.checkSubscriptions()
+        try counts.checkSubscriptions(core)
         if try !isElsewhere(action) { try SubscriptionStream.open(stream, frame, on: self) }
       }
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        try counts.checkSubscriptions()
+        try counts.checkSubscriptions(core)
         if try !isElsewhere(action) { try PatternStream.open(stream, frame, on: self) }
       }
     case .join(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        try counts.checkSubscriptions()
+        try counts.checkSubscriptions(core)
         if try !isElsewhere(action) { try GroupStream.open(stream, frame, on: self) }
       }
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        try counts.checkPublications()
+        try counts.checkPublications(core)
         if try !isElsewhere(action) { try PublicationStream.open(stream, frame, on: self) }
       }
     case .complete(let stream, let ending): session.object(stream)?.complete(ending)

@@ -18,7 +18,6 @@ final class StreamMultiplexer: @unchecked Sendable {
   private static let portion = 64 << 10
 
   let client: ConnectedClient
-  let core: BrokerCore
   let topics: TopicLoop
   /// Nil for a broker of one node, which serves all topics.
   let routing: (any TopicRouting)?
@@ -28,32 +27,35 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   /// Has the table of streams.
   @safe @exclusivity(unchecked) var session = ServerSession()
-  @safe @exclusivity(unchecked) var counts: StreamCounts
-  /// The longest batch that fits a frame of the client.
-  @safe @exclusivity(unchecked)
-  var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
+  @safe @exclusivity(unchecked) var counts = StreamCounts()
+  @safe @exclusivity(unchecked) private var maximumFrame = UInt32(Limits.smallestFrame)
+  /// Bytes of other nodes' frames that wait for the client.
+  private var heldBytes: UInt32 = 0
   /// Encoded frames that haven't been written yet.
   @safe @exclusivity(unchecked) var answers: [UInt8] = []
-  /// Bytes of other nodes' frames that wait for the client.
-  private(set) var relayedBytes = 0
   @safe @exclusivity(unchecked) private var readySubscriptions = ReadyQueue<any SubscriberStream>()
-  /// Publications with acknowledgements or grants to send.
-  @safe @exclusivity(unchecked) private var duePublications: [any DueStream] = []
-  /// Work that frames have begun and that exceeded a turn's budget, in order.
-  @safe @exclusivity(unchecked) private var unfinishedWork = ReadyQueue<() -> Void>()
   private var isRateTimerSet = false
   /// Ready subscriptions wait until the identity's rate allows more.
   @safe @exclusivity(unchecked) private(set) var isHeldByRate = false
+  /// Publications with acknowledgements or grants to send.
+  @safe @exclusivity(unchecked) private var duePublications: [any DueStream] = []
+  /// Work that frames have begun and that exceeded a turn's budget, in order.
+  @safe @exclusivity(unchecked) private var unfinishedWork: [() -> Void] = []
 
   init(_ client: ConnectedClient, on topics: TopicLoop, routing: (any TopicRouting)?) {
     self.client = client
     self.routing = routing
-    core = client.core
     self.topics = topics
-    counts = StreamCounts(client.core)
   }
 
+  var core: BrokerCore { client.core }
   var loop: any EventLoop { topics.loop }
+
+  /// The longest batch that fits a frame of the client.
+  var largestBatch: Int { Int(maximumFrame) - DeliverHeader.size - RecordLayout.timeMarkSize }
+
+  /// The client has said how long the frames are that it takes.
+  func agree(maximumFrame: Int) { self.maximumFrame = UInt32(maximumFrame) }
 
   var blockedSince: MonotonicTime? { transport.blockedSince }
   var obstacle: StreamObstacle? { transport.obstacle }
@@ -83,9 +85,9 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   /// Gives a stream that the client has opened its object.
   func attach(_ object: any ServerStream, to stream: UInt32) {
-    if let former = session.object(stream) { counts.count(former.kind, -1) }
+    if let former = session.object(stream) { counts.count(former.kind, -1, core) }
     session.attach(object, to: stream)
-    counts.count(object.kind, 1)
+    counts.count(object.kind, 1, core)
   }
 
   /// Ends what serves a stream, if anything does.
@@ -93,7 +95,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     guard let object = session.object(stream) else { return }
     object.release()
     session.detach(stream)
-    counts.count(object.kind, -1)
+    counts.count(object.kind, -1, core)
   }
 
   /// Ends a stream on the broker's side. Its object goes first: what that gives back to its topic is in the session's table until the stream has ended.
@@ -125,7 +127,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     session = ServerSession()
     duePublications = []
     readySubscriptions = ReadyQueue()
-    unfinishedWork = ReadyQueue()
+    unfinishedWork = []
   }
 
   /// Has completions that arrive after the connection has closed ignored.
@@ -183,10 +185,13 @@ final class StreamMultiplexer: @unchecked Sendable {
     }
   }
 
-  /// Counts a change of the bytes of other nodes' frames that wait for the client.
+  /// Bytes of other nodes' frames that wait for the client.
+  var relayedBytes: Int { Int(heldBytes) }
+
+  /// Counts a change of them.
   func relayed(_ change: Int) {
     guard change != 0 else { return }
-    relayedBytes += change
+    heldBytes = UInt32(relayedBytes + change)
     transport.held(change)
   }
 
@@ -297,7 +302,15 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   /// Goes on with unfinished work, until the turn's budget is used up. What isn't finished now queues up again.
   func resumeWork() {
-    for _ in 0..<unfinishedWork.count where !client.workBudget.isExhausted { unfinishedWork.popFirst()?() }
+    guard hasUnfinishedWork else { return }
+    let work = unfinishedWork
+    unfinishedWork = []
+    var begun = 0
+    while begun < work.count, !client.workBudget.isExhausted {
+      work[begun]()
+      begun += 1
+    }
+    unfinishedWork.insert(contentsOf: work[begun...], at: 0)
   }
 }
 

@@ -38,6 +38,10 @@ public struct MQTTLimits: Hashable, Sendable {
   /// The memory of wills whose delay isn't over, in bytes. Beyond it a will is published as soon as its client is gone.
   public var willBytes = 256 << 20
 
+  /// A connection that has no turn for so long is packed, if nothing is under way. One that was packed before stays as it is for much longer, so that a
+  /// client that sends or gets messages often isn't packed for each.
+  package var quietAfter = Duration.milliseconds(10)
+
   /// What a session takes beside its bytes: its place in the broker's table.
   static let sessionOverhead = 200
 

@@ -64,12 +64,15 @@ final class DoorLink: ByteStream {
   // rest of a record's way through the link.
   @safe @exclusivity(unchecked) private var decoder = FrameDecoder(
     maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
-  @safe @exclusivity(unchecked) private var inbox: [UInt8] = []
-
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
+  var readsPaused = false {
+    didSet { if !readsPaused, oldValue { wake() } }
+  }
   /// The bytes of the door when the broker was last told that they have changed.
-  private var toldBytes = 0
+  private var toldBytes: UInt32 = 0
+  @safe @exclusivity(unchecked) private var inbox: [UInt8] = []
+
   /// A change of so many bytes is worth a turn of the broker.
   private static let muchHeld = 4 << 10
 
@@ -96,6 +99,17 @@ final class DoorLink: ByteStream {
   @OutOfLine private var error: IOError? = nil
 
   // MARK: The door's end
+
+  /// Another object takes the door's part from now on.
+  func hand(to client: any DoorLinkClient) {
+    if self.client != nil { self.client = client }
+  }
+
+  /// Whether nothing waits in either direction.
+  var isQuiet: Bool {
+    inbox.isEmpty && decoder.pendingBytes == 0 && !waitsForRoom && !readsPaused && !isComing && !wasFull
+      && !hasEnded && !isClosed
+  }
 
   /// Whether the broker reads more slowly than the door sends.
   var isFull: Bool { inbox.count > Self.capacity }
@@ -136,8 +150,8 @@ final class DoorLink: ByteStream {
   /// - Parameter bytes: ``DoorLinkClient/heldBytes`` of the door.
   func tellHeldBytes(_ bytes: Int) {
     guard !isClosed else { return }
-    guard abs(bytes - toldBytes) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return }
-    toldBytes = bytes
+    guard abs(bytes - Int(toldBytes)) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return }
+    toldBytes = UInt32(clamping: bytes)
     handler?.streamHoldsOther()
   }
 
@@ -239,10 +253,6 @@ final class DoorLink: ByteStream {
     }
     client.linkWritten()
     return .wrote(taken)
-  }
-
-  var readsPaused = false {
-    didSet { if !readsPaused, oldValue { wake() } }
   }
 
   func close() {

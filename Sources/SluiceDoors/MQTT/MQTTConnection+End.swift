@@ -28,7 +28,7 @@ extension MQTTConnection {
     guard phase == .open else { return }
     phase = .leaving
     closeTransport()
-    loop.cancel(&timer)
+    loop.cancel(&handle.timer)
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     removeFeeds()
     held = []
@@ -158,7 +158,7 @@ extension MQTTConnection {
 
   private func cancelTimers() {
     stopKeeping()
-    loop.cancel(&timer)
+    loop.cancel(&handle.timer)
     guard let leaving else { return }
     loop.cancel(&leaving.linger)
     loop.cancel(&leaving.willTimer)
@@ -170,6 +170,7 @@ extension MQTTConnection {
     removeFeeds()
     held = []
     unread = []
+    handle.end()
   }
 }
 

@@ -43,15 +43,21 @@ extension MQTTConnection {
     will = connect.will
     isLasting = connect.sessionExpiry > 0
     if isLasting || will != nil, hub.isDurable { keeping = MQTTKeeping() }
-    let clientID =
-      connect.clientID.isEmpty
-      ? "auto-" + String(UInt64.random(in: .min ... .max), radix: 36) : connect.clientID
+    let clientID = connect.clientID.isEmpty ? Self.newClientID() : connect.clientID
     let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
     self.key = key
     hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
       admit(clientID, connect.cleanStart ? nil : kept)
     }
   }
+
+  /// An identifier for a client without one. As long as a string may be that needs no memory of its own.
+  private static func newClientID() -> String {
+    "auto" + String(UInt64.random(in: smallestClientNumber..<smallestClientNumber * 36), radix: 36)
+  }
+
+  /// The first number of eleven digits.
+  private static let smallestClientNumber: UInt64 = 3_656_158_440_062_976
 
   private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
     guard phase == .open else {

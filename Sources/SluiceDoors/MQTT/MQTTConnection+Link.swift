@@ -6,7 +6,7 @@ import SluiceWire
 // Frames of the broker.
 extension MQTTConnection: DoorLinkClient {
   func linkStarted() {
-    transport.start(self)
+    transport.start(handle)
     updateTimer()
   }
 

@@ -16,10 +16,14 @@ struct MQTTSubscriptionFeeds {
   var keepsCursors: Bool
   var start: Subscribe.Start
 
+  init(isUnlimited: Bool, keepsCursors: Bool, start: Subscribe.Start) {
+    self.isUnlimited = isUnlimited
+    self.keepsCursors = keepsCursors
+    self.start = start
+  }
+
   init(_ request: MQTTSubscriptionRequest) {
-    isUnlimited = request.isUnlimited
-    keepsCursors = request.keepsCursors
-    start = request.start
+    self.init(isUnlimited: request.isUnlimited, keepsCursors: request.keepsCursors, start: request.start)
   }
 
   /// What the broker is granted at first: at QoS 0 the transport alone holds records back.
@@ -111,9 +115,14 @@ extension MQTTConnection {
   func insert(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
     guard !feed.isUnlimited else { return }
-    let shares = shares ?? MQTTShares()
-    self.shares = shares
-    shares.add(feed)
+    madeShares().add(feed)
+  }
+
+  func madeShares() -> MQTTShares {
+    if let shares { return shares }
+    let made = MQTTShares()
+    shares = made
+    return made
   }
 
   func remove(_ feed: MQTTFeed) {
@@ -216,9 +225,12 @@ extension MQTTConnection {
 
   /// A topic as places of the session name it.
   func topic(_ name: String, _ epoch: UInt64, at offset: UInt64) -> MQTTFeedTopic {
-    let number = topics.number(of: MQTTKnownTopic(name: name, epoch: epoch))
+    Self.topic(name, topics.number(of: MQTTKnownTopic(name: name, epoch: epoch)), at: offset)
+  }
+
+  static func topic(_ name: String, _ number: UInt32, at offset: UInt64) -> MQTTFeedTopic {
     // The doors' own topics aren't for wildcards: each message would make records there, and those would be messages.
-    return MQTTFeedTopic(number: number, brokerName: Self.isHidden(name) ? "" : name, nextOffset: offset)
+    MQTTFeedTopic(number: number, brokerName: isHidden(name) ? "" : name, nextOffset: offset)
   }
 
   static func isHidden(_ name: String) -> Bool {

@@ -17,7 +17,7 @@ import SluiceWire
 /// What is used for each message has `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message does. None
 /// overlaps: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
-final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
+final class MQTTConnection: @unchecked Sendable {
   enum Phase: Hashable {
     /// The client is there.
     case open
@@ -39,6 +39,8 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   let loop: any EventLoop
   let hub: MQTTHub
   let transport: any ByteStream
+  /// What lasts while the connection is quiet.
+  let handle: MQTTHandle
   let link: DoorLink
 
   // The two sessions.
@@ -53,17 +55,23 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   /// Bytes of a packet that isn't complete.
   private var partialBytes = 0
   private var timerTime: UInt64 = 0
-  @safe @exclusivity(unchecked) var timer: TimerToken?
   private var transportIsOpen = true
   private var isReadingPaused = false
   /// Whether the last read filled a small buffer.
   private var readsMuch = false
-  /// Whether the timer is that of a client whose CONNECT was accepted.
+  /// Whether the timer is that of a client whose CONNECT was accepted, and whether it comes after one at which the client wasn't read.
   private var hasKeepAlive = false
+  private var looksAgain = false
 
   // Flags, which share a word.
   var phase = Phase.open
   private var isComingRound = false
+  /// Whether it has had a turn since it was last looked at, and whether it is looked at again: see ``MQTTLoop``.
+  var hadTurn = false
+  var isWatched = false
+  var quietLooks: UInt8 = 0
+  /// Whether it was made of one that was packed.
+  var wasPacked = false
   /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
   var hasNews = false
   /// Whether publications are closed when everything that was sent on them is acknowledged.
@@ -113,18 +121,27 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
   /// What there is once the client is gone.
   var leaving: MQTTLeaving?
 
-  init(
-    _ transport: any ByteStream, peer: SocketAddress, _ hub: MQTTHub, _ rules: MQTTSessionRules.Shared,
-    on loop: any EventLoop
-  ) {
-    self.transport = transport
-    self.hub = hub
-    self.loop = loop
-    session = MQTTSession(rules, now: loop.now.nanoseconds)
+  convenience init(_ handle: MQTTHandle) {
+    self.init(handle, MQTTSession(handle.shared.rules, now: handle.loop.now.nanoseconds))
     part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
-    link = DoorLink(nil, peer: peer, on: loop)
-    link.attach(self)
   }
+
+  init(_ handle: MQTTHandle, _ session: MQTTSession) {
+    self.handle = handle
+    self.session = session
+    transport = handle.transport
+    link = handle.link
+    hub = handle.shared.hub
+    loop = handle.loop
+  }
+
+  /// Goes on as a connection that was packed.
+  func goOn(marksOwn: Bool, mark: String?) {
+    (self.marksOwn, self.mark, hasKeepAlive) = (marksOwn, mark, true)
+  }
+
+  /// Whether the client's stream is open and read, and no turn is due because of it.
+  var isTransportQuiet: Bool { transportIsOpen && !isReadingPaused && partialBytes == 0 && !isComingRound }
 
   /// Whether streams may be opened: not any more when the broker is about to stop.
   var opensStreams: Bool { native.phase == .open }
@@ -212,6 +229,11 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
     // Before anything else, where nothing has to be kept first: the client waits for it.
     if keeping == nil { sendOutput() }
     guard phase != .closed else { return }
+    hadTurn = true
+    if !isWatched, phase == .open {
+      isWatched = true
+      handle.shared.watch(self)
+    }
     if phase == .open {
       play { session, _, perform in session.flush(perform) }
       if !held.isEmpty {
@@ -323,9 +345,6 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
 
   var obstacle: StreamObstacle? { transport.obstacle }
 
-  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
-  func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
-
   var heldBytes: Int {
     let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
     return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
@@ -392,29 +411,30 @@ final class MQTTConnection: ByteStreamHandler, @unchecked Sendable {
 
   func updateTimer() {
     // The timer looks again at when it is due. A deadline that is nearer comes with CONNECT only.
-    guard phase == .open, timer == nil || !hasKeepAlive else { return }
+    guard phase == .open, handle.timer == nil || !hasKeepAlive else { return }
     let known = play { session, _, _ in (session.deadline, session.isOpen) }
     hasKeepAlive = known.1
-    guard let deadline = known.0, timer == nil || deadline < timerTime else { return }
-    if let timer { loop.cancel(timer) }
+    guard let deadline = known.0, handle.timer == nil || deadline < timerTime else { return }
+    loop.cancel(&handle.timer)
     timerTime = deadline
-    // The timer keeps the connection, which cancels it when it ends.
-    timer = loop.schedule(at: MonotonicTime(nanoseconds: deadline)) { [self] in
-      timer = nil
-      guard phase == .open else { return }
-      // A client that isn't read can't be heard.
-      let isPaused = isReadingPaused
-      if !isPaused || session.deadline == nil {
-        let now = loop.now.nanoseconds
-        play { session, output, perform in session.tick(now: now, output: &output, perform) }
-        endTurn()
-      } else {
-        timerTime = loop.now.nanoseconds + 1_000_000_000
-        timer = loop.schedule(at: MonotonicTime(nanoseconds: timerTime)) { [self] in
-          timer = nil
-          updateTimer()
-        }
-      }
+    handle.wake(at: MonotonicTime(nanoseconds: deadline))
+  }
+
+  /// The time of the timer has come.
+  func timeHasCome() {
+    guard phase == .open else { return }
+    // A client that isn't read can't be heard: once it is read again, its silence is looked at anew.
+    if looksAgain {
+      looksAgain = false
+      return updateTimer()
     }
+    guard isReadingPaused, session.deadline != nil else {
+      let now = loop.now.nanoseconds
+      play { session, output, perform in session.tick(now: now, output: &output, perform) }
+      return endTurn()
+    }
+    looksAgain = true
+    timerTime = loop.now.nanoseconds + 1_000_000_000
+    handle.wake(at: MonotonicTime(nanoseconds: timerTime))
   }
 }

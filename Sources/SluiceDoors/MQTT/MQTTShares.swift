@@ -26,6 +26,19 @@ final class MQTTShares {
     note(feed)
   }
 
+  /// A feed comes back as it was.
+  ///
+  /// - Parameter isWaiting: whether the next sharing looks at it.
+  func restore(_ feed: MQTTFeed, isWaiting: Bool) {
+    let now = MQTTFeed.Counted(outstanding: feed.outstanding, hasShare: feed.hasShare)
+    feed.counted = now
+    sharing += now.hasShare ? 1 : 0
+    outstanding += now.outstanding
+    guard isWaiting else { return }
+    feed.isWaiting = true
+    waiting.append(feed)
+  }
+
   /// What a feed has been granted, has got or holds has changed.
   func note(_ feed: MQTTFeed) {
     guard let before = feed.counted else { return }

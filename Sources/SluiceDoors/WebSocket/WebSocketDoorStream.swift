@@ -4,18 +4,18 @@ import SluiceIO
 import SluiceMQTT
 
 /// A stream of a WebSocket client for the broker, whichever subprotocol the client asks for: the bytes of the messages where that is the native
-/// protocol, or a ``DoorLink`` of the client's ``MQTTConnection``.
+/// protocol, or the ``DoorLink`` of a client of MQTT.
 ///
 /// On its loop only.
 final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
   private let socket: WebSocketStream
-  private let makeMQTT: (WebSocketStream) -> MQTTConnection
+  private let makeMQTT: (WebSocketStream) -> MQTTHandle
   /// Whose bytes the broker reads and writes.
   private var inner: any ByteStream
   private var handler: (any ByteStreamHandler)?
   private var waitsForRoom = false
 
-  init(_ socket: WebSocketStream, mqtt: @escaping (WebSocketStream) -> MQTTConnection) {
+  init(_ socket: WebSocketStream, mqtt: @escaping (WebSocketStream) -> MQTTHandle) {
     self.socket = socket
     inner = socket
     makeMQTT = mqtt

@@ -42,6 +42,12 @@ package struct MQTTDecoder: Sendable {
     self.sender = sender
   }
 
+  /// A decoder between packets of a connection whose first one has come.
+  init(goingOnWith maximumPacket: Int, from sender: MQTTSender) {
+    self.init(maximumPacket: maximumPacket, from: sender)
+    isOpening = false
+  }
+
   /// Bytes of a packet that isn't complete yet; not 0 at the end of a stream means that it was cut off.
   package var pendingBytes: Int { partial.count }
 

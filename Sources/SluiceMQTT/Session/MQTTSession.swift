@@ -28,7 +28,7 @@ package struct MQTTSession: Sendable {
   var isClean = true
   var wantsProblems = true
   var wantsResponseInformation = false
-  var clientID = ""
+  package internal(set) var clientID = ""
   @OutOfLine var will: MQTTConnect.Will? = nil
   var expiry: UInt32 = 0
   var askedExpiry: UInt32 = 0

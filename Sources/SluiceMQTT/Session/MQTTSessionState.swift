@@ -197,7 +197,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     }
   }
 
-  private static func encode(_ start: Subscribe.Start) -> (UInt8, UInt64) {
+  static func encode(_ start: Subscribe.Start) -> (UInt8, UInt64) {
     switch start {
     case .replay: (0, 0)
     case .earliest: (1, 0)
@@ -208,7 +208,10 @@ package struct MQTTSessionState: Hashable, Sendable {
     }
   }
 
-  private static func start(_ number: UInt8, _ value: UInt64) -> Subscribe.Start? {
+  /// Starts of this number and beyond have a value.
+  static let startsWithValue: UInt8 = 3
+
+  static func start(_ number: UInt8, _ value: UInt64) -> Subscribe.Start? {
     switch number {
     case 0: .replay
     case 1: .earliest

@@ -15,6 +15,8 @@ struct PublicationTable: Sendable {
 
   static let maximumCount = 32
 
+  var isEmpty: Bool { entries.isEmpty }
+
   /// The number of the topic's publication; nil where there is none.
   mutating func number(of topic: UnsafeRawBufferPointer) -> UInt16? {
     uses += 1

@@ -5,6 +5,8 @@ struct InboundAliases: Sendable {
   private var topics: [[UInt8]] = []
   private let maximum: UInt16
 
+  var isEmpty: Bool { topics.isEmpty }
+
   init(maximum: UInt16) {
     self.maximum = maximum
   }
@@ -31,8 +33,8 @@ struct InboundAliases: Sendable {
 
 /// The topic aliases that a session sets for its client: for the first topics of which it delivers messages.
 struct OutboundAliases: Sendable {
-  private var topics: [UInt32] = []
-  private let maximum: UInt16
+  private(set) var topics: [UInt32] = []
+  let maximum: UInt16
 
   init(maximum: UInt16) {
     self.maximum = maximum

@@ -68,17 +68,28 @@ package struct ClientSession {
 
   package private(set) var phase = Phase.handshake
   /// The features of HELLO.
-  private let features: UInt64
+  let features: UInt64
   /// Whether the broker may send REDIRECT.
   package private(set) var mayBeRedirected = false
-  private var streams: [Stream] = []
-  private var numbers = StreamNumbers()
-  private var keepalive = Keepalive(milliseconds: 0, now: 0)
-  private var lastToken: UInt64 = 0
+  private(set) var streams: [Stream] = []
+  private(set) var numbers = StreamNumbers()
+  private(set) var keepalive = Keepalive(milliseconds: 0, now: 0)
+  private(set) var lastToken: UInt64 = 0
 
   /// - Parameter features: those of HELLO.
   package init(features: UInt64 = 0) {
     self.features = features
+  }
+
+  /// Goes on as an earlier session, whose handshake is complete.
+  mutating func goOn(
+    _ mayBeRedirected: Bool, _ lastToken: UInt64, _ keepalive: Keepalive, _ numbers: StreamNumbers,
+    _ streams: [Stream]
+  ) {
+    phase = .open
+    self.keepalive = keepalive
+    (self.mayBeRedirected, self.lastToken) = (mayBeRedirected, lastToken)
+    (self.numbers, self.streams) = (numbers, streams)
   }
 
   // MARK: Frames in
@@ -332,8 +343,8 @@ package struct StreamNumbers {
   /// The highest number that the broker accepts.
   package var limit: UInt32 = 0
   /// The highest number that is in use or was released.
-  private(set) var highest: UInt32 = 0
-  private var returned: [UInt32] = []
+  var highest: UInt32 = 0
+  var returned: [UInt32] = []
 
   package init() {}
 

@@ -16,8 +16,8 @@ package struct ServerSession: ~Copyable {
     case draining
   }
 
-  package private(set) var phase = Phase.handshake
   private var streams = ServerStreams()
+  package private(set) var phase = Phase.handshake
   /// New credentials are being verified.
   private var isRenewing = false
   /// Whether the client takes REDIRECT.

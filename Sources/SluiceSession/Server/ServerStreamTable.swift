@@ -26,7 +26,14 @@ struct ServerStreamTable {
 
   static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
 
+  /// As far as streams are in use.
   private var slots: [Slot] = []
+  /// So many streams directly behind the slots are ended, and need none.
+  private var endedBehind: UInt32 = 0
+  /// The highest number that was ever used.
+  private(set) var highest: UInt32 = 0
+  /// Where the uses of a slot that is made are counted from: behind those of slots that were given up.
+  private var firstGeneration: UInt32 = 0
 
   var bytes: Int { slots.count * Self.bytesPerStream }
 
@@ -36,25 +43,56 @@ struct ServerStreamTable {
   subscript(stream: UInt32) -> State {
     get {
       let index = Int(stream) - 1
-      return slots.indices.contains(index) ? slots[index].state : .free
+      if slots.indices.contains(index) { return slots[index].state }
+      return isEndedBehind(stream) ? .ended : .free
     }
     set {
+      if isEndedBehind(stream) { makeRoom(for: stream) }
       let index = Int(stream) - 1
       if slots.indices.contains(index) { slots[index].state = newValue }
     }
   }
 
-  mutating func makeRoom(for stream: UInt32) {
-    while slots.count < Int(stream) { slots.append(Slot()) }
+  private func isEndedBehind(_ stream: UInt32) -> Bool {
+    stream > slots.count && UInt64(stream) <= UInt64(slots.count) + UInt64(endedBehind)
   }
+
+  mutating func makeRoom(for stream: UInt32) {
+    highest = max(highest, stream)
+    while slots.count < Int(stream) {
+      slots.append(Slot(state: endedBehind > 0 ? .ended : .free, generation: firstGeneration))
+      if endedBehind > 0 { endedBehind -= 1 }
+    }
+  }
+
+  /// Gives up slots at the end that say no more than ``endedBehind``. The room isn't kept where few are left.
+  private mutating func shrink() {
+    var count = slots.count
+    search: while count > 0, slots[count - 1].object == nil {
+      switch slots[count - 1].state {
+      case .ended: endedBehind += 1
+      case .free where endedBehind == 0: break
+      default: break search
+      }
+      firstGeneration = max(firstGeneration, slots[count - 1].generation)
+      count -= 1
+    }
+    guard count < slots.count else { return }
+    slots.removeLast(slots.count - count)
+    if count <= Self.few { slots = slots.map(\.self) }
+  }
+
+  private static let few = 4
 
   /// Ends the present use of a number, whatever served it, and gives it another state.
   mutating func end(_ stream: UInt32, _ state: State) {
+    if isEndedBehind(stream) { makeRoom(for: stream) }
     let index = Int(stream) - 1
     guard slots.indices.contains(index) else { return }
     slots[index].state = state
     slots[index].object = nil
     slots[index].generation &+= 1
+    shrink()
   }
 
   // MARK: Objects
@@ -65,6 +103,7 @@ struct ServerStreamTable {
   }
 
   mutating func attach(_ object: any ServerStream, to stream: UInt32) {
+    if stream > slots.count { makeRoom(for: stream) }
     slots[Int(stream) - 1].object = object
   }
 
@@ -78,7 +117,8 @@ struct ServerStreamTable {
   func token(of stream: UInt32) -> StreamToken {
     let index = Int(stream) - 1
     return StreamToken(
-      stream: stream, generation: slots.indices.contains(index) ? slots[index].generation : 0)
+      stream: stream,
+      generation: slots.indices.contains(index) ? slots[index].generation : firstGeneration)
   }
 
   // MARK: All of them
@@ -106,22 +146,22 @@ struct ServerStreamTable {
 
 /// The positions in patterns' topics that have come for subscriptions that are opening.
 struct PendingPositions {
-  private var count = 0
   /// About the memory that they take.
   private(set) var bytes = 0
+  private var count: Int32 = 0
 
   mutating func add(_ positions: [TopicPosition]) {
-    count += positions.count
+    count += Int32(positions.count)
     bytes += Self.memory(of: positions)
   }
 
   mutating func remove(_ positions: [TopicPosition]) {
-    count -= positions.count
+    count -= Int32(positions.count)
     bytes -= Self.memory(of: positions)
   }
 
   func exceed(_ rules: borrowing ServerSessionRules) -> Bool {
-    count > rules.maximumPositions || bytes > rules.maximumPositionBytes
+    Int(count) > rules.maximumPositions || bytes > rules.maximumPositionBytes
   }
 
   /// A position, and the block of memory with its topic's name.

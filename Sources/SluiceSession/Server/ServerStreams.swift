@@ -159,7 +159,7 @@ struct ServerStreams {
   }
 
   mutating func cancel(_ stream: UInt32) throws(WireError) -> ServerAction {
-    guard stream != 0, table.numbers.contains(stream) else {
+    guard stream != 0, stream <= table.highest else {
       throw WireError(.invalidStream, "CANCEL on stream \(stream), which was never opened")
     }
     switch table[stream] {

@@ -1,40 +1,46 @@
-/// First in, first out, over one array: taking from the front moves an index, and the array starts over when it runs empty.
+/// First in, first out: the first element, and an array of the others, which starts over when it runs empty. Taking from its front moves an index.
+///
+/// A queue that has one element at a time, as those of most connections have, allocates nothing.
 @usableFromInline package struct ReadyQueue<Element> {
-  @usableFromInline var elements: [Element] = []
-  @usableFromInline var head = 0
+  @usableFromInline var front: Element?
+  /// Behind the first; those before `head` are gone.
+  @usableFromInline var others: [Element] = []
+  @usableFromInline var head: Int32 = 0
 
   @inlinable package init() {}
 
-  @inlinable package var isEmpty: Bool { head == elements.count }
-  @inlinable package var count: Int { elements.count - head }
-  @inlinable package var first: Element? { head < elements.count ? elements[head] : nil }
+  @inlinable package var isEmpty: Bool { front == nil }
+  @inlinable package var count: Int { front == nil ? 0 : others.count - Int(head) + 1 }
+  @inlinable package var first: Element? { front }
 
   @inlinable package mutating func append(_ element: Element) {
+    guard front != nil else { return front = element }
     // What was taken is dropped before the array would grow for it.
-    if head > 0, elements.count == elements.capacity {
-      elements.removeFirst(head)
+    if head > 0, others.count == others.capacity {
+      others.removeFirst(Int(head))
       head = 0
     }
-    elements.append(element)
+    others.append(element)
   }
 
   @inlinable package mutating func popFirst() -> Element? {
-    guard head < elements.count else { return nil }
-    // Of many queues there is one element a turn.
-    if elements.count == 1, elements.capacity <= 64 { return elements.removeLast() }
-    let element = elements[head]
+    guard Int(head) < others.count else { return front.take() }
+    let element = front
+    front = others[Int(head)]
     head += 1
-    if head == elements.count {
-      elements.removeAll(keepingCapacity: elements.capacity <= 64)
+    if Int(head) == others.count {
+      others.removeAll(keepingCapacity: others.capacity <= 64)
       head = 0
     }
     return element
   }
 
   @inlinable package mutating func removeAll(where isGone: (Element) -> Bool) {
-    elements.removeFirst(head)
+    others.removeFirst(Int(head))
     head = 0
-    elements.removeAll(where: isGone)
+    if let first = front, isGone(first) { front = nil }
+    others.removeAll(where: isGone)
+    if front == nil, !others.isEmpty { front = others.removeFirst() }
   }
 }
 

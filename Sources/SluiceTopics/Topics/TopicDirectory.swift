@@ -16,7 +16,7 @@ package struct TopicDirectory {
   /// The topics of each shard by name, when there are shards: one that comes or goes doesn't look through all topics.
   private var byShard: [ShardID: [String: Topic]] = [:]
   private let routes: ShardRoutes?
-  package private(set) var watchers = PatternIndex<TopicRegistry.Watcher>()
+  package private(set) var watchers = PatternIndex<any TopicWatcher>()
   private var lastWatch: UInt64 = 0
 
   /// - Parameter routes: tells the shard of a topic; nil for a broker of one node.
@@ -57,8 +57,8 @@ package struct TopicDirectory {
     if byShard[shard]?.isEmpty ?? false { byShard[shard] = nil }
   }
 
-  /// Has `watcher` called for each new topic that the pattern selects. Returns the number under which ``endWatch(_:_:)`` finds it.
-  package mutating func watch(_ pattern: TopicPattern, _ watcher: @escaping TopicRegistry.Watcher) -> UInt64 {
+  /// Has `watcher` told of each new topic that the pattern selects. Returns the number under which ``endWatch(_:_:)`` finds it.
+  package mutating func watch(_ pattern: TopicPattern, _ watcher: any TopicWatcher) -> UInt64 {
     lastWatch += 1
     watchers.insert(pattern, number: lastWatch, watcher)
     return lastWatch
@@ -67,6 +67,12 @@ package struct TopicDirectory {
   package mutating func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
     watchers.remove(pattern, number: number)
   }
+}
+
+/// Is told of the topics that are made, where they are selected by a pattern.
+package protocol TopicWatcher: AnyObject, Sendable {
+  /// A topic was made, or is served here from now on, with its first epoch, which may have ended already. On the loop that made it.
+  func topicMade(_ topic: Topic, _ epoch: TopicEpoch)
 }
 
 /// The shards that a node serves at one moment.

@@ -113,7 +113,7 @@ package final class TopicLoopState: @unchecked Sendable {
   /// - Parameter undone: the offset of the first record that the subscription needs when it returns, if any.
   package func remove(_ subscription: any TopicSubscriber, undone: UInt64? = nil) {
     if case .waiting(let index) = subscription.place {
-      waiting.removeUnordered(at: index)?.move(to: .waiting(index: index))
+      waiting.removeUnordered(at: Int(index))?.move(to: .waiting(index: index))
       subscription.move(to: .none)
     }
     subscriptions.removeUnordered(at: subscription.index)?.index = subscription.index
@@ -133,7 +133,7 @@ package final class TopicLoopState: @unchecked Sendable {
 
   /// Has `subscription` wait until the head moves or the topic ends.
   package func wait(_ subscription: any TopicSubscriber) {
-    subscription.move(to: .waiting(index: waiting.count))
+    subscription.move(to: .waiting(index: Int32(waiting.count)))
     waiting.append(subscription)
   }
 

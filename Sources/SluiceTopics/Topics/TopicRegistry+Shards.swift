@@ -15,12 +15,12 @@ extension TopicRegistry {
   ///
   /// - Returns: these topics.
   package func open(_ shard: ShardID) -> [Topic] {
-    let (topics, watchers): ([Topic], PatternIndex<Watcher>) = state.withLock { state in
+    let (topics, watchers): ([Topic], PatternIndex<any TopicWatcher>) = state.withLock { state in
       state.open(shard)
       return (state.topics(of: shard), state.watchers)
     }
     for topic in topics {
-      for tell in watchers.values(selecting: topic.name) { tell(topic, topic.epoch) }
+      for watcher in watchers.values(selecting: topic.name) { watcher.topicMade(topic, topic.epoch) }
     }
     return topics
   }

@@ -5,9 +5,6 @@ import Synchronization
 
 /// The broker's topics by name. Used once per stream or request, never per record. From any loop.
 package final class TopicRegistry: Sendable {
-  /// Called with a new topic and its first epoch, which may have ended already, on the loop that made the topic.
-  package typealias Watcher = @Sendable (Topic, TopicEpoch) -> Void
-
   package let pool: SegmentPool
   package let plan: TopicPlan
   package let limits: TopicLimits
@@ -193,7 +190,8 @@ package final class TopicRegistry: Sendable {
     let complete = plan.completed(settings, of: name)
     try checkStorage(complete, of: name)
     var replaced: Topic?
-    let result: Result<(Topic, (TopicEpoch, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
+    let result: Result<(Topic, (TopicEpoch, PatternIndex<any TopicWatcher>)?), WireError> = state.withLock {
+      state in
       if let topic = state.topics[name] {
         if claim == .implicit { return .success((topic, nil)) }
         do throws(WireError) {
@@ -245,7 +243,7 @@ package final class TopicRegistry: Sendable {
     // Searches a copy, so that other loops don't wait: a pattern watched meanwhile finds the topic in the registry.
     if let (epoch, watchers) = new {
       let selecting = watchers.values(selecting: name)
-      for tell in selecting { tell(topic, epoch) }
+      for watcher in selecting { watcher.topicMade(topic, epoch) }
       quota?.told(selecting.count)
     }
     return topic
@@ -283,11 +281,11 @@ package final class TopicRegistry: Sendable {
 
   // MARK: Patterns
 
-  /// Finds the topics that a pattern selects, and from then on calls `watcher` with each new one: each topic comes exactly once.
+  /// Finds the topics that a pattern selects, and from then on tells `watcher` of each new one: each topic comes exactly once.
   ///
   /// - Returns: the number for ``endWatch(_:_:)``, a search of the existing topics, and the shards to which they belong.
   package func watch(
-    _ pattern: TopicPattern, _ watcher: @escaping Watcher
+    _ pattern: TopicPattern, _ watcher: any TopicWatcher
   ) throws(WireError) -> (number: UInt64, topics: PatternWalk<Topic>, shards: ServedShards) {
     let found: (number: UInt64, names: NameOrder<Topic>, shards: ServedShards)? = state.withLock { state in
       guard state.watchers.count < limits.patterns else {

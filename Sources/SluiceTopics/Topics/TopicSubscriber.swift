@@ -89,7 +89,7 @@ package enum SubscriberPlace {
   /// In its connection's queue of those to be served.
   case ready
   /// Among those that wait for the topic, at this index.
-  case waiting(index: Int)
+  case waiting(index: Int32)
   /// It has ended.
   case ended
 }

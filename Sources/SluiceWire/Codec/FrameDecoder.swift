@@ -6,24 +6,31 @@
 @safe
 public struct FrameDecoder: ~Copyable {
   /// The longest body that is taken, in bytes. A change counts from the next chunk on.
-  public var maximumFrame: Int
+  public var maximumFrame: Int {
+    get { Int(limit) }
+    // A frame with its header is counted in 32 bits.
+    set { limit = UInt32(min(newValue, Int(UInt32.max) - FrameHeader.size)) }
+  }
 
   /// How many bytes of the last chunk were taken up: all, unless the caller stopped early.
-  public private(set) var takenBytes = 0
+  public var takenBytes: Int { Int(taken) }
 
+  // Short, as every connection has one.
+  private var partial: UnsafeMutableRawPointer?
+  private var partialCount: UInt32 = 0
+  private var partialCapacity: UInt32 = 0
+  private var limit: UInt32 = 0
+  private var taken: UInt32 = 0
   /// Set until the first frame has come.
   private var opening: Side?
-  private var partial: UnsafeMutableRawPointer?
-  private var partialCount = 0
-  private var partialCapacity = 0
 
   /// - Parameters:
   ///   - maximumFrame: the longest body that is taken, in bytes.
   ///   - side: where this is the start of a connection, the side that reads it. A first frame with which no connection to that side
   ///     opens, by its type, is refused as soon as its header is there, before its length is believed.
   public init(maximumFrame: Int, openingAt side: Side? = nil) {
-    self.maximumFrame = maximumFrame
     opening = side
+    self.maximumFrame = maximumFrame
   }
 
   deinit {
@@ -34,10 +41,10 @@ public struct FrameDecoder: ~Copyable {
   private static let smallestCapacity = 64
 
   /// Bytes of a frame that isn't complete yet; not 0 at the end of a stream means that it was cut off.
-  public var pendingBytes: Int { partialCount }
+  public var pendingBytes: Int { Int(partialCount) }
 
   /// Bytes of memory that are held for that frame.
-  public var heldBytes: Int { partialCapacity }
+  public var heldBytes: Int { Int(partialCapacity) }
 
   /// Hands out every frame that `chunk` completes.
   ///
@@ -50,13 +57,13 @@ public struct FrameDecoder: ~Copyable {
     _ chunk: UnsafeRawBufferPointer,
     _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool
   ) throws(WireError) {
-    takenBytes = chunk.count
+    taken = UInt32(chunk.count)
     guard let start = chunk.baseAddress else { return }
     var position = unsafe start
     let end = unsafe position + chunk.count
     if partialCount > 0 {
       guard try unsafe completePartial(&position, end, body) else {
-        takenBytes = unsafe position - start
+        taken = unsafe UInt32(position - start)
         return
       }
     }
@@ -69,7 +76,7 @@ public struct FrameDecoder: ~Copyable {
       unsafe position += FrameHeader.size + length
       opening = nil
       guard try unsafe body(header, frame) else {
-        takenBytes = unsafe position - start
+        taken = unsafe UInt32(position - start)
         return
       }
     }
@@ -82,7 +89,7 @@ public struct FrameDecoder: ~Copyable {
     _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool
   ) throws(WireError) -> Bool {
     if partialCount < FrameHeader.size {
-      let taken = unsafe min(FrameHeader.size - partialCount, end - position)
+      let taken = unsafe min(FrameHeader.size - pendingBytes, end - position)
       unsafe keep(position, taken)
       unsafe position += taken
       guard partialCount == FrameHeader.size else { return false }
@@ -90,10 +97,10 @@ public struct FrameDecoder: ~Copyable {
     let header = unsafe FrameHeader(at: partial!)
     try unsafe check(header, at: partial!)
     let whole = FrameHeader.size + Int(header.length)
-    let taken = unsafe min(whole - partialCount, end - position)
+    let taken = unsafe min(whole - pendingBytes, end - position)
     unsafe keep(position, taken)
     unsafe position += taken
-    guard partialCount == whole else { return false }
+    guard pendingBytes == whole else { return false }
     let memory = unsafe partial!
     unsafe partial = nil
     partialCount = 0
@@ -106,7 +113,7 @@ public struct FrameDecoder: ~Copyable {
 
   @inline(__always)
   private func check(_ header: FrameHeader, at bytes: UnsafeRawPointer) throws(WireError) {
-    if opening != nil || header.length > maximumFrame { try unsafe checkClosely(header, at: bytes) }
+    if opening != nil || header.length > limit { try unsafe checkClosely(header, at: bytes) }
   }
 
   @inline(never)
@@ -115,7 +122,7 @@ public struct FrameDecoder: ~Copyable {
       throw WireError(
         .notSluice, unsafe "the peer doesn't speak the Sluice protocol: it began with \(shown(bytes))")
     }
-    guard header.length <= maximumFrame else {
+    guard header.length <= limit else {
       throw WireError(
         .frameTooLarge,
         "a \(header.type) frame of \(header.length) bytes is longer than the limit of \(maximumFrame)")
@@ -135,19 +142,19 @@ public struct FrameDecoder: ~Copyable {
 
   private mutating func keep(_ bytes: UnsafeRawPointer, _ count: Int) {
     guard count > 0 else { return }
-    let needed = partialCount + count
-    if needed > partialCapacity {
+    let needed = pendingBytes + count
+    if needed > heldBytes {
       let capacity = max(
-        needed, Self.smallestCapacity, min(partialCapacity * 2, FrameHeader.size + maximumFrame))
+        needed, Self.smallestCapacity, min(heldBytes * 2, FrameHeader.size + maximumFrame))
       let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
       if let partial = unsafe partial {
-        unsafe grown.copyMemory(from: partial, byteCount: partialCount)
+        unsafe grown.copyMemory(from: partial, byteCount: pendingBytes)
         unsafe partial.deallocate()
       }
       unsafe partial = unsafe grown
-      partialCapacity = capacity
+      partialCapacity = UInt32(capacity)
     }
-    unsafe (partial! + partialCount).copyMemory(from: bytes, byteCount: count)
-    partialCount = needed
+    unsafe (partial! + pendingBytes).copyMemory(from: bytes, byteCount: count)
+    partialCount = UInt32(needed)
   }
 }

@@ -55,11 +55,7 @@ extension MQTTHub {
   ) {
     guard let number = connection.part?.number else { return }
     let former = entries.withLock { entries in
-      var entry = entries[key] ?? Entry()
-      defer { entries[key] = entry }
-      let former = entry.connection
-      entry.connection = connection
-      return former
+      entries.connections.updateValue(connection.handle, forKey: key)
     }
     let loop = connection.loop
     let claim = { @Sendable in
@@ -72,7 +68,7 @@ extension MQTTHub {
     }
     guard let former else { return claim() }
     former.loop.execute {
-      former.surrender(isClean: isClean)
+      former.connection?.surrender(isClean: isClean)
       claim()
     }
   }
@@ -110,7 +106,7 @@ extension MQTTHub {
 
   /// The client of a will that waits is back at whatever node, or its session has ended.
   func settleWill(of key: Key, publishing: Bool) {
-    guard let mourner = entries.withLock({ $0[key]?.mourner }) else { return }
+    guard let mourner = entries.withLock({ $0.mourners[key] }) else { return }
     mourner.loop.execute { mourner.settleWill(publishing: publishing) }
   }
 }

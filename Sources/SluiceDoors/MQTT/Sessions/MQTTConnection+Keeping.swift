@@ -26,6 +26,12 @@ final class MQTTKeeping {
   /// Bytes of output that wait.
   var heldBytes: Int { guarded.reduce(sendable.count) { $0 + $1.bytes.count } }
 
+  /// Whether the store has all, and nothing waits for it.
+  var isIdle: Bool {
+    !isUnderWay && kept == wanted && !isDirty && timer == nil && sendable.isEmpty && guarded.isEmpty
+      && settles.isEmpty && guardedSettles.isEmpty
+  }
+
   /// Notes a change. Returns its number.
   @discardableResult
   func want() -> UInt64 {

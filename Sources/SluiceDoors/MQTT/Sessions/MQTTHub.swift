@@ -22,15 +22,13 @@ final class MQTTHub: Sendable {
     }
   }
 
-  struct Entry {
-    var connection: MQTTConnection?
-    /// A connection that has ended and will publish its will later.
-    var mourner: MQTTConnection?
-
-    var isEmpty: Bool { connection == nil && mourner == nil }
+  struct Entries {
+    var connections: [Key: MQTTHandle] = [:]
+    /// Connections that have ended and will publish their wills later.
+    var mourners: [Key: MQTTConnection] = [:]
   }
 
-  let entries = Mutex<[Key: Entry]>([:])
+  let entries = Mutex(Entries())
   let store: MQTTSessionStore
   let limits: MQTTLimits
   let note: @Sendable (DoorEvent) -> Void
@@ -127,12 +125,10 @@ final class MQTTHub: Sendable {
   ) {
     if let cluster { return attach(key, to: connection, isClean: isClean, cluster, completion) }
     let (former, mourner) = entries.withLock { entries in
-      var entry = entries[key] ?? Entry()
-      let former = (entry.connection, entry.mourner)
-      entry.connection = connection
-      entry.mourner = nil
-      entries[key] = entry
-      return former
+      (
+        entries.connections.updateValue(connection.handle, forKey: key),
+        entries.mourners.removeValue(forKey: key)
+      )
     }
     // The will of a session that goes on isn't published; that of one that ends is, now.
     mourner?.loop.execute { mourner?.settleWill(publishing: isClean) }
@@ -146,7 +142,7 @@ final class MQTTHub: Sendable {
       return retained.whenLoaded(complete)
     }
     former.loop.execute {
-      former.surrender(isClean: isClean)
+      former.connection?.surrender(isClean: isClean)
       complete()
     }
   }
@@ -158,10 +154,12 @@ final class MQTTHub: Sendable {
   ///   - mourns: whether the connection will publish its will later, and has to know when the client is back before.
   func leave(_ key: Key, _ connection: MQTTConnection, kept: MQTTKeptSession?, mourns: Bool) {
     entries.withLock { entries in
-      var entry = entries[key] ?? Entry()
-      if entry.connection === connection { entry.connection = nil }
-      if mourns { entry.mourner = connection } else if entry.mourner === connection { entry.mourner = nil }
-      entries[key] = entry.isEmpty ? nil : entry
+      if entries.connections[key] === connection.handle { entries.connections[key] = nil }
+      if mourns {
+        entries.mourners[key] = connection
+      } else if entries.mourners[key] === connection {
+        entries.mourners[key] = nil
+      }
     }
     let time = connection.loop.wallClock
     if let cluster, let part = connection.part {
@@ -177,18 +175,14 @@ final class MQTTHub: Sendable {
       cluster.release(nil, of: key, part.number, at: connection.loop.wallClock)
     }
     entries.withLock { entries in
-      guard var entry = entries[key], entry.connection === connection else { return }
-      entry.connection = nil
-      entries[key] = entry.isEmpty ? nil : entry
+      if entries.connections[key] === connection.handle { entries.connections[key] = nil }
     }
   }
 
   /// The connection's will was published or dropped.
   func mourned(_ key: Key, _ connection: MQTTConnection) {
     entries.withLock { entries in
-      guard var entry = entries[key], entry.mourner === connection else { return }
-      entry.mourner = nil
-      entries[key] = entry.isEmpty ? nil : entry
+      if entries.mourners[key] === connection { entries.mourners[key] = nil }
     }
   }
 }

@@ -20,6 +20,26 @@ struct MQTTTopicTable {
 
   subscript(number: UInt32) -> MQTTKnownTopic? { topics[number] }
 
+  func pack(into writer: inout PackedWriter) {
+    writer.number(last)
+    writer.number(topics.count)
+    for number in topics.keys {
+      guard let topic = topics[number] else { continue }
+      writer.number(number)
+      writer.text(topic.name)
+      writer.number(topic.epoch)
+    }
+  }
+
+  init(unpacking reader: inout PackedReader) {
+    last = reader.number()
+    for _ in 0..<reader.number(Int.self) {
+      let number: UInt32 = reader.number()
+      topics[number] = MQTTKnownTopic(name: reader.text(), epoch: reader.number())
+    }
+    indexNumbers()
+  }
+
   /// The number of a topic, which gets one if it has none.
   mutating func number(of topic: MQTTKnownTopic) -> UInt32 {
     if let number = find(topic) { return number }

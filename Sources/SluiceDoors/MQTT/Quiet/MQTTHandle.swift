@@ -1,0 +1,112 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceWire
+
+/// The part of a connection that lasts: what the client's stream, the link and the hub refer to.
+///
+/// A connection on which nothing happens is packed: most of its memory would be room for what is under way. What it was is a short array of bytes then,
+/// of which it is made again when the client sends something, when the broker does, or when its time is over.
+///
+/// ```
+///  client's stream ─► MQTTHandle ─┬─ MQTTConnection ─► DoorLink      while something happens
+///                                 └─ packed bytes   ◄─ DoorLink      while it is quiet
+/// ```
+// @unchecked: belongs to `shared.loop`. Other threads use it only through jobs on that loop.
+final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
+  private enum State {
+    case awake(MQTTConnection)
+    case quiet([UInt8], MQTTQuietExtras?)
+    case ended
+  }
+
+  let shared: MQTTLoop
+  let transport: any ByteStream
+  let link: DoorLink
+  private var state = State.ended
+  /// When the client's silence is looked at.
+  var timer: TimerToken?
+
+  init(_ transport: any ByteStream, peer: SocketAddress, _ shared: MQTTLoop) {
+    self.transport = transport
+    self.shared = shared
+    link = DoorLink(nil, peer: peer, on: shared.loop)
+    let connection = MQTTConnection(self)
+    state = .awake(connection)
+    link.attach(connection)
+  }
+
+  var loop: any EventLoop { shared.loop }
+
+  /// Whether the connection is packed.
+  var isQuiet: Bool { if case .quiet = state { true } else { false } }
+
+  /// The connection, which is made again if it was packed; nil when it has ended.
+  var connection: MQTTConnection? {
+    switch state {
+    case .awake(let connection): return connection
+    case .quiet(let packed, let extras):
+      let connection = MQTTConnection(self, unpacking: packed, extras)
+      state = .awake(connection)
+      link.hand(to: connection)
+      return connection
+    case .ended: return nil
+    }
+  }
+
+  /// The connection is packed, and gone.
+  func rest(_ packed: [UInt8], _ extras: MQTTQuietExtras?) {
+    state = .quiet(packed, extras)
+    link.hand(to: self)
+  }
+
+  /// The connection has ended.
+  func end() { state = .ended }
+
+  /// Has the connection look at the client's silence at that time.
+  func wake(at time: MonotonicTime) {
+    // The timer keeps the handle; the connection cancels it when it ends.
+    timer = loop.schedule(at: time) { [self] in
+      timer = nil
+      connection?.timeHasCome()
+    }
+  }
+
+  // MARK: The client's stream
+
+  func streamReadable() { connection?.streamReadable() }
+
+  func streamWritable() { connection?.streamWritable() }
+
+  func streamFailed(_ error: IOError) { connection?.streamFailed(error) }
+
+  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
+  func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
+}
+
+// The link, while the connection is quiet.
+extension MQTTHandle: DoorLinkClient {
+  func linkStarted() { connection?.linkStarted() }
+
+  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
+    // The broker only asks for a sign of life, which is no reason to wake.
+    if isQuiet, header.type == .ping, let ping = unsafe try? Ping(body: body) {
+      link.send(Pong(token: ping.token), stream: 0)
+      link.wake()
+      return true
+    }
+    return unsafe connection?.linkReceived(header, body) ?? true
+  }
+
+  /// After frames that have woken the connection.
+  func linkWritten() { if !isQuiet { connection?.linkWritten() } }
+
+  func linkDrained() { connection?.linkDrained() }
+
+  func linkClosed() { connection?.linkClosed() }
+
+  var heldBytes: Int {
+    if case .awake(let connection) = state { connection.heldBytes } else { transport.heldBytes }
+  }
+
+  var obstacle: StreamObstacle? { transport.obstacle }
+}

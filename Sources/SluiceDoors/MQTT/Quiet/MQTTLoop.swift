@@ -1,0 +1,54 @@
+import SluiceIO
+import SluiceMQTT
+import Synchronization
+
+/// What the connections of MQTT on one loop have in common, and the look at those of them that may have become quiet.
+///
+/// On its loop only.
+// @unchecked: belongs to `loop`. Other threads only pass it on to jobs on that loop.
+final class MQTTLoop: @unchecked Sendable {
+  let hub: MQTTHub
+  let rules: MQTTSessionRules.Shared
+  let loop: any EventLoop
+
+  /// Connections that have had a turn since they were last looked at.
+  private var active: [MQTTConnection] = []
+  private var isLooking = false
+
+  init(_ hub: MQTTHub, _ rules: MQTTSessionRules.Shared, on loop: any EventLoop) {
+    self.hub = hub
+    self.rules = rules
+    self.loop = loop
+  }
+
+  /// Has a connection looked at until it has become quiet, or can't.
+  func watch(_ connection: MQTTConnection) {
+    active.append(connection)
+    lookLater()
+  }
+
+  private func lookLater() {
+    guard !isLooking, !active.isEmpty else { return }
+    isLooking = true
+    _ = loop.schedule(after: hub.limits.quietAfter) { [self] in
+      isLooking = false
+      let all = active
+      active = all.filter { $0.staysActive() }
+      lookLater()
+    }
+  }
+
+  /// Those of all loops. From any thread.
+  final class Table: Sendable {
+    private let loops = Mutex<[ObjectIdentifier: MQTTLoop]>([:])
+
+    /// That of a loop, which is made if there is none.
+    func find(_ loop: any EventLoop, _ make: () -> MQTTLoop) -> MQTTLoop {
+      loops.withLock { loops in
+        let found = loops[ObjectIdentifier(loop)] ?? make()
+        loops[ObjectIdentifier(loop)] = found
+        return found
+      }
+    }
+  }
+}

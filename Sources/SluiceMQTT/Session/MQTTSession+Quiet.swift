@@ -1,0 +1,149 @@
+import SluiceWire
+
+// A session on which nothing happens: most of a value of this size is then room for what is under way. It is packed, and made again of that when
+// something happens.
+extension MQTTSession {
+  /// What few sessions have, and is kept as it is.
+  package struct Extras: Sendable {
+    fileprivate var will: MQTTConnect.Will?
+    fileprivate var publications: PublicationTable
+    fileprivate var aliases: InboundAliases
+  }
+
+  /// Whether nothing is under way in either direction, in an open session: it may be packed.
+  package var isQuiet: Bool {
+    phase == .open && decoder.pendingBytes == 0 && appending.isEmpty && fetching.isEmpty && asked.isEmpty
+      && commits.isEmpty && settled.isEmpty && !needsStore && state.isQuiet
+  }
+
+  /// Nil where there is nothing of that.
+  package var extras: Extras? {
+    guard will != nil || !publications.isEmpty || !aliases.isEmpty else { return nil }
+    return Extras(will: will, publications: publications, aliases: aliases)
+  }
+
+  /// Writes a quiet session, without its extras.
+  package func pack(into writer: inout PackedWriter) {
+    assert(isQuiet, "what is under way isn't packed")
+    let (hasExpiry, hasKeepAlive) = (expiry > 0 || askedExpiry > 0, keepAlive > 0 || askedKeepAlive > 0)
+    writer.flags(
+      version == .v5, wasAway, isClean, wantsProblems, wantsResponseInformation, hasLapped, hasExpiry,
+      hasKeepAlive)
+    writer.text(clientID)
+    if hasExpiry {
+      writer.number(expiry)
+      writer.number(askedExpiry)
+    }
+    // All ones, as most have it, becomes 0, which is a byte.
+    writer.number(clientMaximumPacket &+ 1)
+    writer.number(clientReceiveMaximum &+ 1)
+    if hasKeepAlive {
+      writer.number(keepAlive)
+      writer.number(askedKeepAlive)
+      writer.number(lastReceived)
+    }
+    writer.number(requested)
+    clientAliases.pack(into: &writer)
+    state.pack(into: &writer)
+  }
+
+  /// A session that is as the one that was packed.
+  package init(_ rules: MQTTSessionRules.Shared, unpacking reader: inout PackedReader, _ extras: Extras?) {
+    self.init(rules, now: 0)
+    decoder = MQTTDecoder(goingOnWith: Int(self.rules.maximumPacket), from: .client)
+    phase = .open
+    let flags = reader.flags()
+    version = flags[0] ? .v5 : .v311
+    (wasAway, isClean, wantsProblems) = (flags[1], flags[2], flags[3])
+    (wantsResponseInformation, hasLapped) = (flags[4], flags[5])
+    clientID = reader.text()
+    if flags[6] {
+      expiry = reader.number()
+      askedExpiry = reader.number()
+    }
+    clientMaximumPacket = reader.number(UInt32.self) &- 1
+    clientReceiveMaximum = reader.number(UInt16.self) &- 1
+    if flags[7] {
+      keepAlive = reader.number()
+      askedKeepAlive = reader.number()
+      lastReceived = reader.number()
+    }
+    requested = reader.number()
+    clientAliases = OutboundAliases(unpacking: &reader)
+    state = MQTTSessionState(unpacking: &reader)
+    guard let extras else { return }
+    (will, publications, aliases) = (extras.will, extras.publications, extras.aliases)
+  }
+}
+
+extension MQTTSessionState {
+  /// Whether no message is under way.
+  var isQuiet: Bool { inFlight.span == 0 && releasing.isEmpty && received.isEmpty }
+
+  fileprivate func pack(into writer: inout PackedWriter) {
+    writer.number(lastPacketID)
+    writer.number(nextSequence)
+    writer.number(subscriptions.count)
+    for subscription in subscriptions {
+      // No filter is empty.
+      writer.text(subscription?.filter.description ?? "")
+      guard let subscription else { continue }
+      writer.number(subscription.options.byte)
+      writer.number(subscription.identifier)
+      writer.start(subscription.start)
+    }
+  }
+
+  fileprivate init(unpacking reader: inout PackedReader) {
+    lastPacketID = reader.number()
+    nextSequence = reader.number()
+    for number in 0..<reader.number(Int.self) {
+      let text = reader.text()
+      guard !text.isEmpty else {
+        set(number, nil)
+        continue
+      }
+      let options = try? MQTTSubscriptionOptions(reader.number(), .v5)
+      let (identifier, start) = (reader.number(UInt32.self), reader.start())
+      guard let filter = try? MQTTTopicFilter(text), let options else {
+        preconditionFailure("a packed filter can't be read")
+      }
+      set(number, Subscription(filter: filter, options: options, identifier: identifier, start: start))
+    }
+  }
+}
+
+extension OutboundAliases {
+  fileprivate func pack(into writer: inout PackedWriter) {
+    writer.number(maximum)
+    guard maximum > 0 else { return }
+    writer.number(topics.count)
+    for topic in topics { writer.number(topic) }
+  }
+
+  fileprivate init(unpacking reader: inout PackedReader) {
+    self.init(maximum: reader.number())
+    guard maximum > 0 else { return }
+    for _ in 0..<reader.number(Int.self) { add(reader.number()) }
+  }
+}
+
+extension PackedWriter {
+  /// Where a subscription begins.
+  package mutating func start(_ start: Subscribe.Start) {
+    let (kind, value) = MQTTSessionState.encode(start)
+    number(kind)
+    if kind >= MQTTSessionState.startsWithValue { number(value) }
+  }
+}
+
+extension PackedReader {
+  package mutating func start() -> Subscribe.Start {
+    let kind = number(UInt8.self)
+    guard let start = MQTTSessionState.start(kind, kind >= MQTTSessionState.startsWithValue ? number() : 0)
+    else {
+      preconditionFailure("a packed place can't be read")
+    }
+    return start
+  }
+}

@@ -1,0 +1,79 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceSession
+
+@Suite struct ServerStreamTableTests {
+  /// A slot that is given up and made again doesn't make tokens of earlier uses current.
+  @Test func tokensOfStreamsThatWereGivenUpStayOutdated() {
+    var table = ServerStreamTable()
+    table.makeRoom(for: 1)
+    table[1] = .subscription(grantedThrough: 0)
+    var tokens: Set<StreamToken> = []
+    for _ in 0..<3 {
+      table.makeRoom(for: 3)
+      for stream in 2...3 as ClosedRange<UInt32> {
+        table[stream] = .request
+        #expect(tokens.insert(table.token(of: stream)).inserted)
+      }
+      table.end(2, .free)
+      table.end(3, .free)
+      #expect(!tokens.contains(table.token(of: 2)))
+    }
+  }
+
+  @Test func onlyStreamsInUseTakeMemory() {
+    var table = ServerStreamTable()
+    table.makeRoom(for: 4)
+    for stream in 1...4 as ClosedRange<UInt32> { table[stream] = .request }
+    table.end(2, .free)
+    #expect(table.bytes == 4 * ServerStreamTable.bytesPerStream)
+    table.end(4, .free)
+    #expect(table.bytes == 3 * ServerStreamTable.bytesPerStream)
+    // The client may not have heard that the broker has ended it: that is known without a slot.
+    table.end(3, .ended)
+    #expect(table.bytes == 2 * ServerStreamTable.bytesPerStream)
+    #expect(isEnded(3, in: table))
+    #expect(!isEnded(4, in: table))
+    table.makeRoom(for: 4)
+    #expect(isEnded(3, in: table))
+    #expect(!isEnded(4, in: table))
+    table.end(4, .ended)
+    #expect(table.bytes == 2 * ServerStreamTable.bytesPerStream)
+    table.end(3, .free)
+    #expect(!isEnded(3, in: table))
+    #expect(isEnded(4, in: table))
+    table.end(4, .free)
+    #expect(table.bytes == ServerStreamTable.bytesPerStream)
+    table.end(1, .free)
+    #expect(table.bytes == 0)
+    #expect(table.highest == 4)
+  }
+
+  /// What serves a stream may be followed by another object when the stream has ended.
+  @Test func anEndedStreamMayBeServed() {
+    var table = ServerStreamTable()
+    table.makeRoom(for: 1)
+    table[1] = .subscription(grantedThrough: 0)
+    table.end(1, .ended)
+    #expect(table.bytes == 0)
+    table.attach(Served(), to: 1)
+    #expect(table.object(1) != nil)
+    #expect(isEnded(1, in: table))
+    table.detach(1)
+    #expect(table.bytes == 0)
+    #expect(isEnded(1, in: table))
+  }
+
+  private final class Served: ServerStream {
+    let kind = StreamKind.committing
+
+    func release() {}
+    func reconsider() throws(WireError) {}
+    func isDrained(isPatient: Bool) -> Bool { true }
+  }
+
+  private func isEnded(_ stream: UInt32, in table: ServerStreamTable) -> Bool {
+    if case .ended = table[stream] { true } else { false }
+  }
+}
