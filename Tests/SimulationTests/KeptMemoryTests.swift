@@ -68,7 +68,8 @@ import Testing
     }
     _ = small.world.run(limit: .seconds(30)) { client.frames(on: 3).count == count }
     small.settle()
-    #expect(kept.used == before)
+    // The client's table of streams is smaller by now than when its first answer had just been sent.
+    #expect(kept.used <= before)
     #expect(client.ask(again, stream: 2, in: small).first?.header.type == .subscribed)
   }
 

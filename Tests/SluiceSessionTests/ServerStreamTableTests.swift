@@ -1,4 +1,5 @@
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceSession
@@ -63,6 +64,57 @@ import Testing
     table.detach(1)
     #expect(table.bytes == 0)
     #expect(isEnded(1, in: table))
+  }
+
+  /// The client may still send to a publication that the broker has refused, and whose object is gone before that is noted.
+  @Test func aStreamThatIsLeavingMayBeEnded() {
+    var table = ServerStreamTable()
+    table.makeRoom(for: 1)
+    table[1] = .leaving(PublicationCredit(startingAt: 0))
+    table.attach(Served(), to: 1)
+    table.detach(1)
+    table.end(1, .ended)
+    #expect(isEnded(1, in: table))
+    #expect(table.bytes == 0)
+  }
+
+  @Test(arguments: 1...200 as ClosedRange<UInt64>)
+  func theTableIsAsOneThatKeepsEachSlot(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    var (table, kept) = (ServerStreamTable(), [String](repeating: "free", count: 7))
+    var outdated: Set<StreamToken> = []
+    var highest: UInt32 = 0
+    for _ in 0..<200 {
+      let stream = UInt32(random.next() % 6) + 1
+      if stream > highest || random.next() % 3 == 0 {
+        table.makeRoom(for: stream)
+        highest = max(highest, stream)
+      }
+      let index = Int(stream)
+      switch random.next() % 4 {
+      case 0: (table[stream], kept[index]) = (.request, "request")
+      case 1: (table[stream], kept[index]) = (.ended, "ended")
+      case 2:
+        outdated.insert(table.token(of: stream))
+        table.end(stream, .ended)
+        kept[index] = "ended"
+      default:
+        outdated.insert(table.token(of: stream))
+        table.end(stream, .free)
+        kept[index] = "free"
+      }
+      #expect(!outdated.contains(table.token(of: stream)))
+      #expect((1...6).map { name(table[$0]) } == Array(kept[1...]), "\(seed)")
+    }
+  }
+
+  private func name(_ state: ServerStreamTable.State) -> String {
+    switch state {
+    case .free: "free"
+    case .ended: "ended"
+    case .request: "request"
+    default: "other"
+    }
   }
 
   private final class Served: ServerStream {

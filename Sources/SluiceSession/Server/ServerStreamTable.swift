@@ -47,7 +47,7 @@ struct ServerStreamTable {
       return isEndedBehind(stream) ? .ended : .free
     }
     set {
-      if isEndedBehind(stream) { makeRoom(for: stream) }
+      restore(stream)
       let index = Int(stream) - 1
       if slots.indices.contains(index) { slots[index].state = newValue }
     }
@@ -63,6 +63,11 @@ struct ServerStreamTable {
       slots.append(Slot(state: endedBehind > 0 ? .ended : .free, generation: firstGeneration))
       if endedBehind > 0 { endedBehind -= 1 }
     }
+  }
+
+  /// Makes the slot of a stream again that was given up.
+  private mutating func restore(_ stream: UInt32) {
+    if stream > slots.count, stream <= highest { makeRoom(for: stream) }
   }
 
   /// Gives up slots at the end that say no more than ``endedBehind``. The room isn't kept where few are left.
@@ -86,7 +91,7 @@ struct ServerStreamTable {
 
   /// Ends the present use of a number, whatever served it, and gives it another state.
   mutating func end(_ stream: UInt32, _ state: State) {
-    if isEndedBehind(stream) { makeRoom(for: stream) }
+    restore(stream)
     let index = Int(stream) - 1
     guard slots.indices.contains(index) else { return }
     slots[index].state = state
