@@ -7,18 +7,13 @@ import Testing
   /// Nothing has asked for problems before these logins, whether the admin listener looks for them or the broker itself.
   @Test(arguments: [[], ["--admin", "off"], ["--admin-history", "0s"]])
   func theFirstStatusTellsOfRejectedLogins(_ options: [String]) throws {
-    for _ in 0..<8 {
-      let (status, age) = try statusAfterRejectedLogins(options)
-      // On a machine that takes the better part of a minute for this, the broker may tell of fewer, and rightly.
-      guard age < .seconds(50) else { continue }
-      #expect(status.contains("logins were rejected within the last minute"), "\(status)")
-      return
-    }
-    throw TestFailure("eight logins and a status took 50 s each time")
+    for _ in 0..<4 where try isToldOfRejectedLogins(options) { return }
+    throw TestFailure("in none of four attempts status told of the logins within 50 s")
   }
 
-  /// What the first status of a broker says, and for how long the oldest of the logins before it may have been rejected by then.
-  private func statusAfterRejectedLogins(_ options: [String]) throws -> (status: String, age: Duration) {
+  /// Whether statuses of a broker tell of logins that were rejected before the first one, within the minute that these count. What is told may be some seconds
+  /// old; and a broker on a busy machine may have looked at its counters too late, so that this is tried again with another one.
+  private func isToldOfRejectedLogins(_ options: [String]) throws -> Bool {
     let stage = try AdminAccessTests.Stage(
       permissions: "alice all >\n", options + ["--attempts-delay", "0s"])
     let password = stage.directory.file("alice")
@@ -33,7 +28,11 @@ import Testing
       #expect(try guess.expect(Fault.self, stream: 0).code == .authenticationFailed)
       guess.close()
     }
-    let status = try stage.broker.run("status", "--user", "alice", "--password-file", password)
-    return (status.standardOutput.text, ContinuousClock.now - start)
+    while ContinuousClock.now - start < .seconds(50) {
+      let status = try stage.broker.run("status", "--user", "alice", "--password-file", password)
+      if status.standardOutput.text.contains("logins were rejected within the last minute") { return true }
+      pause(0.2)
+    }
+    return false
   }
 }
