@@ -167,7 +167,7 @@ final class WriteBatch {
     count = 0
     blockUsed = 0
     bytes = 0
-    if !held.isEmpty { held.removeAllInPlace() }
+    held.removeAllInPlace()
   }
 
   // MARK: -

@@ -273,9 +273,7 @@ extension Array {
   /// Removes all elements. Memory is kept where there is traffic, and returned where there is little: an idle client has no buffers.
   mutating func removeAllKeepingUseful() {
     let size = capacity * MemoryLayout<Element>.stride
-    // Much cheaper, where messages come one by one.
-    if count == 1, size > 1024, size <= 131_072 { return _ = removeLast() }
-    removeAll(keepingCapacity: size > 1024 && size <= 131_072)
+    if size > 1024, size <= 131_072 { removeAllInPlace() } else { removeAll() }
   }
 }
 

@@ -260,12 +260,12 @@ package struct MQTTSession: Sendable {
     state.inFlight.takeSettled { entry in
       if areCounted, entry.hasCursor { Self.add(entry.subscription, entry.place, to: &passed) }
     }
-    if !commits.isEmpty { commits.removeAll(keepingCapacity: true) }
+    commits.removeAllInPlace()
     for (subscription, place) in passed where hasCursors(subscription) {
       perform(.commit(subscription, MQTTPlace(topic: place.topic, offset: place.offset + 1)))
     }
     for (subscription, place) in settled { perform(.settle(subscription, place)) }
-    if !settled.isEmpty { settled.removeAll(keepingCapacity: true) }
+    settled.removeAllInPlace()
   }
 
   /// Adds a place that was passed; the last one of a topic counts.

@@ -45,11 +45,3 @@
 }
 
 extension ReadyQueue: Sendable where Element: Sendable {}
-
-extension Array {
-  /// Removes all elements and keeps the memory. Of one element, which is what a list of a turn has where messages come one by one, that costs a tenth of
-  /// ``removeAll(keepingCapacity:)``.
-  @inlinable package mutating func removeAllInPlace() {
-    if count == 1 { removeLast() } else { removeAll(keepingCapacity: true) }
-  }
-}

@@ -98,7 +98,7 @@ package final class TopicLoop: @unchecked Sendable {
   /// Reports the positions that have moved, and has the store commit what is due. After the turn's deliveries.
   package func endTurn() {
     for loopState in reports { loopState.report() }
-    if !reports.isEmpty { reports.removeAllInPlace() }
+    reports.removeAllInPlace()
     registry.stores.kick()
     hasNotedBatch = false
   }

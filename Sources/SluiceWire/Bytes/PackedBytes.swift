@@ -1,37 +1,28 @@
 /// Writes values in as few bytes as they need, for this process to read again with ``PackedReader``: no format that is stored or sent.
-///
-/// A number takes seven bits a byte, the lowest first; the high bit says that more follow.
 package struct PackedWriter {
-  private var buffer: [UInt8] = []
+  private var writer = ByteWriter()
 
   package init() {
-    buffer.reserveCapacity(256)
+    writer.bytes.reserveCapacity(256)
   }
 
   /// What was written, in an array of just that size.
-  package var bytes: [UInt8] { buffer.map(\.self) }
+  package var bytes: [UInt8] { writer.bytes.map(\.self) }
 
   /// - Precondition: the value isn't negative.
-  package mutating func number(_ value: some FixedWidthInteger) {
-    var rest = UInt64(value)
-    while rest >= 0x80 {
-      buffer.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
-    }
-    buffer.append(UInt8(rest))
-  }
+  package mutating func number(_ value: some FixedWidthInteger) { writer.compact(UInt64(value)) }
 
   /// At most eight flags, which share a byte.
   package mutating func flags(_ flags: Bool...) {
     assert(flags.count <= 8, "flags share a byte")
     var byte: UInt8 = 0
     for (place, flag) in flags.enumerated() where flag { byte |= 1 << place }
-    buffer.append(byte)
+    writer.integer(byte)
   }
 
   package mutating func text(_ text: String) {
     number(text.utf8.count)
-    buffer.append(contentsOf: text.utf8)
+    writer.bytes.append(contentsOf: text.utf8)
   }
 }
 
@@ -45,15 +36,14 @@ package struct PackedReader {
   }
 
   package mutating func number<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number {
-    var value: UInt64 = 0
-    var shift: UInt64 = 0
-    while true {
-      let byte = bytes[place]
-      place += 1
-      value |= UInt64(byte & 0x7F) << shift
-      if byte < 0x80 { return Number(value) }
-      shift += 7
+    let read = unsafe bytes.withUnsafeBytes { bytes -> (value: UInt64, left: Int)? in
+      var reader = unsafe ByteReader(UnsafeRawBufferPointer(rebasing: bytes[place...]))
+      guard let value = try? reader.compact("number") else { return nil }
+      return (value, reader.count)
     }
+    guard let read else { preconditionFailure("a packed number can't be read") }
+    place = bytes.count - read.left
+    return Number(read.value)
   }
 
   /// Flags in a byte, the first one lowest.
