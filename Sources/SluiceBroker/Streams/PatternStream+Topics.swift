@@ -1,0 +1,214 @@
+import SluiceIO
+import SluiceLog
+import SluiceTopics
+import SluiceWire
+
+/// The topics that a subscription to a pattern reads: found, joined from where they begin, moved to another node, and lost.
+extension PatternStream {
+  /// Whether all topics were joined that were there when it came.
+  var hasBegun: Bool { topics.hasBegun }
+
+  /// Looks for topics to be joined next, until there are so many, or the turn's work budget is exhausted.
+  func findTopics(atMost count: Int) {
+    while topics.needsMore(than: count), !streams.client.workBudget.isExhausted {
+      let most = streams.client.workBudget.left(.names)
+      var looks = most
+      topics.find(looks: &looks) { topic in
+        streams.client.matchesTopics(named: topic.name) && members?[topic.name]?.topic !== topic
+      }
+      streams.client.workBudget.spend(most - looks, of: .names)
+    }
+  }
+
+  /// Tells the client that the subscription has begun, once the topics of all nodes are known.
+  func begin() {
+    guard hasBegun, remote?.hasBegun ?? true else { return }
+    if !isOpened {
+      isOpened = true
+      let shards = loan?.shards.set ?? ShardSet()
+      streams.send(
+        Subscribed(epoch: 0, nextOffset: shards.count, liveOffset: shards.hash), stream: stream)
+      if let loan, loan.isPaced { streams.send(loan.offer(waits: false), stream: stream) }
+    }
+    streams.makeReady(self)
+  }
+
+  /// Joins topics that were found, within the turn's work budget. Returns whether that were all.
+  func join() throws(WireError) -> Bool {
+    while !streams.client.workBudget.isExhausted, let (topic, position) = topics.next() {
+      streams.client.workBudget.spend(1, of: .joins)
+      try join(topic, startingAt: position, wasThere: true)
+    }
+    guard topics.isExhausted else { return false }
+    for (topic, epoch) in topics.begin(where: loan == nil ? nil : isAbsent) {
+      try joinFromStart(topic, epoch)
+    }
+    return true
+  }
+
+  /// Whether a topic isn't there of which another node has sent a position: that node is told so. Positions in topics that this node doesn't serve are kept
+  /// for when it does.
+  private func isAbsent(_ name: String) -> Bool {
+    guard let loan else { return false }
+    let registry = streams.core.registry
+    guard let shard = registry.routes?.shard(of: name),
+      registry.servedShards.hasKept(shard, since: loan.shards)
+    else { return false }
+    if members?[name] == nil { loan.isAbsent(name, as: newNumber()) }
+    return true
+  }
+
+  /// A number for a topic.
+  func newNumber() -> UInt32 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  /// Of the topics to be joined next, those of which only the store can tell where to begin.
+  func unknownStarts() -> [(topic: Topic, time: Int64)] { topics.unknownStarts() }
+
+  /// The store has told where to begin in a topic.
+  func begin(_ topic: Topic, at offset: UInt64) {
+    topics.begin(topic, at: offset)
+  }
+
+  /// Whether there are topics still to be joined.
+  var isJoining: Bool { !hasBegun || !topics.isExhausted }
+
+  /// Leaves topics to which the client may not subscribe any more.
+  func lose(where isLost: (String) -> Bool) {
+    topics.remove(where: isLost)
+    for member in members?.sorted ?? [] where isLost(member.topic.name) { lose(member) }
+  }
+
+  /// Joins topics to which the client may subscribe now, as if they had been there at first.
+  ///
+  /// - Parameter topics: all that the pattern selects.
+  func gain(_ topics: PatternWalk<Topic>) {
+    self.topics.search(topics)
+  }
+
+  /// A topic was made that the pattern selects.
+  func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
+    guard hasBegun else { return topics.add(topic, epoch) }
+    // It may have been joined already, after a change of permissions.
+    if members?[topic.name]?.topic === topic { return }
+    try joinFromStart(topic, epoch)
+  }
+
+  /// Joins a topic from its first record on, also if it has ended and started over meanwhile.
+  private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
+    guard streams.core.registry.find(topic.name) === topic else { return }
+    // A topic that has gone and come back, of which the departure isn't told yet.
+    if remote != nil || loan != nil, let former = members?[topic.name], former.topic !== topic {
+      return try join(topic, startingAt: position(of: former), wasThere: false, after: former.begins)
+    }
+    if let (position, after) = remote?.take(topic.name) {
+      return try join(topic, startingAt: position, wasThere: false, after: after)
+    }
+    if let position = topics.takeKept(topic.name) {
+      return try join(topic, startingAt: position, wasThere: false)
+    }
+    try join(topic, startingAt: nil, wasThere: false, endedEpoch: epoch.condition == .ended ? epoch : nil)
+  }
+
+  func join(
+    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil,
+    after frame: UInt64 = 0
+  ) throws(WireError) {
+    // It may have been deleted, and another made with its name.
+    guard streams.core.registry.find(topic.name) === topic else { return }
+    let former = members?[topic.name]
+    if former == nil { try streams.counts.addMatch(streams.core, isLimited: loan == nil) }
+    let loopState = topic.loopState(on: streams.topics)
+    if topic.isPaced { loopState.protectEverything() }
+    let (present, buffered) = topic.attachSubscription(now: streams.loop.now)
+    let epoch = endedEpoch ?? present
+    do {
+      let (cursor, missed) = try epoch.start(
+        topics.frame(toSubscribeTo: topic, epoch, position, wasThere: wasThere), lag: topic.settings.lag,
+        buffered: buffered,
+        wallClock: streams.loop.wallClock)
+      let member = PatternMember(
+        of: self, number: newNumber(), loopState: loopState, epoch: epoch,
+        PatternMember.Begin(
+          cursor: cursor, missed: missed, lag: topics.lag ?? topic.settings.lag ?? .skip,
+          isResuming: position?.epoch == epoch.number,
+          continues: position.map { epoch.continuing($0.epoch, at: 0) != nil } ?? false),
+        matcher: matcher, isAwaited: wasThere)
+      member.begins = frame
+      member.subscription.attachedEpoch = present
+      loopState.add(member.subscription)
+      // After its successor has joined, so that the topic isn't without a subscriber in between.
+      if let former { remove(former, isDeleted: former.topic !== topic && position == nil) }
+      makeMembers().add(member)
+      if topic.isPaced { pace(member) }
+      if wasThere { frames.await(member) }
+      takeTurn(member)
+    } catch {
+      if former == nil { streams.counts.removeMatches(1, streams.core) }
+      loopState.withdraw(from: present)
+      throw error
+    }
+    // It may have gone between the look and the entry in its list.
+    if topic.isGone { topic.notify([loopState]) }
+  }
+
+  private func makeMembers() -> PatternMembers {
+    if let members { return members }
+    let made = PatternMembers()
+    members = made
+    return made
+  }
+
+  /// A topic was deleted, or another node serves it.
+  func topicGone(_ member: PatternMember, _ fault: Fault) {
+    guard fault.code == .topicMoved else { return lose(member) }
+    streams.attempt(stream) { () throws(WireError) in try move(member) }
+  }
+
+  /// Another node serves a topic that this one thinks its own, of which it isn't told yet that it moves.
+  func giveUp(_ name: String) throws(WireError) {
+    if let member = members?[name] { try move(member) }
+  }
+
+  private func position(of member: PatternMember) -> TopicPosition {
+    TopicPosition(
+      topic: member.topic.name, epoch: member.subscription.epoch.number,
+      nextOffset: member.subscription.sentThrough)
+  }
+
+  /// A topic moves to another node: there it goes on where it is, and so it does here if it comes back.
+  private func move(_ member: PatternMember) throws(WireError) {
+    guard let members, members.remove(member) else { return }
+    let position = position(of: member)
+    streams.counts.removeMatches(1, streams.core)
+    remove(member, isDeleted: false)
+    if let remote {
+      try remote.left(position, number: member.isAnnounced ? member.number : 0)
+    } else {
+      topics.keep(position)
+    }
+  }
+
+  private func lose(_ member: PatternMember) {
+    guard let members, members.remove(member) else { return }
+    streams.counts.removeMatches(1, streams.core)
+    remove(member, isDeleted: true)
+    streams.makeReady(self)
+  }
+
+  /// The producers of a member's topic are paced.
+  func pace(_ member: PatternMember) {
+    guard let members, members.paced.add(member), let offer = loan?.paced(), isOpened else { return }
+    streams.send(offer, stream: stream)
+  }
+
+  /// Gives up a member's place in its topic.
+  ///
+  /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
+  private func remove(_ member: PatternMember, isDeleted: Bool) {
+    if let untold = members?.release(member) { tell(untold) }
+    frames.departed(member, isDeleted: isDeleted)
+  }
+}
