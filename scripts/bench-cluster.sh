@@ -135,7 +135,7 @@ durable() { # PUBLISHERS
   [ "$size" -le 1000000 ] || size=1000000
   note "$row: bytes in a commit" "$size"
   note "$row: MB/s in commits" "$(awk -v r="$rate" 'BEGIN { print r * 132 / 1e6 }')"
-  report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size "$size" --batch 1 --window $((window * 132 / size)) --topic "bare$n")
+  report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size "$size" --contained 132 --batch 1 --window $((window * 132 / size)) --topic "bare$n")
   bare=$(value deliveredPerSecond <<<"$report")
   note "$row: MB/s of a bare client in messages of that size" "$(awk -v r="$bare" -v s="$size" 'BEGIN { print r * s / 1e6 }')"
   report=$(publish "$row" jetstream 14222 "$n" --login "sluice:$password" --replicas 3 --size 128 --topic "single$n")

@@ -19,6 +19,7 @@ enum LoadCommand {
         --topics T   (publishers take turns among T topics; for publish)
         --durable   (topics on disk, confirmed when stored)   --replicas R   (JetStream; default 1)
         --login USER:PASSWORD   (NATS and JetStream)
+        --contained BYTES   (payloads consist of numbered records of so many bytes, as a broker's commits do; default: of letters)
         --topic NAME  --server-pid PID (for CPU and memory; --launch knows it)  --patience SECONDS (10)
         --json   (the report as one line of JSON)   --json-file FILE (the same, appended to a file)
     """
@@ -80,6 +81,7 @@ enum LoadCommand {
     target.topics = try arguments.integer("topics", in: 1...10_000) ?? 1
     target.isDurable = arguments.flag("durable")
     target.replicas = try arguments.integer("replicas", in: 1...5) ?? 1
+    target.contained = try arguments.integer("contained", in: 20...1_000_000)
     target.login = try arguments.text("login").map { text in
       let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
       guard parts.count == 2 else { throw UsageError("--login needs USER:PASSWORD") }

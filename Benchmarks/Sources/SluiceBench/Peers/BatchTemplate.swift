@@ -65,7 +65,7 @@ struct BatchTemplate {
     stride = prefix.count + target.size + suffix.count
     payloadOffset = prefix.count
     buffer = PinnedBuffer(count: headerSize + stride * target.batch)
-    let payload = (0..<target.size).map { UInt8(truncatingIfNeeded: 0x61 + $0 % 26) }
+    let payload = Self.payload(target)
     let record = prefix + payload + suffix
     header.withUnsafeBytes {
       UnsafeMutableRawBufferPointer(start: buffer.base, count: headerSize).copyMemory(from: $0)
@@ -74,6 +74,19 @@ struct BatchTemplate {
       let place = buffer.base + headerSize + index * stride
       record.withUnsafeBytes { place.copyMemory(from: $0.baseAddress!, byteCount: $0.count) }
     }
+  }
+
+  private static func payload(_ target: LoadTarget) -> [UInt8] {
+    func letters(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: 0x61 + $0 % 26) } }
+    guard let contained = target.contained else { return letters(target.size) }
+    let head = 4 + 16
+    var payload: [UInt8] = []
+    for number in 0..<(target.size / contained + 1) {
+      withUnsafeBytes(of: UInt32(contained - 4).littleEndian) { payload += $0 }
+      withUnsafeBytes(of: UInt64(number).littleEndian) { payload += $0 }
+      payload += [UInt8](repeating: 0, count: 8) + letters(contained - head)
+    }
+    return Array(payload.prefix(target.size))
   }
 
   /// Writes the numbers of `count` records and returns the bytes of header and records.

@@ -16,6 +16,9 @@ struct LoadTarget {
   var login: (user: String, password: String)?
   /// Payload bytes of each record.
   var size: Int
+  /// Of so many bytes are the records that fill a payload, each with a number of its own, as a broker's commit has them. Nil: payloads are filled with letters,
+  /// and large ones compress to almost nothing.
+  var contained: Int?
   /// The most records that one `encode` is asked for.
   var batch: Int
   /// How many subscribers are connected: servers that say so with every publish are held to it.
