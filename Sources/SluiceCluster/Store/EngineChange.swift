@@ -1,3 +1,4 @@
+import SluiceNATS
 import SluiceStore
 import SluiceWire
 
@@ -26,6 +27,9 @@ struct EngineChange {
 
   // MARK: Writing
 
+  /// Batches of so many bytes and more are sent from where they are.
+  private static let leastInsert = 4_096
+
   static func size(of change: TopicChange, row: [UInt8]?) -> Int {
     var size = 8 + 1 + 16 + 8 + (row.map { 4 + $0.count } ?? 0)
     for state in change.states { size += 6 + state.key.count + (state.value?.count ?? 0) }
@@ -33,25 +37,34 @@ struct EngineChange {
     return size
   }
 
-  /// The messages' payloads: one, unless it would be larger than `most` bytes.
-  static func payloads(
-    of change: TopicChange, _ beginning: Beginning?, fence: UInt64, commit: UInt64, atMost most: Int
-  ) -> [[UInt8]] {
+  /// The messages: one, unless its payload would be larger than `most` bytes.
+  static func messages(
+    of change: TopicChange, _ beginning: Beginning?, to subject: String, fence: UInt64, commit: UInt64,
+    atMost most: Int
+  ) -> [NATSMessage] {
     let row = change.isDeletion ? nil : change.row?.encoded()
     let size = size(of: change, row: row)
     if EngineEnvelope.size + size <= most {
-      var writer = EngineEnvelope(.change, fence: fence, commit: commit).writer(reserving: size)
-      write(change, row, beginning, to: &writer)
-      return [writer.bytes]
+      var writer = EngineEnvelope(.change, fence: fence, commit: commit).writer()
+      var message = NATSMessage(subject: subject)
+      write(change, row, beginning, to: &writer) { batch, writer in
+        if batch.bytes < leastInsert { return unsafe writer.raw(batch.value) }
+        message.inserts.append(unsafe NATSInsert(at: writer.bytes.count, batch.value, of: batch))
+      }
+      message.payload = writer.bytes
+      return [message]
     }
     var writer = ByteWriter()
     writer.bytes.reserveCapacity(size)
-    write(change, row, beginning, to: &writer)
+    write(change, row, beginning, to: &writer) { batch, writer in unsafe writer.raw(batch.value) }
     return EngineEnvelope(.change, fence: fence, commit: commit).payloads(of: writer.bytes, atMost: most)
+      .map { NATSMessage(subject: subject, payload: $0) }
   }
 
+  /// - Parameter add: adds a batch behind its size.
   private static func write(
-    _ change: TopicChange, _ row: [UInt8]?, _ beginning: Beginning?, to writer: inout ByteWriter
+    _ change: TopicChange, _ row: [UInt8]?, _ beginning: Beginning?, to writer: inout ByteWriter,
+    _ add: (BatchBlock, inout ByteWriter) -> Void
   ) {
     writer.integer(change.topic.rawValue)
     writer.integer(
@@ -69,7 +82,7 @@ struct EngineChange {
     writer.integer(UInt32(batches.count))
     for batch in batches {
       writer.integer(UInt32(batch.bytes))
-      unsafe writer.raw(batch.value)
+      add(batch, &writer)
     }
   }
 

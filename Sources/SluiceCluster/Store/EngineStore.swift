@@ -166,7 +166,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   /// Why a commit with records has no room.
   private func refusal(of pending: PendingCommit, _ messages: [NATSMessage]) -> StoreError? {
     guard let limit, pending.changes.contains(where: { !$0.batches.isEmpty }) else { return nil }
-    let size = messages.reduce(0) { $0 + $1.payload.count }
+    let size = messages.reduce(0) { $0 + $1.payloadCount }
     guard bytes + UInt64(size) > UInt64(limit) else { return nil }
     return StoreError(
       .full,
@@ -183,7 +183,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     if options.flaw != .noFence, options.flaw != .blindRetry {
       messages[0].headers.expectLastSequence(expected)
     }
-    let size = messages.reduce(0) { $0 + $1.payload.count }
+    let size = messages.reduce(0) { $0 + $1.payloadCount }
     checkpoints.sent(size)
     bytes += UInt64(size)
     if options.flaw == .earlyAnswer, !pending.isAnswered {

@@ -75,12 +75,9 @@ struct PendingCommit {
     for (index, change) in changes.enumerated() {
       firstSequences.append(predicted + UInt64(messages.count) + 1)
       if change.isNothing { continue }
-      let subject = names.changes(of: change.topic)
-      for payload in EngineChange.payloads(
-        of: change, beginnings[index], fence: fence, commit: number, atMost: most)
-      {
-        messages.append(NATSMessage(subject: subject, payload: payload))
-      }
+      messages += EngineChange.messages(
+        of: change, beginnings[index], to: names.changes(of: change.topic), fence: fence, commit: number,
+        atMost: most)
     }
     return .ready(messages)
   }

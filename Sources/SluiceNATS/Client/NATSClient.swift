@@ -153,7 +153,7 @@ public final class NATSClient: @unchecked Sendable {
     timeout: Duration = .seconds(5), _ completion: @escaping Completion
   ) throws(NATSError) -> Request {
     try payload.withBytes { bytes throws(NATSError) in
-      try request(subject, headers: headers, payload: bytes, timeout: timeout, .one(completion))
+      try request(subject, headers, bytes, timeout: timeout, .one(completion))
     }
   }
 
@@ -173,16 +173,17 @@ public final class NATSClient: @unchecked Sendable {
     _ handler: @escaping (Result<NATSMessageView, NATSError>) -> Continuation
   ) throws(NATSError) -> Request {
     try payload.withBytes { bytes throws(NATSError) in
-      try request(subject, headers: headers, payload: bytes, timeout: timeout, .many(handler))
+      try request(subject, headers, bytes, timeout: timeout, .many(handler))
     }
   }
 
   private func request(
-    _ subject: String, headers: NATSHeaders, payload: NATSBytes, timeout: Duration,
-    _ answer: NATSCallbacks.Answer
+    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ inserts: [NATSInsert] = [],
+    timeout: Duration, _ answer: NATSCallbacks.Answer
   ) throws(NATSError) -> Request {
     let number = try session.request(
-      subject, headers: headers, payload: payload, isMany: answer.isMany, timeout: timeout, at: loop.now)
+      subject, headers: headers, payload: payload, inserts: inserts, isMany: answer.isMany,
+      timeout: timeout, at: loop.now)
     callbacks.answers[number] = answer
     flushSoon()
     return Request(number: number)
@@ -200,12 +201,15 @@ public final class NATSClient: @unchecked Sendable {
     do throws(NATSError) {
       for message in messages.dropLast() {
         try message.payload.withBytes { bytes throws(NATSError) in
-          try session.publish(message.subject, headers: message.headers, payload: bytes)
+          try session.publish(
+            message.subject, headers: message.headers, payload: bytes, inserts: message.inserts)
         }
       }
       let last = messages[messages.endIndex - 1]
-      return try request(
-        last.subject, headers: last.headers, payload: last.payload, timeout: timeout, completion)
+      return try last.payload.withBytes { bytes throws(NATSError) in
+        try request(
+          last.subject, last.headers, bytes, last.inserts, timeout: timeout, .one(completion))
+      }
     } catch {
       // Without a connection, nothing was encoded.
       if session.mark > mark { session.rewind(to: mark) }

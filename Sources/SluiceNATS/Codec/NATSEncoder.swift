@@ -35,13 +35,18 @@ enum NATSEncoder {
     end(&bytes)
   }
 
-  /// - Parameter reply: the subject that an answer goes to, as bytes, so that those of requests needn't be made into text; empty for none.
+  /// Everything of a message that is ahead of its payload, which follows, and then ``end(_:)``.
+  ///
+  /// - Parameters:
+  ///   - reply: the subject that an answer goes to, as bytes, so that those of requests needn't be made into text; empty for none.
+  ///   - count: the payload's bytes.
+  ///   - copied: those of them that are about to be appended.
   static func publish(
-    _ subject: String, reply: some Collection<UInt8>, headers: NATSHeaders, payload: NATSBytes,
+    _ subject: String, reply: some Collection<UInt8>, headers: NATSHeaders, payload count: Int, copied: Int,
     into bytes: inout [UInt8]
   ) {
     let headerCount = headers.encodedCount
-    bytes.reserveCapacity(bytes.count + headerCount + payload.count + subject.utf8.count + 96)
+    bytes.reserveCapacity(bytes.count + headerCount + copied + subject.utf8.count + 96)
     append(headerCount > 0 ? "HPUB " : "PUB ", to: &bytes)
     bytes.append(contentsOf: subject.utf8)
     bytes.append(0x20)
@@ -53,17 +58,15 @@ enum NATSEncoder {
       append(UInt64(headerCount), to: &bytes)
       bytes.append(0x20)
     }
-    append(UInt64(headerCount + payload.count), to: &bytes)
+    append(UInt64(headerCount + count), to: &bytes)
     end(&bytes)
     if headerCount > 0 {
       bytes.append(contentsOf: headers.bytes)
       end(&bytes)
     }
-    unsafe bytes.append(contentsOf: payload.memory)
-    end(&bytes)
   }
 
-  private static func end(_ bytes: inout [UInt8]) {
+  static func end(_ bytes: inout [UInt8]) {
     bytes.append(0x0D)
     bytes.append(0x0A)
   }

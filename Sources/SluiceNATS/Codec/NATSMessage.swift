@@ -20,6 +20,8 @@ public struct NATSMessage: Hashable, Sendable {
   public var reply: String?
   public var headers: NATSHeaders
   public var payload: [UInt8]
+  /// What stands between the bytes of ``payload`` when the message is sent; none in a message that was received.
+  public var inserts: [NATSInsert] = []
 
   public init(
     subject: String, reply: String? = nil, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = []
@@ -35,6 +37,20 @@ public struct NATSMessage: Hashable, Sendable {
     reply = message.reply?.text
     headers = message.headers.map { NATSHeaders($0) } ?? NATSHeaders()
     payload = message.payload.array
+  }
+
+  /// The bytes of the whole payload.
+  public var payloadCount: Int { inserts.reduce(payload.count) { $0 + $1.count } }
+
+  /// A copy of the whole payload.
+  public var wholePayload: [UInt8] {
+    var (whole, place): ([UInt8], Int) = ([], 0)
+    for insert in inserts {
+      whole += payload[place..<insert.position]
+      unsafe whole += insert.memory
+      place = insert.position
+    }
+    return whole + payload[place...]
   }
 }
 

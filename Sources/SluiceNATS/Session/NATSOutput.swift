@@ -1,12 +1,21 @@
 import Glibc
 import SluiceIO
 
-/// What the client has encoded and the transport hasn't taken.
+/// What the client has encoded and the transport hasn't taken: copied bytes, and among them inserts, which the transport takes from where they are.
+///
+/// ```
+///    copied | insert | copied | insert | insert | copied
+///      ▲ written up to somewhere here
+/// ```
 ///
 /// Counts bytes from the connection's beginning, so that at its end it is known what can have reached the server and what can't.
 struct NATSOutput {
+  /// Copied bytes, from `head` on.
   private var bytes: [UInt8] = []
   private var head = 0
+  /// How many copied bytes were ahead of those in `bytes`.
+  private var dropped = 0
+  private var inserts = NATSInsertQueue()
   /// Bytes that the transport has taken since the connection's beginning.
   private(set) var written: UInt64 = 0
 
@@ -14,7 +23,7 @@ struct NATSOutput {
   private static let keptCapacity = 4 << 20
 
   /// Bytes that wait for the transport.
-  var count: Int { bytes.count - head }
+  var count: Int { bytes.count - head + inserts.count }
 
   /// Bytes that were encoded since the connection's beginning.
   var encoded: UInt64 { written + UInt64(count) }
@@ -23,27 +32,34 @@ struct NATSOutput {
     // Half of the memory at least is free then, so that each byte is moved once on average.
     if head > Self.keptCapacity, head > bytes.count / 2 {
       bytes.removeFirst(head)
+      dropped += head
       head = 0
     }
     body(&bytes)
   }
 
+  /// Appends bytes that the transport takes from where they are.
+  mutating func append(_ insert: NATSInsert) { inserts.append(insert, behind: dropped + bytes.count) }
+
   /// Takes back what was encoded since `encoded` had this value. Nothing of it may have been written.
   mutating func rewind(to mark: UInt64) {
     precondition(mark >= written && mark <= encoded, "what was written can't be taken back")
-    bytes.removeLast(Int(encoded - mark))
+    var rest = Int(encoded - mark)
+    while rest > 0 {
+      let behind = dropped + bytes.count - max(inserts.lastPlace ?? 0, dropped + head)
+      if behind > 0 {
+        bytes.removeLast(min(rest, behind))
+        rest -= min(rest, behind)
+      } else {
+        rest -= inserts.removeLast(rest)
+      }
+    }
   }
 
   /// Writes as much as the transport takes. Returns why the transport has failed, if so.
   mutating func write(to stream: any ByteStream) -> IOError? {
     guard count > 0 else { return nil }
-    let head = head
-    let result = unsafe bytes.withUnsafeMutableBytes { bytes in
-      var vector = unsafe iovec(iov_base: bytes.baseAddress! + head, iov_len: bytes.count - head)
-      return unsafe withUnsafePointer(to: &vector) {
-        unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
-      }
-    }
+    let result = unsafe withVectors { vectors in unsafe stream.write(vectors) }
     switch result {
     case .failed(let error): return error
     case .wrote(let count): took(count)
@@ -51,16 +67,54 @@ struct NATSOutput {
     return nil
   }
 
-  /// The transport has taken the next `count` bytes.
-  mutating func took(_ count: Int) {
-    head += count
-    written += UInt64(count)
-    if head == bytes.count {
-      bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
-      head = 0
+  /// Calls `body` with what waits, in its order.
+  private mutating func withVectors<Result>(_ body: (UnsafeBufferPointer<iovec>) -> Result) -> Result {
+    let (head, dropped) = (head, dropped)
+    return unsafe bytes.withUnsafeMutableBytes { bytes in
+      unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2 * inserts.all.count + 1) { vectors in
+        var (used, place) = (0, head)
+        func addCopied(through end: Int) {
+          guard end > place, let base = bytes.baseAddress else { return }
+          unsafe vectors.initializeElement(at: used, to: iovec(iov_base: base + place, iov_len: end - place))
+          used += 1
+          place = end
+        }
+        for insert in inserts.all {
+          addCopied(through: insert.place - dropped)
+          unsafe vectors.initializeElement(at: used, to: insert.vector)
+          used += 1
+        }
+        addCopied(through: bytes.count)
+        return unsafe body(UnsafeBufferPointer(rebasing: vectors[..<used]))
+      }
     }
   }
 
-  /// What waits, for tests without a transport.
-  var waiting: ArraySlice<UInt8> { bytes[head...] }
+  /// The transport has taken the next `count` bytes.
+  mutating func took(_ count: Int) {
+    written += UInt64(count)
+    var rest = count
+    while true {
+      let copied = min(rest, (inserts.firstPlace.map { $0 - dropped } ?? bytes.count) - head)
+      head += copied
+      rest -= copied
+      guard rest > 0 else { break }
+      rest -= inserts.removeFirst(rest)
+    }
+    if self.count == 0 {
+      bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
+      (head, dropped) = (0, 0)
+    }
+  }
+
+  /// A copy of what waits, for tests without a transport.
+  var waiting: [UInt8] {
+    var (copy, place) = ([UInt8](), head)
+    for insert in inserts.all {
+      copy += bytes[place..<insert.place - dropped]
+      unsafe copy += unsafe UnsafeRawBufferPointer(insert.memory)
+      place = insert.place - dropped
+    }
+    return copy + bytes[place...]
+  }
 }

@@ -8,16 +8,19 @@ extension NATSSession {
   ///   - subject: where the message goes; without wildcards.
   ///   - reply: the subject that answers go to; empty for none.
   ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
+  ///   - payload: at most what the server takes (`max_payload`), with `inserts`.
+  ///   - inserts: what stands between the bytes of `payload`, and is sent without being copied.
   /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
   public mutating func publish(
-    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
+    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes,
+    inserts: [NATSInsert] = []
   ) throws(NATSError) {
     if !reply.isEmpty { try NATSSubject.check(reply) }
     try checkPublish(subject)
     do throws(NATSError) {
       try traffic.publish(
-        subject, reply: reply, headers: headers, payload: payload, maximumPayload: maximumPayload)
+        subject, reply: reply, headers: headers, payload: payload, inserts: inserts,
+        maximumPayload: maximumPayload)
     } catch {
       throw error.at(server)
     }
@@ -43,21 +46,22 @@ extension NATSSession {
   /// - Parameters:
   ///   - subject: where the message goes; without wildcards.
   ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
+  ///   - payload: at most what the server takes (`max_payload`), with `inserts`.
+  ///   - inserts: as of ``publish(_:reply:headers:payload:inserts:)``.
   ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
   ///   - timeout: until the answer, or the next one.
   ///   - now: the time of the call.
   /// - Returns: the request's number.
   /// - Throws: why nothing was sent.
   public mutating func request(
-    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes, isMany: Bool = false,
-    timeout: Duration, at now: MonotonicTime
+    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes,
+    inserts: [NATSInsert] = [], isMany: Bool = false, timeout: Duration, at now: MonotonicTime
   ) throws(NATSError) -> UInt64 {
     try checkPublish(subject)
     do throws(NATSError) {
       return try traffic.request(
-        subject, headers: headers, payload: payload, maximumPayload: maximumPayload, isMany: isMany,
-        timeout: timeout, at: now)
+        subject, headers: headers, payload: payload, inserts: inserts, maximumPayload: maximumPayload,
+        isMany: isMany, timeout: timeout, at: now)
     } catch {
       throw error.at(server)
     }

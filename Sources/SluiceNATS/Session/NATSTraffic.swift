@@ -73,15 +73,19 @@ struct NATSTraffic {
   ///
   /// - Parameters:
   ///   - reply: the subject that answers go to; empty for none.
+  ///   - inserts: what stands between the bytes of `payload`.
   ///   - maximumPayload: the most bytes that the server takes.
   /// - Throws: ``NATSError/Code-swift.struct/payloadTooLarge`` or `backlogFull`, without the server: nothing was encoded.
   mutating func publish(
-    _ subject: String, reply: String, headers: NATSHeaders, payload: NATSBytes, maximumPayload: Int
+    _ subject: String, reply: String, headers: NATSHeaders, payload: NATSBytes, inserts: [NATSInsert] = [],
+    maximumPayload: Int
   ) throws(NATSError) {
-    try check(subject, headers, payload, maximumPayload)
+    let count = try check(subject, headers, payload, inserts, maximumPayload)
     output.append {
-      NATSEncoder.publish(subject, reply: reply.utf8, headers: headers, payload: payload, into: &$0)
+      NATSEncoder.publish(
+        subject, reply: reply.utf8, headers: headers, payload: count, copied: payload.count, into: &$0)
     }
+    append(payload, inserts)
   }
 
   /// Encodes a message that expects an answer, to a subject that was checked. Returns the request's number.
@@ -93,17 +97,19 @@ struct NATSTraffic {
   ///   - now: the time of the call.
   /// - Throws: as ``publish(_:reply:headers:payload:maximumPayload:)``.
   mutating func request(
-    _ subject: String, headers: NATSHeaders, payload: NATSBytes, maximumPayload: Int, isMany: Bool,
-    timeout: Duration, at now: MonotonicTime
+    _ subject: String, headers: NATSHeaders, payload: NATSBytes, inserts: [NATSInsert] = [],
+    maximumPayload: Int, isMany: Bool, timeout: Duration, at now: MonotonicTime
   ) throws(NATSError) -> UInt64 {
-    try check(subject, headers, payload, maximumPayload)
+    let count = try check(subject, headers, payload, inserts, maximumPayload)
     lastRequest += 1
     let number = lastRequest
     var reply = inbox
     NATSEncoder.append(number, to: &reply)
     output.append {
-      NATSEncoder.publish(subject, reply: reply, headers: headers, payload: payload, into: &$0)
+      NATSEncoder.publish(
+        subject, reply: reply, headers: headers, payload: count, copied: payload.count, into: &$0)
     }
+    append(payload, inserts)
     requests.add(
       number,
       .init(
@@ -111,16 +117,34 @@ struct NATSTraffic {
     return number
   }
 
+  /// Encodes a payload, and the message's end.
+  private mutating func append(_ payload: NATSBytes, _ inserts: [NATSInsert]) {
+    var place = 0
+    for insert in inserts {
+      output.append { unsafe $0.append(contentsOf: payload[place..<insert.position].memory) }
+      output.append(insert)
+      place = insert.position
+    }
+    output.append {
+      unsafe $0.append(contentsOf: payload.dropFirst(place).memory)
+      NATSEncoder.end(&$0)
+    }
+  }
+
+  /// Returns the payload's bytes.
   private func check(
-    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ maximumPayload: Int
-  ) throws(NATSError) {
-    let size = headers.encodedCount + payload.count
+    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ inserts: [NATSInsert],
+    _ maximumPayload: Int
+  ) throws(NATSError) -> Int {
+    let count = inserts.reduce(payload.count) { $0 + $1.count }
+    let size = headers.encodedCount + count
     guard size <= maximumPayload else {
       throw .payloadTooLarge(subject, bytes: size, maximum: maximumPayload)
     }
     guard output.count + size <= maximumBacklog else {
       throw .backlogFull(subject, bytes: output.count)
     }
+    return count
   }
 
   /// Forgets a request: its answers are ignored from now on.

@@ -1,3 +1,4 @@
+import SluiceNATS
 import SluiceStore
 import SluiceWire
 import TestSupport
@@ -45,11 +46,42 @@ struct EngineChangeTests {
     return try #require(found.first)
   }
 
+  private static func payloads(
+    of change: TopicChange, _ beginning: EngineChange.Beginning?, atMost most: Int
+  ) -> [[UInt8]] {
+    EngineChange.messages(of: change, beginning, to: "changes", fence: 3, commit: 4, atMost: most)
+      .map(\.wholePayload)
+  }
+
+  @Test("large batches stand in the message as they are, small ones are copied")
+  func inserts() throws {
+    var change = TopicChange(Self.id)
+    var offset: UInt64 = 0
+    for size in [10, 60_000, 20, 5_000] {
+      let block = BatchBlock(firstOffset: offset, bytesBefore: 0)
+      let record =
+        withUnsafeBytes(of: UInt32(size).littleEndian) { Array($0) }
+        + [UInt8](repeating: UInt8(truncatingIfNeeded: size), count: size)
+      record.withUnsafeBytes { _ = block.append($0, count: 1, time: 1) }
+      block.seal(for: Self.id)
+      change.batches.append(block)
+      offset += 1
+    }
+    let message = try #require(
+      EngineChange.messages(of: change, nil, to: "changes", fence: 3, commit: 4, atMost: 1 << 20).first)
+    #expect(message.inserts.map(\.count) == [change.batches[1].bytes, change.batches[3].bytes])
+    #expect(message.payload.count < 1_000)
+    #expect(message.payloadCount == message.wholePayload.count)
+    let body = try Self.body([message.wholePayload])
+    let read = try body.withUnsafeBytes { try EngineChange($0) }
+    #expect(read.batches.map { Array(body[$0.place]) } == change.batches.map { Array($0.value) })
+  }
+
   @Test("a change is read as it was written, in one message or in several", arguments: [1 << 20, 100, 60])
   func change(atMost most: Int) throws {
     let change = Self.change()
     let beginning = EngineChange.Beginning(firstOffset: 2, bytesBefore: 10)
-    let payloads = EngineChange.payloads(of: change, beginning, fence: 3, commit: 4, atMost: most)
+    let payloads = Self.payloads(of: change, beginning, atMost: most)
     #expect(payloads.allSatisfy { $0.count <= most })
     #expect((payloads.count == 1) == (most == 1 << 20))
     let body = try Self.body(payloads)
@@ -61,7 +93,7 @@ struct EngineChangeTests {
 
   @Test("reading that begins in the middle of a change waits for the next one")
   func middle() throws {
-    let payloads = EngineChange.payloads(of: Self.change(), nil, fence: 3, commit: 4, atMost: 100)
+    let payloads = Self.payloads(of: Self.change(), nil, atMost: 100)
     var parts = PartAssembly()
     var whole = 0
     for payload in payloads.dropFirst() + payloads {
@@ -99,7 +131,7 @@ struct EngineChangeTests {
   func damaged() throws {
     var random = SeededRandom.printed(for: "damaged")
     let change = try Self.body(
-      EngineChange.payloads(of: Self.change(), nil, fence: 3, commit: 4, atMost: 1 << 20))
+      Self.payloads(of: Self.change(), nil, atMost: 1 << 20))
     for count in 0..<change.count {
       #expect(throws: StoreError.self) { try change.prefix(count).withUnsafeBytes { try EngineChange($0) } }
     }

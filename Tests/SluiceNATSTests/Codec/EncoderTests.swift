@@ -110,3 +110,16 @@ struct EncoderTests {
     }
   }
 }
+
+extension NATSEncoder {
+  /// A whole message, as ``NATSTraffic`` puts it together.
+  fileprivate static func publish(
+    _ subject: String, reply: some Collection<UInt8>, headers: NATSHeaders, payload: NATSBytes,
+    into bytes: inout [UInt8]
+  ) {
+    publish(
+      subject, reply: reply, headers: headers, payload: payload.count, copied: payload.count, into: &bytes)
+    bytes += payload.array
+    end(&bytes)
+  }
+}

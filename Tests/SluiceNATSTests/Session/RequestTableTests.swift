@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceNATS
 
-@Suite("Requests and output of a NATS session, against models")
+@Suite("Requests of a NATS session, against a model")
 struct RequestTableTests {
   @Test("requests come due as in a table that is searched", arguments: 0..<20 as Range<UInt64>)
   func deadlines(seed: UInt64) {
@@ -47,32 +47,5 @@ struct RequestTableTests {
       }
     }
     #expect(requests.removeAll().map(\.0) == model.keys.sorted())
-  }
-
-  @Test(
-    "what waits is what was encoded and neither written nor taken back", arguments: 0..<20 as Range<UInt64>)
-  func output(seed: UInt64) {
-    var random = SluiceIO.SeededRandom(seed: seed)
-    var output = NATSOutput()
-    var (encoded, written): ([UInt8], Int) = ([], 0)
-    for step in 0..<400 {
-      switch random.next(below: 4) {
-      case 0, 1:
-        let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: step), count: random.next(in: 0...20_000))
-        output.append { $0 += bytes }
-        encoded += bytes
-      case 2:
-        let count = random.next(in: 0...output.count)
-        output.took(count)
-        written += count
-      default:
-        let mark = UInt64(random.next(in: written...encoded.count))
-        output.rewind(to: mark)
-        encoded.removeLast(encoded.count - Int(mark))
-      }
-      #expect(output.count == encoded.count - written)
-      #expect((output.written, output.encoded) == (UInt64(written), UInt64(encoded.count)))
-      #expect(output.waiting.elementsEqual(encoded[written...]))
-    }
   }
 }

@@ -62,6 +62,31 @@ struct TrafficTests {
     #expect(try Self.arrival(&traffic, "MSG _INBOX.x.\(many) 1 1\r\nx\r\n") == [.unknown])
   }
 
+  @Test("inserts stand in the payload where they belong, and count for its size")
+  func inserts() throws {
+    var traffic = Self.traffic()
+    let (one, two) = (KeptBytes(Array("23".utf8)), KeptBytes(Array("56".utf8)))
+    func send(_ payload: String, _ inserts: [NATSInsert], to traffic: inout NATSTraffic) throws {
+      try Array(payload.utf8).withBytes { payload throws(NATSError) in
+        try traffic.publish(
+          "a", reply: "", headers: NATSHeaders(), payload: payload, inserts: inserts, maximumPayload: 8)
+      }
+    }
+    func insert(_ kept: KeptBytes, at position: Int) -> NATSInsert {
+      NATSInsert(at: position, kept.memory, of: kept)
+    }
+    try send("147", [insert(one, at: 1), insert(two, at: 2)], to: &traffic)
+    try send("78", [insert(one, at: 0), insert(two, at: 0)], to: &traffic)
+    try send("01", [insert(one, at: 2)], to: &traffic)
+    let expected = "PUB a 7\r\n1234567\r\nPUB a 6\r\n235678\r\nPUB a 4\r\n0123\r\n"
+    #expect(Self.text(traffic) == expected)
+    let error = #expect(throws: NATSError.self) {
+      try send("12345", [insert(one, at: 0), insert(two, at: 0)], to: &traffic)
+    }
+    #expect(error?.code == .payloadTooLarge)
+    #expect(Self.text(traffic) == expected)
+  }
+
   @Test("a request that nothing answers has ended")
   func noResponders() throws {
     var traffic = Self.traffic()

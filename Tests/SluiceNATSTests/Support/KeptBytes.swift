@@ -1,0 +1,13 @@
+/// Memory that lives as long as this.
+// @unchecked: it doesn't change.
+final class KeptBytes: @unchecked Sendable {
+  let memory: UnsafeRawBufferPointer
+
+  init(_ bytes: [UInt8]) {
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    copy.copyBytes(from: bytes)
+    memory = UnsafeRawBufferPointer(copy)
+  }
+
+  deinit { memory.deallocate() }
+}
