@@ -24,7 +24,8 @@ import Testing
   }
 
   @Test func severalCommitsAreUnderWayAndEachTakesWhatCameSince() throws {
-    let setting = PipelineSetting(seed: 1, depth: 4, commitBytes: 1 << 20, topics: 1)
+    // A record takes 24 bytes with the mark of its time: more than half of what the store wants, so none waits for another.
+    let setting = PipelineSetting(seed: 1, depth: 4, commitBytes: 32, topics: 1)
     for _ in 0..<6 {
       setting.append(to: setting.topics[0])
       setting.world.run(for: .milliseconds(1))
@@ -37,6 +38,20 @@ import Testing
     #expect(setting.topics[0].committed == 1)
     // What waited is one commit.
     #expect(setting.store.underWay.last?.changes[0].batches.map(\.firstOffset) == [4])
+  }
+
+  @Test func whileTwoSmallCommitsAreUnderWayALittleGathers() throws {
+    let setting = PipelineSetting(seed: 1, depth: 4, commitBytes: 1 << 20, topics: 1)
+    for _ in 0..<6 {
+      setting.append(to: setting.topics[0])
+      setting.world.run(for: .milliseconds(1))
+    }
+    func begun() -> [[UInt64]] { setting.store.underWay.map { $0.changes[0].batches.map(\.firstOffset) } }
+    #expect(begun() == [[0], [1]])
+    try setting.store.settleFirst()
+    setting.world.run(for: .milliseconds(1))
+    #expect(begun() == [[1], [2]])
+    #expect(setting.store.underWay.last?.changes[0].batches.last?.endOffset == 6)
   }
 
   @Test func aBacklogGoesInCommitsOfTheSizeThatTheStoreWants() throws {

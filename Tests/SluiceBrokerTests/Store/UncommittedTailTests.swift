@@ -124,11 +124,13 @@ struct UncommittedTailTests {
 
 @Suite("The pace of commits")
 struct CommitPaceTests {
-  @Test("a little waits behind much, and for nothing else")
+  @Test("a little waits behind much and behind two commits, and for nothing else")
   func pace() {
     let pace = CommitPace(commitBytes: 1_000)
     #expect(pace.mayBegin(besides: 0, of: 0, with: 0))
-    #expect(pace.mayBegin(besides: 5, of: 499, with: 1))
+    #expect(pace.mayBegin(besides: 1, of: 499, with: 1))
+    #expect(!pace.mayBegin(besides: 2, of: 2, with: 499))
+    #expect(pace.mayBegin(besides: 2, of: 2, with: 500))
     #expect(!pace.mayBegin(besides: 1, of: 500, with: 499))
     #expect(pace.mayBegin(besides: 1, of: 500, with: 500))
     #expect(pace.mayBegin(besides: 15, of: 9_000, with: 1_000))
