@@ -111,6 +111,9 @@ final class DoorLink: ByteStream {
       && !hasEnded && !isClosed
   }
 
+  /// Returns the memory that is kept for what is to come.
+  func releaseUnused() { inbox.releaseUnused() }
+
   /// Whether the broker reads more slowly than the door sends.
   var isFull: Bool { inbox.count > Self.capacity }
 
@@ -270,10 +273,14 @@ final class DoorLink: ByteStream {
 }
 
 extension Array {
-  /// Removes all elements. Memory is kept where there is traffic, and returned where there is little: an idle client has no buffers.
+  /// Removes all elements, and keeps the memory for those to come, unless it is much.
   mutating func removeAllKeepingUseful() {
-    let size = capacity * MemoryLayout<Element>.stride
-    if size > 1024, size <= 131_072 { removeAllInPlace() } else { removeAll() }
+    if capacity * MemoryLayout<Element>.stride <= 131_072 { removeAllInPlace() } else { removeAll() }
+  }
+
+  /// Returns the memory if there are no elements: an idle client has no buffers.
+  mutating func releaseUnused() {
+    if isEmpty, capacity > 0 { self = [] }
   }
 }
 

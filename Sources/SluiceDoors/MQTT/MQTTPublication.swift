@@ -138,6 +138,13 @@ final class MQTTPublication {
     return sent
   }
 
+  /// Returns the memory that is kept for messages to come.
+  func releaseUnused() {
+    pending.releaseUnused()
+    tokens.releaseUnused()
+    unacknowledged.releaseUnused()
+  }
+
   /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where what isn't acknowledged is sent again.
   private func isAwaited(_ messages: ArraySlice<MQTTToken>) -> Bool {
     guard case .topic = role, resending == nil else { return true }

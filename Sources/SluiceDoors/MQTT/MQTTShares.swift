@@ -66,6 +66,9 @@ final class MQTTShares {
     (sharing, outstanding, place) = (0, 0, 0)
   }
 
+  /// Returns the memory that is kept for feeds to come.
+  func releaseUnused() { waiting.releaseUnused() }
+
   /// Begins to share so many records, with ``next()``. Returns false where no feed waits for any.
   func begin(_ credit: Int) -> Bool {
     guard credit > 0, !waiting.isEmpty, place == 0 else { return false }

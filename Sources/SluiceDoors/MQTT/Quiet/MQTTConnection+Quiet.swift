@@ -42,8 +42,19 @@ extension MQTTConnection {
       return true
     }
     isWatched = false
+    if phase == .open { releaseUnused() }
     if isQuiet { rest() }
     return false
+  }
+
+  /// Returns the memory that is kept for what is to come.
+  private func releaseUnused() {
+    output.releaseUnused()
+    link.releaseUnused()
+    shares?.releaseUnused()
+    if let publishing {
+      for publication in publishing.byStream.values { publication.releaseUnused() }
+    }
   }
 
   /// How many looks in a row find nothing new before it is packed: more for one that was packed before, whose client goes on from time to time.
