@@ -145,7 +145,8 @@ final class ClusterLoad {
     }
     note(.publishing, producers.map(\.arrivals))
     note(.delivering, arrivalsAtReaders)
-    note(.relaying, watchers(without: away).flatMap { watcher in producers.map { watcher.arrivals(of: $0.id) } })
+    note(
+      .relaying, watchers(without: away).flatMap { watcher in producers.map { watcher.arrivals(of: $0.id) } })
     return pause
   }
 

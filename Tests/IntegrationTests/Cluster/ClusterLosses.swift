@@ -158,5 +158,7 @@ struct ClusterLosses {
     return longest
   }
 
-  private func seconds(since start: ContinuousClock.Instant) -> Double { (ContinuousClock.now - start).inSeconds }
+  private func seconds(since start: ContinuousClock.Instant) -> Double {
+    (ContinuousClock.now - start).inSeconds
+  }
 }

@@ -61,7 +61,8 @@ struct ClusterPause: CustomStringConvertible {
       let waited = pauses.compactMap { $0.afterCut[path] }
       return "\(path.rawValue) \(figures(taken))"
         + (waited.isEmpty
-          ? "" : " (from the cut's end, where topics waited for it: \(waited.count) times, \(figures(waited)))")
+          ? ""
+          : " (from the cut's end, where topics waited for it: \(waited.count) times, \(figures(waited)))")
     }
     let measure = pauses.first.map { "\($0.measure.rawValue): " } ?? ""
     return "\(pauses.count) times, \(measure)\(parts.joined(separator: "; "))"

@@ -61,7 +61,8 @@ struct ClusterPauseTests {
     #expect(all.afterCut == [.relaying: 1])
     #expect(
       ClusterPause.summary(of: [all]).hasPrefix(
-        "1 times, longest time without a record of one producer: publishing median 3000 ms, longest 3000 ms;"))
+        "1 times, longest time without a record of one producer: publishing median 3000 ms, longest 3000 ms;")
+    )
   }
 
   @Test("a gap is what is longest without a record, also the one that still lasts")
