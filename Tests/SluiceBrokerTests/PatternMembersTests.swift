@@ -179,6 +179,7 @@ struct PatternMembersTests {
     #expect(joining.turns(written: 1) == [])
     _ = joining.leave(first)
     joining.members.turns.goOn(3)
+    #expect(joining.members.turns.count == 1)
     #expect(joining.turns(written: 3) == ["b"])
   }
 
