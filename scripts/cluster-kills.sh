@@ -15,8 +15,9 @@
 #
 # Root only: cuts, each process is in a network namespace of its own; losses of power, each server stores on ext4 in a file. Both are skipped without.
 #
-# The tests do the same with a round of each kind and 2 tries. Prints how long all topics together needed to go on after each loss, the medians, and how many
-# acknowledged records were lost, doubled or out of order. Exits 1 when there was any.
+# The tests do the same with a round of each kind and 2 tries. Prints how long all topics together needed to go on after each loss: publishing, delivering to
+# subscribers that go to the owner, and relaying to those at another node than the one that was lost; of what is planned, the longest time without a record of one
+# producer. Then the medians, and how many acknowledged records were lost, doubled or out of order. Exits 1 when there was any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

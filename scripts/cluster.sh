@@ -275,7 +275,8 @@ await_node() { # NAME
   for tries in $(seq 600); do
     found=$( (metrics "$1") | tr -d '\r' | grep -cE '^sluice_cluster_(ready 1|shards_free 0|shards_moving 0|shards [1-9][0-9]*)$') || true
     [ "$found" -lt 4 ] || return 0
-    if ! pid_of "$1" >/dev/null; then
+    # At first the process may still be this script's.
+    if [ "$tries" -gt 20 ] && ! pid_of "$1" >/dev/null; then
       tail -n 5 "$folder/$1.log" >&2
       fail "the node $1 ended; is another program on port $(node_port "$1")? SLUICE_CLUSTER_NODE_PORT=N takes others"
     fi

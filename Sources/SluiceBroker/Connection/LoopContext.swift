@@ -197,7 +197,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   private func watchMemory() {
-    newlyBuffered += relay?.takeBuffered() ?? 0
+    newlyBuffered += relay?.linkTable.takeBuffered() ?? 0
     if newlyBuffered != 0 {
       core.metrics.add(.bufferedBytes, newlyBuffered)
       let hasGrown = newlyBuffered > 0
@@ -213,7 +213,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// The connection here with the most buffered bytes, which may be a link to another node, and their number; nil while all buffers are empty. On the
   /// loop.
   var fullest: (connection: UInt64, bytes: Int)? {
-    let link = relay?.fullest
+    let link = relay?.linkTable.fullest
     let most = connections.max { $0.buffered < $1.buffered }
     if let most, most.buffered > link?.bytes ?? 0 { return (most.id, most.buffered) }
     return link.map { ($0.link, $0.bytes) }
@@ -226,7 +226,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     } else {
       relay?.closeForBuffering(connection)
     }
-    newlyBuffered += relay?.takeBuffered() ?? 0
+    newlyBuffered += relay?.linkTable.takeBuffered() ?? 0
     core.metrics.add(.bufferedBytes, newlyBuffered)
     newlyBuffered = 0
   }

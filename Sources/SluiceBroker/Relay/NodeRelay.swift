@@ -19,27 +19,19 @@ import SluiceWire
 final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// The most bytes read from a link at a time.
   private static let readSize = 256 << 10
-  /// The time between two looks for links that aren't used.
-  private static let sweepInterval = Duration.seconds(5)
   /// The time after which subscriptions to patterns are tried again that couldn't begin.
   private static let againDelay = Duration.milliseconds(20)
 
   let loop: any EventLoop
   let network: any Network
-  private let routes: ShardRoutes
-  private let core: BrokerCore
+  let routes: ShardRoutes
+  let core: BrokerCore
   let mirrors: MirrorTable
   private var observation: UInt64?
-  private var all: [NodeLinks] = []
-  private var byKey: [NodeLinks.Key: NodeLinks] = [:]
-  private var ready: [NodeLink] = []
-  /// The change of the bytes buffered in links since it was taken last.
-  private var newlyBuffered = 0
-  private var waiting: [WaitingStream] = []
-  /// How many of them don't wait any more.
-  private var left = 0
+  var linkTable = LinkTable()
+  private var waiting = WaitingList<WaitingStream>()
   private var timer: TimerToken?
-  private var sweepTimer: TimerToken?
+  var sweepTimer: TimerToken?
   private(set) var isStopped = false
   private var isTryingAgain = false
   /// Subscriptions to patterns with topics of other nodes.
@@ -48,7 +40,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// Allocated with the first link.
   private(set) lazy var readBuffer = UnsafeMutableRawBufferPointer.allocate(
     byteCount: Self.readSize, alignment: 4096)
-  private var hasBuffer = false
+  var hasBuffer = false
 
   /// - Parameters:
   ///   - network: where other nodes are reached.
@@ -81,8 +73,8 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     loop.cancel(&timer)
     loop.cancel(&sweepTimer)
     loop.cancel(&againTimer)
-    for links in all { links.stop() }
-    waiting = []
+    for links in linkTable.all { links.stop() }
+    waiting = WaitingList()
   }
 
   // MARK: Streams
@@ -236,41 +228,26 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   }
 
   private func expire() {
-    let late = waiting.filter { !$0.isOver && $0.deadline <= loop.now }
-    for stream in late { stream.giveUp(because: problem(of: stream.topic)) }
-    removeLeft()
-    if let next = waiting.map(\.deadline).min() { arm(for: next) }
+    for stream in waiting.late(at: loop.now) { stream.giveUp(because: problem(of: stream.topic)) }
+    if let next = waiting.nextDeadline() { arm(for: next) }
   }
 
   /// A stream doesn't wait any more.
-  func leftWaiting() {
-    left += 1
-    if left > 64, left > waiting.count / 2 { removeLeft() }
-  }
-
-  private func removeLeft() {
-    left = 0
-    waiting.removeAll(where: \.isOver)
-  }
+  func leftWaiting() { waiting.left() }
 
   /// Why the node that serves a topic can't be reached; nil when no node serves it.
   private func problem(of topic: String) -> String? {
-    if topic.isEmpty {
-      return all.first { $0.problem != nil }.map { "node \($0.key.node.name): \($0.problem ?? "")" }
-        ?? "a node of the cluster: the connection isn't open yet"
-    }
+    if topic.isEmpty { return linkTable.problem ?? "a node of the cluster: the connection isn't open yet" }
     guard case .remote(let node) = routes.route(of: topic) else { return nil }
-    let problem = all.first { $0.key.node == node && $0.problem != nil }?.problem
-    return "node \(node.name), which serves it: \(problem ?? "the connection isn't open yet")"
+    return
+      "node \(node.name), which serves it: \(linkTable.problem(of: node) ?? "the connection isn't open yet")"
   }
 
   /// Tries again what waits.
-  private func tryAgain() {
+  func tryAgain() {
     if isTryingAgain { return }
     isTryingAgain = true
-    let streams = waiting
-    (waiting, left) = ([], 0)
-    for stream in streams {
+    for stream in waiting.takeAll() {
       triedAgain = stream
       stream.tryAgain()
     }
@@ -280,7 +257,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
 
   private func routesChanged() {
     if isStopped { return }
-    for links in all {
+    for links in linkTable.all {
       links.end { [routes] topic in
         if topic.isEmpty { return false }
         // While it moves, the owner ends the streams itself, behind what it still sends.
@@ -293,130 +270,5 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     }
     for pattern in patterns { pattern.routesChanged() }
     tryAgain()
-  }
-
-  // MARK: Links
-
-  private func links(to node: RemoteNode, for streams: StreamMultiplexer) throws(WireError) -> NodeLinks {
-    let frame = min(
-      streams.largestBatch + DeliverHeader.size + RecordLayout.timeMarkSize, core.configuration.limits.frame)
-    return try links(to: node, as: streams.client.identity, maximumFrame: frame)
-  }
-
-  private func links(
-    to node: RemoteNode, as identity: Identity, maximumFrame frame: Int
-  ) throws(WireError) -> NodeLinks {
-    guard let carried = CarriedPermissions.encoded(identity) else {
-      throw WireError(.permissionDenied, "the client's permissions can't be told to another node")
-    }
-    let key = NodeLinks.Key(node: node, identity: identity.name, carried: carried, maximumFrame: frame)
-    if let links = byKey[key] { return links }
-    let links = NodeLinks(key, for: self)
-    byKey[key] = links
-    all.append(links)
-    hasBuffer = true
-    if sweepTimer == nil { scheduleSweep() }
-    return links
-  }
-
-  /// A link to a node on behalf of an identity; nil when it has to be opened first.
-  func link(to node: RemoteNode, as identity: Identity) -> NodeLink? {
-    try? links(to: node, as: identity, maximumFrame: core.configuration.limits.frame).link()
-  }
-
-  /// A link to the node that serves a topic, if it still does and has room.
-  func link(to node: RemoteNode, of topic: String, for streams: StreamMultiplexer) -> NodeLink? {
-    guard routes.route(of: topic) == .remote(node) else { return nil }
-    return try? links(to: node, for: streams).link()
-  }
-
-  /// Has this node read a topic once for several subscriptions.
-  ///
-  /// - Returns: nil when another subscription has begun that, or the link has no room.
-  func beginMirror(of topic: String, epoch: UInt64, from offset: UInt64, over link: NodeLink) -> Mirror? {
-    let mirror = Mirror(
-      of: topic, epoch: epoch, from: offset, over: link, on: loop, pool: core.registry.pool, in: mirrors)
-    guard mirrors.add(mirror) else { return nil }
-    if mirror.begin() { return mirror }
-    mirrors.remove(mirror)
-    return nil
-  }
-
-  /// The first frame of a link.
-  func hello(_ key: NodeLinks.Key) -> Hello {
-    Hello(
-      maximumFrame: UInt32(key.maximumFrame), keepalive: NodeLink.keepalive,
-      name: routes.name.isEmpty ? core.configuration.software : "node \(routes.name)",
-      credentials: .node(onBehalfOf: key.identity, carrying: key.carried))
-  }
-
-  func address(of node: RemoteNode) throws(SocketAddressError) -> SocketAddress {
-    let address = try SocketAddress(parsing: node.address)
-    guard case .host(let host, let port) = address, core.configuration.peers?.usesTLS ?? false else {
-      return address
-    }
-    return .tls(host, port: port)
-  }
-
-  /// How long a link may take to open.
-  var linkTimeout: Duration { max(core.configuration.limits.routeWait, .seconds(1)) }
-
-  /// A link has opened, or one that couldn't be opened may be tried again.
-  func linksChanged() {
-    for pattern in patterns { pattern.tryAgain() }
-    tryAgain()
-  }
-
-  func makeReady(_ link: NodeLink) { ready.append(link) }
-
-  /// The number of a new link, among those of the broker's connections.
-  func nextLink() -> UInt64 { core.nextConnection() }
-
-  func meter(of node: RemoteNode) -> LinkMeter { core.links.meter(of: node.name) }
-
-  func buffered(_ change: Int) { newlyBuffered += change }
-
-  /// Takes the change of the bytes buffered in links since the last call.
-  func takeBuffered() -> Int {
-    defer { newlyBuffered = 0 }
-    return newlyBuffered
-  }
-
-  /// The link with the most buffered bytes, and their number; nil while all buffers are empty.
-  var fullest: (link: UInt64, bytes: Int)? {
-    let most = all.flatMap(\.connections).max { $0.buffered < $1.buffered }
-    return most.flatMap { $0.buffered > 0 ? ($0.id, $0.buffered) : nil }
-  }
-
-  /// Closes the link of that number for its buffered bytes, if it is still there. Its clients open their streams again.
-  func closeForBuffering(_ link: UInt64) {
-    guard let link = all.lazy.flatMap(\.connections).first(where: { $0.id == link }) else { return }
-    core.metrics.add(.closedForBuffering)
-    core.configuration.report(
-      .closedForBuffering(
-        connection: link.id, client: "the link to node \(link.node.name)", bytes: link.buffered))
-    link.close(because: "too many bytes wait in the broker's connections, and the most in this one")
-  }
-
-  func remove(_ link: NodeLink) { ready.removeAll { $0 === link } }
-
-  /// Writes what the turn has brought.
-  func turnEnded() {
-    guard !ready.isEmpty else { return }
-    let links = ready
-    ready = []
-    for link in links { link.flush() }
-  }
-
-  private func scheduleSweep() {
-    sweepTimer = loop.schedule(after: Self.sweepInterval) { [unowned self] in
-      for links in all { links.closeIdle(at: loop.now) }
-      all.removeAll { links in
-        if links.isIdle { byKey[links.key] = nil }
-        return links.isIdle
-      }
-      sweepTimer = nil
-      if !all.isEmpty { scheduleSweep() }
-    }
   }
 }

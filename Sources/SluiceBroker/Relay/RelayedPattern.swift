@@ -16,25 +16,25 @@ import SluiceWire
 final class RelayedPattern: RemoteTopics {
   private let action: ServerAction
   private let frame: SubscribePattern
-  private let stream: UInt32
-  private unowned let streams: StreamMultiplexer
-  private unowned let relay: NodeRelay
+  let stream: UInt32
+  unowned let streams: StreamMultiplexer
+  unowned let relay: NodeRelay
   /// The subscription that has it.
-  private weak var pattern: PatternStream?
-  private let agreement: ShardAgreement
+  private(set) weak var pattern: PatternStream?
+  let agreement: ShardAgreement
   /// When the client is told to try again, unless the subscription has begun.
   private let deadline: MonotonicTime
-  private var parts: [PatternPart] = []
+  private(set) var parts: [PatternPart] = []
   private var lastIndex = 0
   private var lastSource: UInt64 = 0
-  private var topics = RelayedTopics()
-  private var loans = PatternLoans()
-  private var queue = PatternQueue()
+  var topics = RelayedTopics()
+  var loans = PatternLoans()
+  var queue = PatternQueue()
   /// The part of its bytes that is counted as the connection's.
   private var counted = 0
   private var orphanTimer: TimerToken?
   private(set) var hasBegun = false
-  private var isOver = false
+  private(set) var isOver = false
   /// It is about to be asked for again from the beginning.
   private var isBeginningAgain = false
   /// The topics that are counted as the connection's.
@@ -112,7 +112,7 @@ final class RelayedPattern: RemoteTopics {
   /// Counts the topics as the connection's.
   ///
   /// - Throws: ``ErrorCode/limitReached``.
-  private func countTopics() throws(WireError) {
+  func countTopics() throws(WireError) {
     guard count != topics.count else { return }
     while count < topics.count {
       try streams.counts.addMatch(streams.core)
@@ -171,7 +171,7 @@ final class RelayedPattern: RemoteTopics {
     return .written(records: entry.records)
   }
 
-  private func settle() {
+  func settle() {
     guard hasBegun, !isOver, let pattern else { return }
     for action in loans.settle(pattern.credit) {
       parts.first { $0.index == action.part }?.send(action.frame)
@@ -216,7 +216,7 @@ final class RelayedPattern: RemoteTopics {
   }
 
   /// A node leaves the cluster: its topics will be another node's.
-  private func remove(_ part: PatternPart) {
+  func remove(_ part: PatternPart) {
     closeStream(of: part)
     part.release()
     parts.removeAll { $0 === part }
@@ -225,20 +225,20 @@ final class RelayedPattern: RemoteTopics {
     wake()
   }
 
-  private func closeStream(of part: PatternPart) {
+  func closeStream(of part: PatternPart) {
     part.leaveOwner()
     topics.end(part.source)
     loans.end(part.index)
   }
 
   /// Something has changed before all nodes have told their topics: asks all of them again.
-  private func beginAgain() {
+  func beginAgain() {
     guard !isOver, !hasBegun, !isBeginningAgain, let pattern else { return }
     isBeginningAgain = true
     relay.beginAgain(action, of: pattern, on: streams, until: deadline)
   }
 
-  private func haveBegun() {
+  func haveBegun() {
     guard !hasBegun, !isOver, !isBeginningAgain, parts.allSatisfy(\.isComplete) else { return }
     guard relay.agreement == agreement else { return beginAgain() }
     hasBegun = true
@@ -249,138 +249,8 @@ final class RelayedPattern: RemoteTopics {
     routesChanged()
   }
 
-  // MARK: Frames
-
-  func opened(_ part: PatternPart, _ frame: Subscribed) {
-    loans.begin(part.index)
-    let shards = ShardSet(count: frame.nextOffset, hash: frame.liveOffset)
-    if !hasBegun, shards != agreement.others[part.node] ?? ShardSet() { return beginAgain() }
-    settle()
-  }
-
-  /// A stream has ended.
-  func ended(_ part: PatternPart, _ fault: Fault) {
-    topics.end(part.source)
-    loans.end(part.index)
-    if isOver { return }
-    guard fault.code == .topicMoved else {
-      if !hasBegun { return streams.refuse(stream, fault) }
-      queue.append(.end(fault), part: part.index)
-      return wake()
-    }
-    guard hasBegun else { return beginAgain() }
-    if relay.owners.contains(part.node) { part.waitToTryAgain() } else { remove(part) }
-    settle()
-  }
-
-  /// The stream is opened again where the subscriber is.
-  private func reopen(_ part: PatternPart) {
-    closeStream(of: part)
-    guard hasBegun else { return beginAgain() }
-    part.waitToTryAgain()
-  }
-
-  /// - Returns: false for a frame that doesn't belong there.
-  func receive(
-    _ type: FrameType, _ body: UnsafeRawBufferPointer, from part: PatternPart
-  ) throws(WireError) -> Bool {
-    if isOver { return true }
-    let source = part.source
-    var about: UInt32?
-    var records: UInt64 = 0
-    switch type {
-    case .deliver:
-      let (header, batch) = unsafe try DeliverHeader.decode(body)
-      about = try topics.deliver(header, from: source)
-      records = UInt64(header.count)
-      try loans.received(records, bytes: batch.count, from: part.index, isWanted: about != nil)
-    case .matched: try unsafe matched(Matched(body: body), part)
-    case .unmatched:
-      if let number = topics.unmatched(unsafe try Unmatched(body: body).number, from: source) {
-        queue.append(Unmatched(number: number), part: part.index, stream: stream)
-      }
-    case .selectTopic: select(unsafe try SelectTopic(body: body).number, part)
-    case .live:
-      let live = try unsafe Live(body: body)
-      about = topics.live(live, from: source)
-      if about == nil, !topics.isSelected(source) { becameLive(part) }
-    case .lag: about = try topics.lagged(unsafe Lag(body: body), from: source)
-    case .complete:
-      _ = try unsafe Complete(body: body)
-      about = topics.completed(from: source)
-    case .offer:
-      try loans.offered(unsafe Offer(body: body), by: part.index)
-      settle()
-    default: return false
-    }
-    if let about {
-      unsafe queue.append(type, body, about: about, records: records, part: part.index, stream: stream)
-      if records > 0 { track(body.count, of: part) }
-    }
-    streams.attempt(stream) { () throws(WireError) in try countTopics() }
-    wake()
-    return true
-  }
-
-  private func matched(_ frame: Matched, _ part: PatternPart) throws(WireError) {
-    if frame.place.epoch != 0, hasBegun {
-      if relay.isOwn(frame.topic) { return }
-      try pattern?.giveUp(frame.topic)
-    }
-    let match = try topics.matched(frame, from: part.source) { pattern?.newNumber() ?? 0 }
-    switch match {
-    case .announce(let frame):
-      queue.append(frame, part: part.index, stream: stream)
-    case .gone(let number):
-      if let number { queue.append(Unmatched(number: number), part: part.index, stream: stream) }
-    case .ignore: break
-    case .reopen: reopen(part)
-    }
-  }
-
-  private func select(_ number: UInt32, _ part: PatternPart) {
-    topics.select(number, from: part.source)
-    guard number == 0, !part.isComplete else { return }
-    part.completed()
-    if !part.wasAnnounced {
-      part.wasAnnounced = true
-      queue.append(.announced, part: part.index)
-    }
-    haveBegun()
-  }
-
-  private func becameLive(_ part: PatternPart) {
-    guard !part.wasLive else { return }
-    part.wasLive = true
-    queue.append(.live, part: part.index)
-  }
-
-  /// Records have come. When they became so much longer that the loan is too large for them, the stream is opened again, with a small one.
-  private func track(_ bytes: Int, of part: PatternPart) {
-    part.unwrittenBytes += bytes + FrameHeader.size
-    if part.unwrittenBytes > DemandWindow.bound(record: part.longestRecord) { reopen(part) }
-  }
-
-  private func wake() {
+  func wake() {
     countWaiting()
     if hasBegun, let pattern { streams.makeReady(pattern) }
-  }
-}
-
-extension [TopicPosition] {
-  /// Groups of about so many bytes when they are encoded, at least one position in each.
-  func batches(ofBytes most: Int) -> [[TopicPosition]] {
-    var batches: [[TopicPosition]] = []
-    var bytes = Int.max
-    for position in self {
-      let length = position.topic.utf8.count + 24
-      if bytes > most - Swift.min(length, most) {
-        batches.append([])
-        bytes = 0
-      }
-      bytes += length
-      batches[batches.count - 1].append(position)
-    }
-    return batches
   }
 }

@@ -3,7 +3,7 @@ import SluiceSession
 import SluiceWire
 
 /// A stream or request that waits until a node serves its topic, or the node that does can be reached. Belongs to its connection's loop.
-final class WaitingStream: ServerStream {
+final class WaitingStream: ServerStream, Waiter {
   let stream: UInt32
   let kind: StreamKind
   /// What the client has asked for.

@@ -1,7 +1,7 @@
 /// Members of a subscription to a pattern whose topics' producers are paced, and which of them know of the last grant: telling all of them may take several
 /// turns.
-struct PacedMembers {
-  private var members: [PatternMember] = []
+struct PacedMembers<Member: JoinedTopic> {
+  private var members: [Member] = []
   /// How many of them know of the last grant, while it is being told.
   private var told = 0
   private var isTelling = false
@@ -9,7 +9,7 @@ struct PacedMembers {
   var isEmpty: Bool { members.isEmpty }
 
   /// Adds a member. Returns whether it is a new one.
-  mutating func add(_ member: PatternMember) -> Bool {
+  mutating func add(_ member: Member) -> Bool {
     guard member.pacedIndex == nil else { return false }
     member.pacedIndex = members.count
     members.append(member)
@@ -19,7 +19,7 @@ struct PacedMembers {
   /// Removes a member, if it is one.
   ///
   /// - Returns: the member that has taken its place and has yet to be told of the last grant, which is done with that place.
-  mutating func remove(_ member: PatternMember) -> PatternMember? {
+  mutating func remove(_ member: Member) -> Member? {
     guard let index = member.pacedIndex else { return nil }
     member.pacedIndex = nil
     let last = members.removeLast()
@@ -40,7 +40,7 @@ struct PacedMembers {
   var hasMoreToTell: Bool { told < members.count }
 
   /// The next member to be told. There is one.
-  mutating func nextToTell() -> PatternMember {
+  mutating func nextToTell() -> Member {
     told += 1
     return members[told - 1]
   }
@@ -50,6 +50,4 @@ struct PacedMembers {
     isTelling = hasMoreToTell
     return isTelling
   }
-
-  mutating func removeAll() { self = PacedMembers() }
 }

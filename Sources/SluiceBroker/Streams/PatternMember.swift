@@ -6,7 +6,7 @@ import SluiceWire
 /// One of the topics of a subscription to a pattern: a subscription of its own but for its demand, which is the pattern's.
 ///
 /// It counts as a subscriber of its topic in every respect. Belongs to its connection's loop.
-final class PatternMember: SubscriptionOwner {
+final class PatternMember: SubscriptionOwner, JoinedTopic {
   /// Where a member begins, how many records it has missed before, and what happens when it misses more.
   struct Begin {
     var cursor: LogCursor
@@ -59,6 +59,12 @@ final class PatternMember: SubscriptionOwner {
   }
 
   var topic: Topic { subscription.topic }
+  var name: String { topic.name }
+  var place: SubscriberPlace { subscription.place }
+  var isBehind: Bool { subscription.isBehind }
+
+  func leave() { subscription.release() }
+
   var loopState: TopicLoopState { subscription.loopState }
 
   var demand: Credit { pattern.pacingDemand }

@@ -154,9 +154,9 @@ extension PatternStream {
     if topic.isGone { topic.notify([loopState]) }
   }
 
-  private func makeMembers() -> PatternMembers {
+  private func makeMembers() -> PatternMembers<PatternMember> {
     if let members { return members }
-    let made = PatternMembers()
+    let made = PatternMembers<PatternMember>()
     members = made
     return made
   }

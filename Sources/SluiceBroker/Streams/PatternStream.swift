@@ -23,7 +23,7 @@ final class PatternStream: SubscriberStream {
   private let watchNumber: UInt64
 
   /// Nil before the first one joins.
-  var members: PatternMembers?
+  var members: PatternMembers<PatternMember>?
   /// Nil when every record is wanted.
   let matcher: RecordMatcher?
   /// What there is in a cluster only.
@@ -86,7 +86,7 @@ final class PatternStream: SubscriberStream {
   }
 
   /// Tells topics with paced producers of the last grant: what the turn's work budget leaves over in the next turn.
-  private func tellDemand(_ members: PatternMembers) {
+  private func tellDemand(_ members: PatternMembers<PatternMember>) {
     guard isOpen else { return }
     while members.paced.hasMoreToTell, !streams.client.workBudget.isExhausted {
       tell(members.paced.nextToTell())
@@ -175,7 +175,9 @@ final class PatternStream: SubscriberStream {
       case .end: return .ended
       }
       let (member, share): (PatternMember, UInt64)
-      switch members?.turns.next(available: available, written: remote?.written) ?? PatternTurns.Next.none {
+      switch members?.turns.next(available: available, written: remote?.written)
+        ?? PatternTurns<PatternMember>.Next.none
+      {
       case .member(let next, let itsShare): (member, share) = (next, itsShare)
       case .passedOver: continue
       case .none:

@@ -1,24 +1,24 @@
 /// Which member of a subscription to a pattern is next. Members that have left stay in the queues until their turn comes, or there are too many of them.
-struct PatternTurns {
-  private var turns = FairTurns<PatternMember>()
+struct PatternTurns<Member: JoinedTopic> {
+  private var turns = FairTurns<Member>()
   /// Members that have left and are still in `turns`.
   private var gone = 0
   /// Members that wait for frames of the node that served their topics before.
-  private var held: [PatternMember] = []
+  private var held: [Member] = []
 
   /// How many want turns.
   var count: Int { turns.count }
 
-  mutating func append(_ member: PatternMember) { turns.append(member) }
+  mutating func append(_ member: Member) { turns.append(member) }
 
   /// A member has records, and there was no demand for them.
-  mutating func demandExhausted(_ member: PatternMember) { turns.demandExhausted(member) }
+  mutating func demandExhausted(_ member: Member) { turns.demandExhausted(member) }
 
   func isTurn(available: UInt64) -> Bool { turns.isTurn(available: available) }
 
   enum Next {
     /// A member has a turn, with a share of the demand.
-    case member(PatternMember, share: UInt64)
+    case member(Member, share: UInt64)
     /// The next one has left, or waits for a frame: it was passed over.
     case passedOver
     /// None can have a turn.
@@ -31,7 +31,7 @@ struct PatternTurns {
   ///   waits.
   mutating func next(available: UInt64, written: UInt64?) -> Next {
     guard let (member, share) = turns.next(available: available) else { return .none }
-    guard case .ready = member.subscription.place else {
+    guard case .ready = member.place else {
       gone -= 1
       return .passedOver
     }
@@ -49,10 +49,10 @@ struct PatternTurns {
   }
 
   /// A member is about to leave.
-  mutating func leaves(_ member: PatternMember) {
+  mutating func leaves(_ member: Member) {
     if let index = held.firstIndex(where: { $0 === member }) {
       held.remove(at: index)
-    } else if case .ready = member.subscription.place {
+    } else if case .ready = member.place {
       gone += 1
     }
   }
@@ -60,9 +60,7 @@ struct PatternTurns {
   /// Drops members that have left, when they are most of what waits: those that wait for demand would stay for as long as there is none.
   mutating func dropDeparted() {
     guard gone > 64, gone > turns.count / 2 else { return }
-    turns.removeAll { if case .ended = $0.subscription.place { true } else { false } }
+    turns.removeAll { if case .ended = $0.place { true } else { false } }
     gone = 0
   }
-
-  mutating func removeAll() { self = PatternTurns() }
 }

@@ -31,9 +31,9 @@ final class PublicationStream: DueStream, TopicPublisher {
   private let role: PublishOpen.Role
   /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
   private var toldConnected: Bool?
-  @safe @exclusivity(unchecked) private var acknowledgements: PendingAcknowledgements
+  @safe @exclusivity(unchecked) private(set) var acknowledgements: PendingAcknowledgements
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
-  @safe @exclusivity(unchecked) private var isOpening = false
+  @safe @exclusivity(unchecked) var isOpening = false
   /// It has ended the topic.
   private var hasCompleted = false
   /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
@@ -41,13 +41,13 @@ final class PublicationStream: DueStream, TopicPublisher {
   /// True while it stands in its connection's list of publications with something to tell.
   @safe @exclusivity(unchecked) private var isDue = false
   /// It is granted nothing before its identity may publish more.
-  private(set) var waitsForRate = false
+  var waitsForRate = false
   /// Since when it has had no demand; nil while it has.
-  @safe @exclusivity(unchecked) private(set) var heldUpSince: MonotonicTime?
+  @safe @exclusivity(unchecked) var heldUpSince: MonotonicTime?
   /// The lease was invalid when the publication ended: the producer is told when it is valid again, and whether the topic started over with it.
   private var heldEnd: Bool?
 
-  private init(
+  init(
     stream: UInt32, loopState: TopicLoopState, streams: StreamMultiplexer, _ frame: PublishOpen,
     _ attachment: Topic.Attachment
   ) {
@@ -66,74 +66,6 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   var kind: StreamKind { .publication }
-
-  // MARK: Opening
-
-  /// Attaches a producer to its topic.
-  ///
-  /// - Throws: why nothing can be published, or not by this producer.
-  static func open(_ stream: UInt32, _ frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) {
-    let topic = try topic(of: frame, on: streams)
-    guard frame.acknowledgement != .durable || topic.storage != nil else {
-      throw WireError(
-        .unsupported,
-        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
-      )
-    }
-    if let fault = topic.storageRefusal {
-      if let service = topic.storage?.service, service.refusal != nil {
-        service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
-      }
-      throw WireError(fault)
-    }
-    let continuation = streams.continuation(of: stream)
-    let holder = ProducerTable.Holder(connection: streams.client.isNode ? nil : streams.client.connection) {
-      _ in
-      continuation.resume { (publication: PublicationStream) in publication.fenced() }
-    }
-    let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
-    topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
-    let loopState = topic.loopState(on: streams.topics)
-    let publication = PublicationStream(
-      stream: stream, loopState: loopState, streams: streams, frame, attachment)
-    loopState.add(publication)
-    streams.attach(publication, to: stream)
-    streams.session.publication(stream, continuesAt: attachment.nextSequence)
-    guard publication.acknowledgements.waitsForDisk, frame.producer != 0 else {
-      return publication.opened(attachment)
-    }
-    // What the producer published before counts when it is on disk: until then the producer mustn't forget it.
-    publication.isOpening = true
-    publication.whenCommitted { publication in
-      publication.isOpening = false
-      publication.opened(attachment)
-    }
-  }
-
-  private static func topic(of frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) -> Topic {
-    guard frame.role == .requester else {
-      return try streams.client.topic(frame.topic, for: .publishOpen, stating: frame.settings)
-    }
-    do {
-      return try streams.client.topic(frame.topic, for: .publishOpen, ifMissing: .fail)
-    } catch {
-      guard error.code == .unknownTopic else { throw error }
-      throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
-    }
-  }
-
-  /// Tells the producer that it may publish.
-  private func opened(_ attachment: Topic.Attachment) {
-    let demand =
-      grantMore(on: streams) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
-    streams.send(
-      PublishOpened(
-        epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
-        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
-      stream: stream)
-    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
-    topicChanged()
-  }
 
   // MARK: Records
 
@@ -175,7 +107,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   /// It has something to tell the producer at the end of this turn.
-  private func makeDue(on streams: StreamMultiplexer) {
+  func makeDue(on streams: StreamMultiplexer) {
     guard !isDue else { return }
     isDue = true
     streams.makeDue(self)
@@ -208,59 +140,6 @@ final class PublicationStream: DueStream, TopicPublisher {
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
     loopState.acknowledged(acknowledgements.acknowledged - former)
     ack.encode(stream: stream, into: &streams.answers)
-  }
-
-  // MARK: Demand
-
-  /// Grants what the topic can take now, as far as the identity's rate allows.
-  private func grantMore(on streams: StreamMultiplexer) -> Demand? {
-    guard let credit = streams.session.creditToGrant(stream) else { return nil }
-    var left = credit.held
-    if heldUpSince == nil, !topic.mayGrant(to: left) { return nil }
-    let more = grant(holding: left, on: streams)
-    left.add(more)
-    var demand: Demand?
-    if more != PublishAllowance() {
-      demand = streams.session.grant(more, to: stream)
-      loopState.traffic.granted(more.records)
-    }
-    if left.records > 0, left.bytes > 0 {
-      if heldUpSince != nil {
-        loopState.traffic.heldUp(since: heldUpSince.take(), until: streams.loop.now)
-      }
-    } else {
-      if topic.isOutOfMemory { streams.core.metrics.add(.memoryHolds) }
-      heldUpSince = heldUpSince ?? streams.loop.now
-    }
-    return demand
-  }
-
-  /// Takes from the topic, and from the identity's rate, what is granted.
-  private func grant(holding held: PublishAllowance, on streams: StreamMultiplexer) -> PublishAllowance {
-    let now = streams.loop.now
-    guard let limiter = streams.client.account?.publishing else { return topic.grant(to: held, now: now) }
-    let wanted = PublishingBudget.share(to: held, window: topic.grantWindow)
-    guard let most = limiter.take(wanted, at: now) else {
-      if held.records == 0 || held.bytes == 0 {
-        streams.core.metrics.add(.publishRateHolds)
-        waitsForRate = true
-        topic.noteStopped(now: now)
-        streams.wakeForRate(after: limiter.wait(at: now))
-      }
-      return PublishAllowance()
-    }
-    let more = topic.grant(to: held, atMost: most, now: now)
-    var rest = most
-    rest.subtract(more)
-    limiter.giveBack(rest)
-    return more
-  }
-
-  /// The identity may publish again.
-  func rateAllowsMore() {
-    guard waitsForRate else { return }
-    waitsForRate = false
-    makeDue(on: streams)
   }
 
   // MARK: The topic
@@ -316,7 +195,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   /// Another publication has the producer's number now.
-  private func fenced() {
+  func fenced() {
     settle()
     streams.refuse(stream, .fenced(on: topic.name))
   }
@@ -363,7 +242,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   /// Calls `body` when all that has happened to the topic is on disk, unless the publication is over by then.
-  private func whenCommitted(_ body: @escaping @Sendable (PublicationStream) -> Void) {
+  func whenCommitted(_ body: @escaping @Sendable (PublicationStream) -> Void) {
     let continuation = streams.continuation(of: stream)
     topic.whenCommitted { continuation.resume($0, body) }
   }
@@ -384,56 +263,4 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   func isDrained(isPatient: Bool) -> Bool { !acknowledgements.areOwed && ends == nil }
-}
-
-extension PublicationStream {
-  var held: PublishingBudget.Allowance { streams.session.held(stream) }
-  var identity: String { streams.client.identity.name }
-
-  /// The publication as TOPIC_SHOW describes it. On its loop only.
-  var info: TopicInfo.Publication {
-    let credit = streams.session.publication(stream)?.records ?? Credit()
-    return TopicInfo.Publication(
-      connection: streams.client.connection, client: streams.client.name, stream: stream,
-      granted: credit.granted,
-      received: credit.spent, waiting: waiting, reason: waitReason)
-  }
-
-  /// The reason why the publication has no demand. On its loop only.
-  private var waitReason: TopicInfo.Publication.WaitReason {
-    guard heldUpSince != nil else { return .none }
-    if let fault = topic.storage?.service.refusal {
-      return fault.code == .storageFull ? .storageFull : .storageFailed
-    }
-    if topic.isOutOfMemory { return .memory }
-    if !topic.isConnected { return .notConnected }
-    if waitsForRate { return .rate }
-    if let hold = topic.holds.withLock({ $0.open }) { return hold.cause.reason }
-    return topic.isPaced ? .subscribers : .none
-  }
-
-  /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
-  var waiting: UInt64 {
-    guard let heldUpSince else { return 0 }
-    return max((streams.loop.now - heldUpSince).clampedMilliseconds, 1)
-  }
-}
-
-extension PublishOpen.Acknowledgement {
-  /// Whether only what is on disk is acknowledged.
-  fileprivate func waitsForDisk(of topic: Topic) -> Bool {
-    topic.storage.map { $0.isSynchronous || self == .durable } ?? false
-  }
-}
-
-extension StoreWaiter {
-  /// A publication that waits for the store.
-  fileprivate init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault) {
-    self.init(
-      connection: streams.client.connection, client: streams.client.name,
-      identity: streams.client.identity.name,
-      stream: stream,
-      topic: topic.name, since: streams.loop.now,
-      reason: fault.code == .storageFull ? .storageFull : .storageFailed)
-  }
 }

@@ -51,13 +51,13 @@ final class ClientCore: @unchecked Sendable {
   private var opened: Opened?
   /// The commands of this turn; empty between turns, with its memory kept.
   private var batch: [Command] = []
-  private var awaiting = AwaitingStreams()
+  var awaiting = AwaitingStreams()
   /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
   private var draining: [RemoteSubscription] = []
   /// A broker has said that another node serves a topic.
   var isInCluster = false
   /// The source of producer ids, and of the seeds for delays.
-  private var random: SeededRandom
+  var random: SeededRandom
 
   /// - Parameter servers: at least one.
   init(servers: [SocketAddress], options: ClientOptions, network: any Network, loop: any EventLoop) {
@@ -196,91 +196,6 @@ final class ClientCore: @unchecked Sendable {
     return TopicName.inboxPrefix + numbers.map { String($0, radix: 36) }.joined(separator: "-")
   }
 
-  // MARK: On the loop: waiting
-
-  /// Opens the owner's stream on the next connection.
-  func awaitConnection(_ attachment: Attachment) {
-    if interrupt(attachment) { awaiting.add(attachment) }
-  }
-
-  /// The owner has no stream for now. Returns whether it waits for one.
-  private func interrupt(_ attachment: Attachment) -> Bool {
-    switch attachment {
-    case .subscription(let subscription) where subscription.isCancelled:
-      subscription.forget()
-      return false
-    case .subscription(let subscription): subscription.interrupted()
-    case .publication(let publication):
-      publication.interrupted()
-      if publication.endsIfReleased() { return false }
-    case .request(let request):
-      if request.isOver { return false }
-      request.start(self)
-    }
-    return true
-  }
-
-  func stopAwaiting(_ owner: AnyObject) {
-    if case .timer(let timer) = awaiting.remove(owner) { loop.cancel(timer) }
-  }
-
-  /// Opens a publication again later that the broker's storage can't take for now.
-  ///
-  /// - Returns: false when the policy gives up: nothing has happened then.
-  func backOff(_ publication: Publication, _ error: ClientError) -> Bool {
-    guard
-      let (delay, attempt) = publication.reopening.refused(
-        options.reconnect, seed: random.next(), at: loop.now)
-    else { return false }
-    if open(.publication(publication), after: delay) {
-      publication.states.send(.waiting(delay, attempt: attempt, cause: error))
-    }
-    return true
-  }
-
-  /// Opens the stream of a topic that moves to another node again, after a short delay.
-  ///
-  /// It is ended when the policy gives up.
-  func follow(_ attachment: Attachment, _ error: ClientError) {
-    let policy = ReconnectPolicy.moves(under: options.reconnect)
-    let move = attachment.move ?? Move()
-    attachment.move = move
-    if let delay = move.refused(policy, seed: random.next(), at: loop.now) {
-      _ = open(attachment, after: delay)
-    } else {
-      end(attachment, .unserved(attachment.topic, for: policy.giveUpAfter, error))
-    }
-  }
-
-  /// Opens the owner's stream at the client's own broker, which isn't to name another node.
-  func relay(_ attachment: Attachment) {
-    if let connection {
-      connection.streams.open(attachment, isRelayed: true)
-    } else {
-      awaitConnection(attachment)
-    }
-  }
-
-  /// Opens the owner's stream once there is a connection to the node.
-  func wait(_ attachment: Attachment, for node: DirectLink) {
-    if interrupt(attachment) { awaiting.add(attachment, until: .node(node)) }
-  }
-
-  func removeWaiting(for node: DirectLink) -> [Attachment] {
-    awaiting.removeAll { if case .node(let awaited) = $0 { awaited === node } else { false } }.map(\.0)
-  }
-
-  /// Opens the owner's stream after a delay. Returns false if the owner doesn't need it any more.
-  private func open(_ attachment: Attachment, after delay: Duration) -> Bool {
-    guard interrupt(attachment) else { return false }
-    let timer = loop.schedule(after: delay) { [self] in
-      awaiting.remove(attachment.owner)
-      if let connection { connection.streams.open(attachment) } else { awaitConnection(attachment) }
-    }
-    awaiting.add(attachment, until: .timer(timer))
-    return true
-  }
-
   func addDraining(_ subscription: RemoteSubscription) {
     draining.append(subscription)
   }
@@ -377,29 +292,5 @@ final class ClientCore: @unchecked Sendable {
     states.send(.closed(error))
     states.send(completion: .finished)
     notices.send(completion: .finished)
-  }
-
-  /// Ends the owner of a stream.
-  private func end(_ attachment: Attachment, _ error: ClientError) {
-    switch attachment {
-    case .subscription(let subscription):
-      if error.code == .closed {
-        subscription.fail(error)
-      } else {
-        subscription.receive(completion: .failure(error))
-      }
-    case .publication(let publication): publication.end(.failure(error))
-    case .request(let request): request.complete(.failure(error), loop)
-    }
-  }
-}
-
-extension ClientError {
-  /// Whether another attempt with the same credentials would fail with the same code.
-  fileprivate var refusesClient: Bool {
-    [
-      .authenticationRequired, .authenticationFailed, .credentialsExpired, .insecureConnection,
-      .certificateRefused,
-    ].contains(code)
   }
 }

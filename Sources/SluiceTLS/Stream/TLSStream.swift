@@ -27,21 +27,16 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   typealias HandshakeCompletion = (Result<TLSStream, IOError>) -> Void
 
   let peer: SocketAddress
-  private let transport: any ByteStream
-  private let shared: TLSLoop
+  let transport: any ByteStream
+  let shared: TLSLoop
   private let side: TLSSide
-  private var state = State.idle
-  private var engine: TLSEngine?
-  private var handler: (any ByteStreamHandler)?
-  private var completion: HandshakeCompletion?
+  var state = State.idle
+  var engine: TLSEngine?
+  var handler: (any ByteStreamHandler)?
+  var completion: HandshakeCompletion?
   private(set) var security: StreamSecurity?
 
-  /// The peer has said its last word, and it was read.
-  private var peerEnded = false
-  /// What reading came to behind bytes that were handed out, and is told next.
-  private var ending: ReadResult?
-  /// OpenSSL has nothing more to give before the transport has.
-  private var isDrained = false
+  private var reading = TLSReading()
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
@@ -157,48 +152,15 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     case .closing, .gone: return .failed(IOError(action: "read from \(peer)", code: EBADF))
     case .open, .writeFailed: break
     }
-    if peerEnded { return .end }
+    if reading.hasEnded { return .end }
     guard unsafe !buffer.isEmpty, let engine else { return .wouldBlock }
-    let result = unsafe ending ?? decrypt(engine, into: buffer)
+    let result = unsafe reading.read(engine, into: buffer, from: peer)
     switch result {
     case .bytes, .wouldBlock: settle()
-    case .end:
-      peerEnded = true
-      ending = nil
-      updateTransport()
-    case .failed:
-      ending = nil
-      end()
+    case .end: updateTransport()
+    case .failed: end()
     }
     return result
-  }
-
-  private func decrypt(_ engine: TLSEngine, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-    engine.begin(expecting: buffer.count)
-    var total = 0
-    var result = ReadResult.wouldBlock
-    isDrained = false
-    reading: while total < buffer.count {
-      switch unsafe engine.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[total...])) {
-      case .done(let count): total += count
-      case .needsInput:
-        isDrained = !engine.wasCut
-        // The transport reports nothing more.
-        if let error = engine.writeFailure { result = .failed(error) }
-        break reading
-      case .ended:
-        result = .end
-        break reading
-      case .failed(let fault):
-        result = .failed(fault.error("read from \(peer)", inHandshake: false))
-        break reading
-      }
-    }
-    // Reading may have answered something.
-    engine.flush()
-    if total == 0 { return result }
-    if result != .wouldBlock { ending = result }
-    return .bytes(total)
   }
 
   var readsPaused = false {
@@ -208,10 +170,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   }
 
   /// Whether there is something to hand out that the transport won't report.
-  private var hasMore: Bool {
-    guard let engine, !peerEnded else { return false }
-    return ending != nil || engine.failure != nil || (!isDrained && (engine.wasCut || engine.hasBuffered))
-  }
+  private var hasMore: Bool { engine.map(reading.hasMore) ?? false }
 
   /// Sees to it that what is left to read is reported.
   private func settle() {
@@ -221,19 +180,19 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   }
 
   /// The transport is read as long as the handler takes what comes.
-  private func updateTransport() {
+  func updateTransport() {
     let pauses =
       switch state {
       case .idle, .closing: false
       case .handshaking: engine?.holdsBack ?? false
-      case .open: readsPaused || peerEnded || handler == nil || engine?.holdsBack ?? false
+      case .open: readsPaused || reading.hasEnded || handler == nil || engine?.holdsBack ?? false
       case .writeFailed, .gone: true
       }
     if transport.readsPaused != pauses { transport.readsPaused = pauses }
   }
 
   private func handOut() {
-    guard case .open = state, !readsPaused, !peerEnded, hasMore, let handler else { return }
+    guard case .open = state, !readsPaused, !reading.hasEnded, hasMore, let handler else { return }
     handler.streamReadable()
     settle()
   }
@@ -280,8 +239,8 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     switch state {
     case .handshaking: shakeHands()
     case .open:
-      guard !readsPaused, !peerEnded, let handler else { return updateTransport() }
-      isDrained = false
+      guard !readsPaused, !reading.hasEnded, let handler else { return updateTransport() }
+      reading.transportHasMore()
       handler.streamReadable()
       wasServed = true
       settle()
@@ -332,95 +291,5 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     case .closing: leave()
     case .idle, .writeFailed, .gone: break
     }
-  }
-
-  // MARK: The end
-
-  func close() {
-    precondition(shared.loop.isCurrent, "a stream is used on its loop")
-    switch state {
-    case .idle, .handshaking, .writeFailed: break
-    case .open: engine?.sayGoodbye()
-    case .closing, .gone: return
-    }
-    engine?.flush()
-    end()
-  }
-
-  func abort() {
-    precondition(shared.loop.isCurrent, "a stream is used on its loop")
-    guard state != .gone else { return }
-    transport.abort()
-    leave()
-  }
-
-  /// All of it is out.
-  private func finishClosing() {
-    transport.close()
-    leave()
-  }
-
-  /// Gives up on a peer that takes nothing any more.
-  private func giveUpLater(unsent: Int) {
-    _ = shared.loop.schedule(after: shared.patience) { [weak self] in
-      guard let self, case .closing = state, let engine else { return }
-      if engine.unsentCount < unsent { giveUpLater(unsent: engine.unsentCount) } else { abort() }
-    }
-  }
-
-  private func throwAwayInput() {
-    let buffer = unsafe shared.staging
-    for _ in 0..<16 {
-      switch unsafe transport.read(into: buffer) {
-      case .bytes: continue
-      case .wouldBlock, .end: return
-      case .failed: return leave()
-      }
-    }
-  }
-
-  /// The connection is gone, which the result of the write reports: the handler gets no more calls.
-  private func loseWriting(_ error: IOError) -> IOError {
-    state = .writeFailed
-    updateTransport()
-    release()
-    return error
-  }
-
-  private func fail(_ error: IOError) {
-    guard state != .gone else { return }
-    let handler = handler
-    let completion = completion
-    end()
-    handler?.streamFailed(error)
-    completion?(.failure(error))
-  }
-
-  /// Closes the transport when what is left for it is out: the last of it may be the reason.
-  private func end() {
-    guard let engine, !engine.isClear, engine.failure == nil else {
-      transport.close()
-      return leave()
-    }
-    state = .closing
-    updateTransport()
-    giveUpLater(unsent: engine.unsentCount)
-    release()
-  }
-
-  private func leave() {
-    state = .gone
-    engine = nil
-    ending = nil
-    release()
-  }
-
-  /// Last in whatever calls it: the handler's end may call the stream.
-  private func release() {
-    let releasedHandler = handler
-    let releasedCompletion = completion
-    handler = nil
-    completion = nil
-    _ = (consume releasedHandler, consume releasedCompletion)
   }
 }

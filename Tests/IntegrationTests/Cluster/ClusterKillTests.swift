@@ -48,7 +48,7 @@ struct ClusterKillTests {
     let load = try await ClusterLoad(stage, topics: 9, random: &random)
     try load.work(120)
     let losses = ClusterLosses(stage: stage, load: load)
-    var pauses: [ClusterLoss: [ClusterLosses.Pause]] = [:]
+    var pauses: [ClusterLoss: [ClusterPause]] = [:]
     for round in 0..<rounds {
       let kind = kinds[round % kinds.count]
       let number = Int(random.next() % 3)
@@ -62,22 +62,11 @@ struct ClusterKillTests {
     }
     let findings = try await load.finish()
     for kind in ClusterLoss.allCases {
-      if let pauses = pauses[kind] { print("\(kind.rawValue): \(Self.summary(of: pauses))") }
+      if let pauses = pauses[kind] { print("\(kind.rawValue): \(ClusterPause.summary(of: pauses))") }
     }
     print("\(rounds) rounds: \(findings)")
     for detail in findings.details { print(detail) }
     #expect(findings.isClean)
     for client in load.clients { client.close() }
-  }
-
-  private static func summary(of pauses: [ClusterLosses.Pause]) -> String {
-    func figures(_ seconds: [Double]) -> String {
-      let sorted = seconds.sorted().map { Int($0 * 1000) }
-      return
-        "\(sorted.count) times, median \(sorted[sorted.count / 2]) ms, longest \(sorted[sorted.count - 1]) ms"
-    }
-    let waited = pauses.compactMap(\.afterCut)
-    return figures(pauses.map(\.all))
-      + (waited.isEmpty ? "" : "; from the cut's end, where topics waited for it: \(figures(waited))")
   }
 }

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceClient
+import SluiceStore
 import SluiceWire
 import TestSupport
 
@@ -29,12 +30,14 @@ final class ClusterLoad {
   private let stage: ClusterStage
   private let topics: [CrashTopic]
   private(set) var clients: [Client] = []
+  /// One at each node.
+  private var watchers: [ClusterWatcher] = []
 
   init(_ stage: ClusterStage, topics count: Int, random: inout SeededRandom) async throws {
     self.stage = stage
     var topics: [CrashTopic] = []
-    for index in 1...count {
-      topics.append(CrashTopic("kills.\(index)", .always, index: UInt64(index), random: &random))
+    for (index, name) in try await Self.names(count, on: stage).enumerated() {
+      topics.append(CrashTopic(name, .always, index: UInt64(index + 1), random: &random))
     }
     self.topics = topics
     for (index, topic) in topics.enumerated() {
@@ -47,6 +50,29 @@ final class ClusterLoad {
       topic.reader.start(on: other)
       topic.group.start(on: other)
     }
+    for (index, node) in stage.nodes.enumerated() {
+      let client = try await stage.connectAndStay(at: index)
+      clients.append(client)
+      watchers.append(ClusterWatcher(of: topics.map(\.name), at: node.name, client))
+    }
+  }
+
+  /// Names of topics of which each node owns as many as any other, so that no loss of a node goes unnoticed.
+  private static func names(_ count: Int, on stage: ClusterStage) async throws -> [String] {
+    let client = try await stage.connect()
+    defer { client.close() }
+    let info = try await client.cluster()
+    let owners = Dictionary(uniqueKeysWithValues: info.shards.map { (Int($0.number), $0.owner) })
+    var names: [String] = []
+    var number = 0
+    while names.count < count {
+      number += 1
+      let name = "kills.\(number)"
+      let shard = ShardHash.shard(of: name, of: Int(info.shardCount))
+      if owners[shard] == stage.nodes[names.count % stage.nodes.count].name { names.append(name) }
+      try require(number < 1_000, "each node owns shards: \(owners)")
+    }
+    return names
   }
 
   private var producers: [CrashProducer] { topics.flatMap(\.producers) }
@@ -54,6 +80,7 @@ final class ClusterLoad {
   private func requireHealth() throws {
     do {
       for topic in topics { try topic.requireHealth() }
+      for watcher in watchers { if let failure = watcher.failure { throw TestFailure(failure) } }
     } catch {
       throw TestFailure("\(error)\(stage.logs)")
     }
@@ -74,17 +101,73 @@ final class ClusterLoad {
     for producer in producers { producer.allow(count) }
   }
 
-  /// Waits until each producer has an acknowledgement of a record that it publishes from now on.
-  func awaitProgress() throws {
-    let sent = producers.map(\.sent)
-    if try goesOn(within: 120) { return }
-    let waiting = zip(producers, sent).filter { $0.acknowledged <= $1 }.map { producer, sent in
-      let shown = try? stage.sluice("topic", "show", producer.topic, "--json").text
-      return
-        "producer \(producer.id) of \(producer.topic) has \(producer.acknowledged) of \(sent) acknowledged: \(producer.account); \(shown ?? "")"
+  /// Where each producer is: what it publishes from now on is behind that.
+  func mark() -> [UInt64] { producers.map(\.sent) }
+
+  /// How records behind a mark come through: the ways in which one of each producer's has.
+  ///
+  /// - Parameter away: the node whose subscribers don't count, since it was taken away.
+  func progress(behind mark: [UInt64], away: Int?) throws -> Set<ClusterPath> {
+    try requireHealth()
+    var paths: Set<ClusterPath> = []
+    if zip(producers, mark).allSatisfy({ $0.acknowledged > $1 }) { paths.insert(.publishing) }
+    if zip(arrivalsAtReaders, mark).allSatisfy({ $0.next > $1 }) { paths.insert(.delivering) }
+    let isRelayed = watchers(without: away).allSatisfy { watcher in
+      zip(producers, mark).allSatisfy { watcher.arrivals(of: $0.id).next > $1 }
     }
-    throw TestFailure(
-      "topics don't go on within 120 s\n\(waiting.joined(separator: "\n"))\n\(connections)\(stage.logs)")
+    if isRelayed { paths.insert(.relaying) }
+    return paths
+  }
+
+  /// Lets each producer publish steadily while `body` runs. Returns the longest time between two records of one producer, in each way.
+  func longestGaps(away: Int?, while body: () throws -> Void) throws -> ClusterPause {
+    for producer in producers { producer.restart() }
+    for topic in topics { topic.reader.restart() }
+    for watcher in watchers { watcher.restart() }
+    let isOver = Shared(false)
+    let producers = producers
+    Task {
+      while !isOver.value {
+        for producer in producers { producer.allow(1) }
+        try? await Task.sleep(for: .milliseconds(20))
+      }
+    }
+    defer { isOver.update { $0 = true } }
+    try body()
+    // What waits still has to come through.
+    let mark = mark()
+    try eventually("all topics go on\(stage.logs)", within: 120, every: 0.002) {
+      try progress(behind: mark, away: away).count == ClusterPath.allCases.count
+    }
+    var pause = ClusterPause(.gaps)
+    func note(_ path: ClusterPath, _ arrivals: [ClusterArrivals]) {
+      pause.goesOn(path, after: arrivals.map { $0.longestGap() }.max() ?? 0)
+    }
+    note(.publishing, producers.map(\.arrivals))
+    note(.delivering, arrivalsAtReaders)
+    note(
+      .relaying, watchers(without: away).flatMap { watcher in producers.map { watcher.arrivals(of: $0.id) } })
+    return pause
+  }
+
+  private func watchers(without away: Int?) -> [ClusterWatcher] {
+    watchers.enumerated().filter { $0.offset != away }.map(\.element)
+  }
+
+  /// Of each producer's records at its topic's reader.
+  private var arrivalsAtReaders: [ClusterArrivals] {
+    topics.flatMap { topic in topic.producers.map { topic.reader.arrivals(of: $0.id) } }
+  }
+
+  /// The producers behind whose marks not every way is open, for a message.
+  func account(behind mark: [UInt64]) -> String {
+    let waiting = zip(producers, mark).map { producer, sent in
+      let shown = try? stage.sluice("topic", "show", producer.topic, "--json").text
+      let relayed = watchers.map { $0.arrivals(of: producer.id).next }
+      return
+        "producer \(producer.id) of \(producer.topic), marked at \(sent), has \(producer.acknowledged) acknowledged: \(producer.account); relayed \(relayed); \(shown ?? "")"
+    }
+    return "\(waiting.joined(separator: "\n"))\n\(connections)\(stage.logs)"
   }
 
   /// The states of the clients, and what each node says of its connections.
@@ -98,19 +181,6 @@ final class ClusterLoad {
       (try? stage.sluice("connection", "list", "--json", at: node))?.text ?? "node \(node) doesn't answer"
     }
     return "clients: \(states)\n\(lists.joined(separator: "\n"))"
-  }
-
-  /// Waits until each producer has an acknowledgement of a record that it publishes from now on; false if one doesn't in time.
-  func goesOn(within seconds: Double) throws -> Bool {
-    let sent = producers.map(\.sent)
-    allow(4)
-    let deadline = Deadline(in: seconds)
-    while !zip(producers, sent).allSatisfy({ $0.acknowledged > $1 }) {
-      try requireHealth()
-      if deadline.isOver { return false }
-      pause(0.002)
-    }
-    return true
   }
 
   /// Lets everything get through, and compares what is there with what was acknowledged.

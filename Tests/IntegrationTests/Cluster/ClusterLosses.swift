@@ -2,21 +2,8 @@ import Glibc
 import SluiceClient
 import TestSupport
 
-/// Takes parts of a cluster away under load, and measures how long it takes until all topics go on.
+/// Takes parts of a cluster away under load, and measures how long it takes until the records of all topics come through.
 struct ClusterLosses {
-  /// What was measured of one loss, in seconds.
-  struct Pause: CustomStringConvertible {
-    /// From the loss until all topics had gone on. Of a replacement of several processes, the longest.
-    var all: Double
-    /// From the end of a cut until all topics had gone on, for those that didn't while it lasted.
-    var afterCut: Double?
-
-    var description: String {
-      let text = "all topics go on after \(Int(all * 1000)) ms"
-      return afterCut.map { "\(text), \(Int($0 * 1000)) ms after the cut's end" } ?? text
-    }
-  }
-
   let stage: ClusterStage
   let load: ClusterLoad
   /// How long a cut lasts at most: longer than a lease and an election.
@@ -29,22 +16,16 @@ struct ClusterLosses {
   /// - Parameters:
   ///   - number: of the node or the server of the engine, from 0.
   ///   - backlog: how many records each producer publishes meanwhile.
-  func take(_ loss: ClusterLoss, _ number: Int, backlog: UInt64) async throws -> Pause {
+  func take(_ loss: ClusterLoss, _ number: Int, backlog: UInt64) async throws -> ClusterPause {
     load.allow(backlog)
     let (node, engine) = (stage.nodes[number], stage.engines[number])
     let start = ContinuousClock.now
     switch loss {
     case .killNode: node.signal(SIGKILL)
     case .killEngine: engine.signal(SIGKILL)
-    case .stopNode: return Pause(all: try stop(node))
-    case .pauseNode: return try pauseAndWake(node)
-    case .drainNode:
-      try await load.clients[0].drain(node.name)
-      try load.awaitProgress()
-      let taken = seconds(since: start)
-      try eventually("\(node.name) has no shards\(stage.logs)") { try stage.shards(of: node.name) == 0 }
-      try await load.clients[0].drain(node.name, false)
-      return Pause(all: taken)
+    case .stopNode: return try stop(number)
+    case .pauseNode: return try pauseAndWake(number)
+    case .drainNode: return try await drain(node)
     case .killNodes: try kill(stage.nodes)
     case .killAll: try kill(stage.nodes + stage.engines)
     case .losePower:
@@ -56,8 +37,36 @@ struct ClusterLosses {
     case .rollNodes: return try replaceNodes(from: number, backlog)
     case .rollEngine: return try replaceEngine(from: number, backlog)
     }
-    try load.awaitProgress()
-    return Pause(all: seconds(since: start))
+    return try awaitProgress(since: start, away: loss == .killNode ? number : nil)
+  }
+
+  /// Waits until all topics go on in every way.
+  private func awaitProgress(since start: ContinuousClock.Instant, away: Int? = nil) throws -> ClusterPause {
+    var pause = ClusterPause(.first)
+    let mark = load.mark()
+    try require(
+      try goesOn(&pause, behind: mark, since: start, away: away, within: 120),
+      "topics don't go on within 120 s: \(pause)\n\(load.account(behind: mark))")
+    return pause
+  }
+
+  /// Lets producers publish, and notes when the topics go on, each way by itself. False if one isn't open in time.
+  ///
+  /// - Parameter end: of the cut that was there from the start on, if it is over.
+  private func goesOn(
+    _ pause: inout ClusterPause, behind mark: [UInt64], since start: ContinuousClock.Instant,
+    cutUntil end: ContinuousClock.Instant? = nil, away: Int?, within seconds: Double
+  ) throws -> Bool {
+    load.allow(4)
+    let deadline = Deadline(in: seconds)
+    while true {
+      for path in try load.progress(behind: mark, away: away) {
+        pause.goesOn(path, after: self.seconds(since: start), afterCut: end.map { self.seconds(since: $0) })
+      }
+      if pause.missing.isEmpty { return true }
+      if deadline.isOver { return false }
+      TestSupport.pause(0.002)
+    }
   }
 
   /// Ends them without warning, and starts them again.
@@ -67,77 +76,89 @@ struct ClusterLosses {
     try stage.up()
   }
 
-  /// Stops a node in order. Returns the seconds until all topics had gone on; returns when it has ended.
-  private func stop(_ node: ClusterStage.Member) throws -> Double {
-    let start = ContinuousClock.now
+  /// Stops a node in order. Returns when it has ended.
+  private func stop(_ number: Int) throws -> ClusterPause {
+    let node = stage.nodes[number]
     let stops = stage.stops(of: node.name)
-    node.signal(SIGTERM)
-    try load.awaitProgress()
-    let taken = seconds(since: start)
-    // It may still disconnect its clients.
-    try eventually("\(node.name) has ended\(stage.logs)") { stage.stops(of: node.name) > stops }
-    return taken
+    return try load.longestGaps(away: number) {
+      node.signal(SIGTERM)
+      // It may still disconnect its clients.
+      try eventually("\(node.name) has ended\(stage.logs)") { stage.stops(of: node.name) > stops }
+    }
   }
 
-  private func pauseAndWake(_ node: ClusterStage.Member) throws -> Pause {
+  private func drain(_ node: ClusterStage.Member) async throws -> ClusterPause {
+    try await load.clients[0].drain(node.name)
+    let pause = try load.longestGaps(away: nil) {
+      try eventually("\(node.name) has no shards\(stage.logs)") { try stage.shards(of: node.name) == 0 }
+    }
+    try await load.clients[0].drain(node.name, false)
+    return pause
+  }
+
+  private func pauseAndWake(_ number: Int) throws -> ClusterPause {
+    let node = stage.nodes[number]
     let start = ContinuousClock.now
     node.signal(SIGSTOP)
-    let result = Result { try load.awaitProgress() }
-    let taken = seconds(since: start)
+    let result = Result { try awaitProgress(since: start, away: number) }
     // The others have its shards by now: it wakes up as a stale owner.
     while seconds(since: start) < Self.lease { pause(0.01) }
     node.signal(SIGCONT)
-    try result.get()
-    return Pause(all: taken)
+    return try result.get()
   }
 
-  private func cut(_ loss: ClusterLoss, _ number: Int) throws -> Pause {
+  private func cut(_ loss: ClusterLoss, _ number: Int) throws -> ClusterPause {
     let cuts = loss.cuts(number, nodes: stage.nodes.map(\.name), engines: stage.engines.map(\.name))
     let start = ContinuousClock.now
     try stage.cut(cuts)
     // Nodes leave a server that has lost the others: all topics go on while it has.
     let isServer = loss == .cutEngineServer
-    let goesOn = Result { try load.goesOn(within: isServer ? Self.patience : Self.cut) }
-    let taken = seconds(since: start)
+    let away = isServer ? nil : number
+    let mark = load.mark()
+    var result = ClusterPause(.first)
+    let isOpenBefore = Result {
+      try goesOn(
+        &result, behind: mark, since: start, away: away, within: isServer ? Self.patience : Self.cut)
+    }
     while seconds(since: start) < Self.lease { pause(0.01) }
     try stage.heal()
-    if try goesOn.get() { return Pause(all: taken) }
-    try require(!isServer, "all topics go on without one server of the engine\(stage.logs)")
-    let end = ContinuousClock.now
-    try load.awaitProgress()
-    return Pause(all: seconds(since: start), afterCut: seconds(since: end))
+    if try isOpenBefore.get() { return result }
+    try require(
+      !isServer, "all topics go on without one server of the engine: \(result)\(load.account(behind: mark))")
+    let isOpen = try goesOn(
+      &result, behind: mark, since: start, cutUntil: .now, away: away, within: 120)
+    try require(isOpen, "topics don't go on within 120 s: \(result)\n\(load.account(behind: mark))")
+    return result
   }
 
-  private func replaceNodes(from first: Int, _ backlog: UInt64) throws -> Pause {
+  private func replaceNodes(from first: Int, _ backlog: UInt64) throws -> ClusterPause {
     stage.changePrograms()
-    var longest = 0.0
+    var longest = ClusterPause(.gaps)
     for index in 0..<3 {
       load.allow(backlog)
-      longest = max(longest, try stop(stage.nodes[(first + index) % 3]))
+      longest.extend(by: try stop((first + index) % 3))
       try stage.up()
     }
-    return Pause(all: longest)
+    return longest
   }
 
-  private func replaceEngine(from first: Int, _ backlog: UInt64) throws -> Pause {
-    var longest = 0.0
+  private func replaceEngine(from first: Int, _ backlog: UInt64) throws -> ClusterPause {
+    var longest = ClusterPause(.first)
     for index in 0..<3 {
       try stage.awaitCopies()
       load.allow(backlog)
       let engine = stage.engines[(first + index) % 3]
       let start = ContinuousClock.now
       engine.signal(SIGTERM)
-      try load.awaitProgress()
-      longest = max(longest, seconds(since: start))
+      longest.extend(by: try awaitProgress(since: start))
       try eventually("\(engine.name) has ended") { !engine.isRunning }
       try stage.up()
     }
     try stage.awaitCopies()
-    return Pause(all: longest)
+    return longest
   }
 
   private func seconds(since start: ContinuousClock.Instant) -> Double {
-    let (seconds, attoseconds) = (ContinuousClock.now - start).components
-    return Double(seconds) + Double(attoseconds) / 1e18
+    (ContinuousClock.now - start).inSeconds
   }
 }

@@ -182,6 +182,18 @@ final class ClusterStage {
   ///
   /// - Parameter first: the node that it begins with.
   func connect(first: Int = 0) async throws -> Client {
+    let addresses = nodes.indices.map { nodes[($0 + first) % nodes.count].address }
+    return try await Client.connect(to: addresses, options: Self.options)
+  }
+
+  /// A client that goes to no other node than its own, also when that has gone for a while.
+  func connectAndStay(at node: Int) async throws -> Client {
+    var options = Self.options
+    options.routing = .relay
+    return try await Client.connect(to: [nodes[node].address], options: options)
+  }
+
+  private static var options: ClientOptions {
     var options = ClientOptions()
     options.keepalive = .seconds(2)
     var policy = ReconnectPolicy()
@@ -189,8 +201,7 @@ final class ClusterStage {
     policy.maximumDelay = .milliseconds(100)
     policy.includesFirst = true
     options.reconnect = policy
-    let addresses = nodes.indices.map { nodes[($0 + first) % nodes.count].address }
-    return try await Client.connect(to: addresses, options: options)
+    return options
   }
 
   /// A client of the engine, with the nodes' own rights.

@@ -14,6 +14,7 @@ final class CrashProducer: Sendable {
     var underWay = 0
     var isPumping = false
     var acknowledged: UInt64 = 0
+    var arrivals = ClusterArrivals()
     /// The last one whose offset was told.
     var receipt: (sequence: UInt64, offset: UInt64)?
     var failure: String?
@@ -60,6 +61,11 @@ final class CrashProducer: Sendable {
     }
   }
 
+  /// Measures gaps between acknowledgements from now on.
+  func restart() {
+    state.update { $0.arrivals.restart() }
+  }
+
   /// Lets it publish so many more.
   func allow(_ count: UInt64) {
     state.update { $0.allowed = max($0.allowed, $0.next) + count }
@@ -70,6 +76,8 @@ final class CrashProducer: Sendable {
   var acknowledged: UInt64 { state.value.acknowledged }
   var sent: UInt64 { state.value.sent }
   var receipt: (sequence: UInt64, offset: UInt64)? { state.value.receipt }
+  /// Acknowledgements.
+  var arrivals: ClusterArrivals { state.value.arrivals }
   var isIdle: Bool {
     state.update { $0.acknowledged >= $0.allowed && $0.next >= $0.allowed && $0.underWay == 0 }
   }
@@ -120,6 +128,7 @@ final class CrashProducer: Sendable {
           state.failure = "producer \(id): record \(sequence) was acknowledged as \(receipt.sequence)"
         }
         state.acknowledged = max(state.acknowledged, sequence + 1)
+        state.arrivals.arrive(sequence)
         if let offset = receipt.offset { state.receipt = (sequence, offset) }
       case .failure(let error): state.failure = "producer \(id) of \(topic) has failed: \(error)"
       }

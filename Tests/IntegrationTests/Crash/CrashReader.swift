@@ -8,6 +8,8 @@ import TestSupport
 final class CrashReader: Sendable {
   private struct State {
     var records: [CrashRecord] = []
+    /// By producer.
+    var arrivals: [UInt64: ClusterArrivals] = [:]
     /// Counts subscriptions: earlier ones are over.
     var life = 0
     /// A subscription has begun, and nothing has come yet.
@@ -77,6 +79,17 @@ final class CrashReader: Sendable {
 
   var records: [CrashRecord] { state.value.records }
   var count: Int { state.update { $0.records.count } }
+  func arrivals(of producer: UInt64) -> ClusterArrivals {
+    state.update { $0.arrivals[producer] ?? ClusterArrivals() }
+  }
+
+  /// Measures gaps between records from now on.
+  func restart() {
+    state.update { state in
+      for producer in state.arrivals.keys { state.arrivals[producer]?.restart() }
+    }
+  }
+
   var committed: UInt64 { state.value.committed }
   var durable: UInt64 { state.value.durable }
   var failure: String? { state.value.failure ?? marker.failure }
@@ -124,6 +137,7 @@ final class CrashReader: Sendable {
         return false
       }
       state.records.append(found)
+      state.arrivals[found.producer, default: ClusterArrivals()].arrive(found.sequence)
       guard state.random.next() % 7 == 0 else { return false }
       record.commit()
       state.committed = max(state.committed, record.offset + 1)

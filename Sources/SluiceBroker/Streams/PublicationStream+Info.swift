@@ -1,0 +1,40 @@
+import SluiceAccess
+import SluiceIO
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+import Synchronization
+
+// What monitoring shows of a publication.
+extension PublicationStream {
+  var held: PublishingBudget.Allowance { streams.session.held(stream) }
+  var identity: String { streams.client.identity.name }
+
+  /// The publication as TOPIC_SHOW describes it. On its loop only.
+  var info: TopicInfo.Publication {
+    let credit = streams.session.publication(stream)?.records ?? Credit()
+    return TopicInfo.Publication(
+      connection: streams.client.connection, client: streams.client.name, stream: stream,
+      granted: credit.granted,
+      received: credit.spent, waiting: waiting, reason: waitReason)
+  }
+
+  /// The reason why the publication has no demand. On its loop only.
+  private var waitReason: TopicInfo.Publication.WaitReason {
+    guard heldUpSince != nil else { return .none }
+    if let fault = topic.storage?.service.refusal {
+      return fault.code == .storageFull ? .storageFull : .storageFailed
+    }
+    if topic.isOutOfMemory { return .memory }
+    if !topic.isConnected { return .notConnected }
+    if waitsForRate { return .rate }
+    if let hold = topic.holds.withLock({ $0.open }) { return hold.cause.reason }
+    return topic.isPaced ? .subscribers : .none
+  }
+
+  /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
+  var waiting: UInt64 {
+    guard let heldUpSince else { return 0 }
+    return max((streams.loop.now - heldUpSince).clampedMilliseconds, 1)
+  }
+}

@@ -1,0 +1,93 @@
+import SluiceAccess
+import SluiceIO
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// How a producer is attached to its topic.
+extension PublicationStream {
+  /// Attaches a producer to its topic.
+  ///
+  /// - Throws: why nothing can be published, or not by this producer.
+  static func open(_ stream: UInt32, _ frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) {
+    let topic = try topic(of: frame, on: streams)
+    guard frame.acknowledgement != .durable || topic.storage != nil else {
+      throw WireError(
+        .unsupported,
+        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
+      )
+    }
+    if let fault = topic.storageRefusal {
+      if let service = topic.storage?.service, service.refusal != nil {
+        service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
+      }
+      throw WireError(fault)
+    }
+    let continuation = streams.continuation(of: stream)
+    let holder = ProducerTable.Holder(connection: streams.client.isNode ? nil : streams.client.connection) {
+      _ in
+      continuation.resume { (publication: PublicationStream) in publication.fenced() }
+    }
+    let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
+    topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
+    let loopState = topic.loopState(on: streams.topics)
+    let publication = PublicationStream(
+      stream: stream, loopState: loopState, streams: streams, frame, attachment)
+    loopState.add(publication)
+    streams.attach(publication, to: stream)
+    streams.session.publication(stream, continuesAt: attachment.nextSequence)
+    guard publication.acknowledgements.waitsForDisk, frame.producer != 0 else {
+      return publication.opened(attachment)
+    }
+    // What the producer published before counts when it is on disk: until then the producer mustn't forget it.
+    publication.isOpening = true
+    publication.whenCommitted { publication in
+      publication.isOpening = false
+      publication.opened(attachment)
+    }
+  }
+
+  private static func topic(of frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) -> Topic {
+    guard frame.role == .requester else {
+      return try streams.client.topic(frame.topic, for: .publishOpen, stating: frame.settings)
+    }
+    do {
+      return try streams.client.topic(frame.topic, for: .publishOpen, ifMissing: .fail)
+    } catch {
+      guard error.code == .unknownTopic else { throw error }
+      throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
+    }
+  }
+
+  /// Tells the producer that it may publish.
+  private func opened(_ attachment: Topic.Attachment) {
+    let demand =
+      grantMore(on: streams) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+    streams.send(
+      PublishOpened(
+        epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
+        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
+      stream: stream)
+    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
+    topicChanged()
+  }
+}
+
+extension PublishOpen.Acknowledgement {
+  /// Whether only what is on disk is acknowledged.
+  func waitsForDisk(of topic: Topic) -> Bool {
+    topic.storage.map { $0.isSynchronous || self == .durable } ?? false
+  }
+}
+
+extension StoreWaiter {
+  /// A publication that waits for the store.
+  init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault) {
+    self.init(
+      connection: streams.client.connection, client: streams.client.name,
+      identity: streams.client.identity.name,
+      stream: stream,
+      topic: topic.name, since: streams.loop.now,
+      reason: fault.code == .storageFull ? .storageFull : .storageFailed)
+  }
+}
