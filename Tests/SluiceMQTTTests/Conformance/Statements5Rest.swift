@@ -3,7 +3,7 @@ let statements5Subscriptions = """
   3.8.1-1 | SUBSCRIBE's reserved flags have their values | CodecTests.refuse
   3.8.3-1 | topic filters are strings | CodecTests.refuse
   3.8.3-2 | SUBSCRIBE has a topic filter | CodecTests.refuse
-  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal, MQTTDoorTests.aClientDoesNotGetItsOwnMessagesWhereItSaysSo
+  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal, MQTTDoorTests.aClientDoesNotGetItsOwnMessagesWhereItSaysSo, MQTTDoorTests.aClientThatSubscribesAndPublishesAtOnceDoesNotGetItsOwnMessages, MQTTDoorTests.aSessionThatGoesOnDoesNotGetItsOwnMessages
   3.8.3-4 | No Local on a shared subscription is a protocol error | SharedSubscriptionTests.shared
   3.8.3-5 | reserved bits of the options are malformed | CodecTests.refuse
   3.8.4-1 | SUBSCRIBE is answered | SubscribeTests.answers
