@@ -78,8 +78,14 @@ import Testing
     native.send(Subscribe(topic: "a.b", grantedThrough: 10), stream: 1)
     let record = try #require(native.records(stream: 1).first)
     #expect(record.key == "k")
-    #expect(record.headers == ["content-type": "text/plain", "color": "red"])
+    #expect(record.headers == ["content-type": "text/plain; charset=utf-8", "color": "red"])
     #expect(record.payload == Array("hello".utf8))
+  }
+
+  /// A record would have no sign of it.
+  @Test func aBodyInAContentCodingIsRefused() {
+    #expect(publish("t", "x", "\nContent-Encoding: gzip").status == 415)
+    #expect(publish("t", "x", "\nContent-Encoding: identity").status == 200)
   }
 
   @Test func linesAreRecordsAndTheConnectionStays() {

@@ -1,3 +1,4 @@
+import SluiceBroker
 import SluiceHTTP
 import SluiceWire
 import Testing
@@ -6,6 +7,22 @@ import Testing
 
 @Suite("Problems of HTTP requests")
 struct HTTPProblemTests {
+  @Test(arguments: [true, false]) func aConnectionTooManyIsToldSo(perAddress: Bool) throws {
+    let stage = try HTTPStage { configuration in
+      if perAddress {
+        configuration.limits.connectionsPerAddress = 1
+      } else {
+        configuration.limits.connections = 1
+      }
+    }
+    let first = stage.begin("GET /topics/t/requests")
+    #expect(first.text.hasPrefix("HTTP/1.1 200 OK"))
+    let answer = stage.ask("GET /topics")
+    #expect(answer.status == 429)
+    #expect(answer.body.contains("too-many-connections"), "\(answer)")
+    #expect(answer.text.ranges(of: "HTTP/1.1").count == 1)
+  }
+
   @Test(
     "an error of the broker becomes a status, and a time where trying again helps",
     arguments: [

@@ -44,6 +44,26 @@ import Testing
     #expect(stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(UInt64.max)").status == 400)
   }
 
+  /// The topic was in memory, say, and the broker has been started again: the client has had offsets that this topic doesn't have yet. It gets all of its
+  /// records, and is told so.
+  @Test(arguments: ["3", "1000000"]) func anIdOfAnotherLifeOfTheTopicBeginsWithItsFirstRecord(id: String) {
+    for text in ["a", "b", "c"] { _ = stage.publish("t", text) }
+    let answer = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: \(id)")
+    #expect(answer.status == 200)
+    #expect(answer.body.contains("event: restarted\ndata: {\"topic\":\"t\"}\n\n"), "\(answer)")
+    for offset in 0..<3 { #expect(answer.body.contains("id: \(offset)\n"), "\(answer)") }
+    let last = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: 2")
+    #expect(!last.body.contains("data:"), "\(last)")
+  }
+
+  @Test func readersOfAnotherLifeOfTheTopicGetItsNewRecordsToo() {
+    _ = stage.publish("t", "a")
+    let client = stage.begin("GET /topics/t?demand=1", "", [events, "Last-Event-ID: 7"])
+    _ = stage.publish("t", "b")
+    let text = client.text
+    #expect(text.contains("\"payload\":\"a\"") && text.contains("\"payload\":\"b\""), "\(text)")
+  }
+
   @Test(arguments: [Complete.Ending.finished, .failure(code: ErrorCode(rawValue: 7), message: "broken")])
   func aClientThatHasHadTheEndIsToldNotToComeAgain(ending: Complete.Ending) throws {
     try end("t", ending, after: ["a", "b"])

@@ -32,6 +32,8 @@ final class MQTTClient {
   private(set) var payloads: [[UInt8]] = []
   /// The messages that have come, with all that belongs to them.
   private(set) var messages: [Message] = []
+  /// What is to be sent by one write; nil where each packet is.
+  private var gathered: [UInt8]?
   /// The packet identifiers of messages at QoS 1 and 2, by their texts.
   var identifiers: [String: UInt16] = [:]
 
@@ -71,7 +73,15 @@ final class MQTTClient {
   func send(_ packet: MQTTPacket) {
     var encoded: [UInt8] = []
     packet.encode(into: &encoded, version)
-    bytes.send(encoded)
+    if gathered == nil { bytes.send(encoded) } else { gathered? += encoded }
+  }
+
+  /// Sends all packets of a block by one write.
+  func sendTogether(_ block: () -> Void) {
+    gathered = []
+    block()
+    bytes.send(gathered ?? [])
+    gathered = nil
   }
 
   func publish(

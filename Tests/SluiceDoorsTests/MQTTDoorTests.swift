@@ -112,6 +112,42 @@ import Testing
     #expect(two.take().contains { $0.hasPrefix("publish t \"of one\" 1") })
   }
 
+  /// SUBSCRIBE and PUBLISH in one read, of which the first may only change the options of a subscription that is there.
+  @Test(arguments: [false, true])
+  func aClientThatSubscribesAndPublishesAtOnceDoesNotGetItsOwnMessages(isSubscribed: Bool) throws {
+    let client = MQTTClient.connected(door, "c")
+    if isSubscribed { client.subscribe("t", .atLeastOnce, 1) }
+    _ = client.take()
+    let options = MQTTSubscriptionOptions(.atLeastOnce, noLocal: true)
+    client.sendTogether {
+      client.send(.subscribe(MQTTSubscribe(2, [MQTTSubscribe.Item("t", options)])))
+      client.publish("t", "own", .atLeastOnce, 7)
+    }
+    client.settle()
+    #expect(client.take().sorted() == ["puback 7", "suback 2 [1]"])
+  }
+
+  /// What the client has published by an earlier connection is its own, too.
+  @Test func aSessionThatGoesOnDoesNotGetItsOwnMessages() throws {
+    let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600, receiveMaximum: 1)
+    client.acknowledges = false
+    client.subscribe("t", .atLeastOnce, 1, noLocal: true)
+    let other = MQTTClient.connected(door, "other")
+    other.publish("t", "first", .atLeastOnce, 1)
+    other.settle()
+    client.publish("t", "own", .atLeastOnce, 7)
+    client.settle()
+    #expect(client.take().contains("publish t \"first\" 1"))
+    client.lose()
+    other.publish("t", "last", .atLeastOnce, 2)
+    other.settle()
+    let again = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
+    again.settle()
+    again.settle()
+    #expect(
+      again.take() == ["connack 0 present", "publish t \"first\" 1 again", "publish t \"last\" 1"])
+  }
+
   @Test func replayBeginsWhereTheClientAsks() throws {
     let client = MQTTClient.connected(door, "c")
     for number in 0..<10 { client.publish("t", "\(number)", .atLeastOnce, UInt16(number + 1)) }

@@ -29,6 +29,23 @@ import Testing
   }
 
   /// A message that is acknowledged is kept, whatever the broker does next.
+  /// The broker keeps retained messages and sessions by connections of its own, which no client's address is charged with.
+  @Test func theBrokersOwnConnectionsDoNotCountForAnAddress() throws {
+    let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.limits.connectionsPerAddress = 2 }
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("t", "kept", .atLeastOnce, 1, retained: true)
+    publisher.settle()
+    publisher.settle()
+    #expect(publisher.take() == ["connack 0", "puback 1"])
+    let subscriber = MQTTClient.connected(door, "s", clean: false, expiry: 60)
+    subscriber.subscribe("t", .atLeastOnce)
+    subscriber.settle()
+    #expect(subscriber.take() == ["connack 0", "suback 1 [1]", "publish t \"kept\" 1 retained"])
+    // Of clients there are no more.
+    let third = MQTTClient.connected(door, "third")
+    #expect(!third.take().contains("connack 0"))
+  }
+
   @Test(arguments: [MQTTQoS.atLeastOnce, .exactlyOnce], [false, true])
   func anAcknowledgedMessageIsThereWithTheNextBroker(qos: MQTTQoS, orderly: Bool) throws {
     let client = publisher()

@@ -63,6 +63,31 @@ struct HTTPServerSessionTests {
     #expect(told == ["waits", "POST /a abc"])
   }
 
+  @Test("an empty line in front of a request is passed over")
+  mutating func emptyLine() {
+    #expect(receive("\r\n").isEmpty)
+    #expect(receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /a "])
+    answer("one")
+    #expect(receive("\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n") == ["GET /b "])
+  }
+
+  @Test(
+    "a target in absolute form is taken, and its host is the request's",
+    arguments: [
+      ("http://b/a/x?c=d", "b", ["a", "x"]), ("HTTPS://b:1", "b:1", [""]), ("http://b?c=d", "b", [""]),
+    ])
+  func absoluteForm(target: String, host: String, path: [String]) throws {
+    var reader = HTTPRequestReader()
+    let bytes = Array("GET \(target) HTTP/1.1\r\nHost: other\r\n\r\n".utf8)
+    guard case .head(let request) = try reader.take(bytes[...]).event else {
+      Issue.record("there is no head")
+      return
+    }
+    #expect(request.path == path)
+    #expect(request.parameter("c") == (target.contains("?") ? "d" : nil))
+    #expect(request.head.values("host") == [host])
+  }
+
   @Test("requests that come before the answer wait for it, in their order")
   mutating func pipeline() {
     let requests = (1...3).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
@@ -102,6 +127,10 @@ struct HTTPServerSessionTests {
       ("nonsense\r\n\r\n", "400 the request line isn't METHOD TARGET HTTP/VERSION"),
       ("GET / HTTP/1.0\r\nHost: x\r\n\r\n", "505 only HTTP/1.1 is understood"),
       ("GET / HTTP/1.1\r\n\r\n", "400 the request needs one Host field"),
+      ("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", "400 the request line isn't METHOD TARGET HTTP/VERSION"),
+      ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target must begin with /"),
+      ("GET http:///a HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target must begin with /"),
+      ("GET /%+1 HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target has a % without two hexadecimal digits"),
       ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target has a % without two hexadecimal digits"),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",

@@ -24,6 +24,19 @@ struct ConnectTests {
     #expect(rig.session.isOpen)
   }
 
+  @Test("a client that takes no packet as long as CONNACK is dropped, and its will isn't published")
+  func connackTooLong() {
+    var rig = SessionRig(.v5)
+    let properties = MQTTProperties { $0.append(.maximumPacketSize, 8) }
+    let will = MQTTConnect.Will(topic: "w", payload: [1])
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", will: will, properties: properties)))
+    _ = rig.asked
+    rig.admit("c")
+    #expect(rig.packets.isEmpty)
+    #expect(rig.asked == [.end(.packetTooLarge)])
+    #expect(rig.departure != nil && rig.departure?.will == nil)
+  }
+
   @Test("CONNACK tells everything that isn't as the client has asked or as the standard assumes")
   func connackProperties() {
     var rules = MQTTSessionRules()

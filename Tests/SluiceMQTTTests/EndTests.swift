@@ -99,14 +99,12 @@ struct EndTests {
     #expect(rig.packets == [])
   }
 
-  @Test(
-    "leaves out the sentence where the client takes no packet that long, and the packet where it takes none")
+  @Test("leaves out the sentence where the client takes no packet that long")
   func tooLong() {
-    for (limit, expected) in [(10 as UInt32, [[0xE0, 1, 0x8B] as [UInt8]]), (2, [])] {
-      var rig = SessionRig.connected { $0.append(.maximumPacketSize, limit) }
-      rig.shutDown()
-      #expect(rig.bytes == expected.flatMap { $0 })
-    }
+    // CONNACK just fits.
+    var rig = SessionRig.connected { $0.append(.maximumPacketSize, 16) }
+    rig.shutDown()
+    #expect(rig.bytes == [0xE0, 1, 0x8B])
   }
 
   @Test("a malformed packet is told with its reason, and leaves the will", arguments: MQTTVersion.allCases)

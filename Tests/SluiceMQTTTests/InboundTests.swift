@@ -71,6 +71,19 @@ struct InboundTests {
     }
   }
 
+  @Test("a message at QoS 2 that has expired is acknowledged to its end")
+  func expired() {
+    var rig = SessionRig.connected()
+    rig.publish("a", "p", .exactlyOnce, 1, isDuplicate: false, isRetained: false) {
+      $0.append(.messageExpiry, 1)
+    }
+    rig.time += 5000
+    rig.now += 5_000_000_000
+    rig.appended(1)
+    rig.send(.pubrel, 1)
+    #expect(rig.packets == [acknowledgement(.pubrec, 1), acknowledgement(.pubcomp, 1)])
+  }
+
   @Test("keeps the state of QoS 2 before it answers, and goes on with it on the next connection")
   func qos2Survives() {
     var rig = SessionRig.connected(expiry: 100)
@@ -306,7 +319,7 @@ struct InboundTests {
 
   @Test("leaves out sentences where the client takes no packet that long")
   func shortAnswers() {
-    var rig = SessionRig.connected { $0.append(.maximumPacketSize, 10) }
+    var rig = SessionRig.connected { $0.append(.maximumPacketSize, 20) }
     rig.publish("a", "p", .atLeastOnce, 1)
     rig.publish("a", "p", .exactlyOnce, 2)
     rig.appended(1, MQTTError(.notAuthorized, "a long sentence"))

@@ -10,6 +10,7 @@ enum Asked: Equatable {
   case publish(OwnedPacket.Publish, UInt16, sequence: UInt64?)
   case retain(OwnedPacket.Publish, String)
   case subscribe(MQTTSubscriptionRequest)
+  case tellOwn
   case unsubscribe(UInt16)
   case request(Int)
   case sendRetained(UInt16)
@@ -285,6 +286,7 @@ struct SessionRig {
             asks.append(.retain(publish, topic))
           }
         case .subscribe(let request): asks.append(.subscribe(request))
+        case .tellOwn: asks.append(.tellOwn)
         case .unsubscribe(let number): asks.append(.unsubscribe(number))
         case .request(let count): asks.append(.request(count))
         case .sendRetained(let number): asks.append(.sendRetained(number))

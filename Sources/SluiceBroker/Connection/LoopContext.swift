@@ -95,7 +95,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       core.metrics.add(.refusedDescriptors)
       return stream.abort()
     }
-    let origin = PeerOrigin(stream.peer)
+    let origin = stream.isOwnPart ? nil : PeerOrigin(stream.peer)
     do {
       let id = try core.admit(from: origin)
       _ = Connection(id: id, stream: stream, origin: origin, context: self)
@@ -267,4 +267,10 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for connection in connections.reversed() { connection.close() }
     relay?.stop()
   }
+}
+
+extension ByteStream {
+  /// Whether the broker's own needs, and no client, are on the other side. A part of the program that serves a client has the client's address as its own,
+  /// whose port isn't 0.
+  fileprivate var isOwnPart: Bool { isInternal && peer.port == 0 }
 }

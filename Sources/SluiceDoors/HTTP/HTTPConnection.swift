@@ -222,7 +222,8 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private func failed(_ problem: HTTPProblem) {
     if let exchange {
       exchange.failed(problem)
-    } else if session.isWithinRequest {
+    } else if session.isWithinRequest || welcome == nil && !session.isClosing {
+      // Where the broker has too many connections, the client is told before its request has come.
       refuse(problem)
     }
     session.end()

@@ -63,11 +63,20 @@ final class HTTPPublishing: HTTPExchange {
   ) throws(HTTPProblem) -> BatchBuilder {
     let key = try request.key()
     var headers = headers
-    var type = request.field("content-type").map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
+    // A record would have no sign of the coding.
+    guard request.head.elements("content-encoding").allSatisfy({ $0.lowercased() == "identity" }) else {
+      throw HTTPProblem(
+        415,
+        "a body in a content coding isn't understood; send it without Content-Encoding, with Sluice-Header-NAME for what subscribers have to know"
+      )
+    }
+    // With its parameters: what a client of multipart/form-data has sent can't be read without them.
+    var content = request.field("content-type") ?? ""
+    let type = content.prefix { $0 != ";" && $0 != " " }.lowercased()
     let isLines = !isOne && (type == "application/x-ndjson" || request.parameter("lines") != nil)
-    if isLines, type == "application/x-ndjson" { type = "application/json" }
+    if isLines, type == "application/x-ndjson" { content = "application/json" }
     if !type.isEmpty, !ordinaryTypes.contains(type) {
-      headers.append((Array("content-type".utf8), Array(type.utf8)))
+      headers.append((Array("content-type".utf8), Array(content.utf8)))
     }
     for field in request.head.fields {
       guard field.name.lowercased().hasPrefix("sluice-header-") else { continue }

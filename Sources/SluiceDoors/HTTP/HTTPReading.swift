@@ -30,12 +30,18 @@ final class HTTPReading: HTTPExchange {
   }
 
   private unowned let connection: HTTPConnection
-  private let stream: UInt32
+  private var stream: UInt32
   /// What it shares with others; nil for requests, whose objects are for one reader each.
   private let texts: HTTPTexts?
   private var writer: HTTPRecordWriter
   private let endsWhenLive: Bool
   private let isPattern: Bool
+  private let areRequests: Bool
+  private let filter: RecordFilter
+  /// The offset of the last record that the client has had, as it says, while the broker is asked where the topic ends.
+  private var hadOffset: UInt64?
+  /// Whether the client has had records of another life of the topic.
+  private var isRestarted = false
   /// Records that are still wanted; nil for all.
   private var wanted: UInt64?
   /// The durable cursor that it moves; empty for none.
@@ -80,12 +86,11 @@ final class HTTPReading: HTTPExchange {
     case "live": endsWhenLive = true
     default: throw HTTPProblem(400, "until can be live")
     }
-    let start =
-      if case .behind(let offset) = resumption { Subscribe.Start.offset(offset + 1) } else {
-        try request.start(otherwise: areRequests ? .new : .replay)
-      }
+    let start = try request.start(otherwise: areRequests ? .new : .replay)
     wanted = try request.count()
-    let filter = try request.filter()
+    filter = try request.filter()
+    self.areRequests = areRequests
+    if case .behind(let offset) = resumption { hadOffset = offset }
     cursor = request.parameter("cursor") ?? ""
     guard cursor.isEmpty || !isPattern else { throw HTTPProblem(400, "a cursor belongs to one topic") }
     window = try request.number("demand")
@@ -97,7 +102,8 @@ final class HTTPReading: HTTPExchange {
       throw HTTPProblem(error)
     }
     granted = min(wanted ?? Credit.unlimited, window ?? Credit.unlimited)
-    guard let stream = connection.native.openSubscription(granted: granted, isPattern: isPattern) else {
+    let first = hadOffset == nil ? granted : 0
+    guard let stream = connection.native.openSubscription(granted: first, isPattern: isPattern) else {
       throw HTTPProblem(429, "the connection has too many streams")
     }
     self.stream = stream
@@ -110,12 +116,33 @@ final class HTTPReading: HTTPExchange {
         stream: stream)
     } else {
       current = Topic(name)
-      connection.link.send(
-        Subscribe(
-          topic: name, start: start, ifMissing: areRequests ? .create : .fail, grantedThrough: granted,
-          cursor: cursor,
-          filter: filter), stream: stream)
+      if hadOffset == nil {
+        subscribe(name, from: start, granted: granted, cursor: cursor)
+      } else {
+        subscribe(name, from: .new, granted: 0, cursor: "")
+      }
     }
+  }
+
+  private func subscribe(_ topic: String, from start: Subscribe.Start, granted: UInt64, cursor: String) {
+    connection.link.send(
+      Subscribe(
+        topic: topic, start: start, ifMissing: areRequests ? .create : .fail, grantedThrough: granted,
+        cursor: cursor, filter: filter), stream: stream)
+  }
+
+  /// Goes on behind the last record that the client has had, now that the end of the topic is known.
+  ///
+  /// A client that has had offsets which the topic doesn't have yet has had records of another life of it: of one that was in memory, say, before the broker was
+  /// started again. It gets all records of this one.
+  private func begin(behind offset: UInt64, end: UInt64, of topic: String) {
+    (hadOffset, isRestarted) = (nil, end <= offset)
+    if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
+    guard let stream = connection.native.openSubscription(granted: granted, isPattern: false) else {
+      return failed(HTTPProblem(429, "the connection has too many streams"))
+    }
+    self.stream = stream
+    subscribe(topic, from: isRestarted ? .earliest : .offset(offset + 1), granted: granted, cursor: cursor)
   }
 
   deinit { texts?.readers -= 1 }
@@ -127,10 +154,16 @@ final class HTTPReading: HTTPExchange {
     guard !isEnding else { return }
     switch action {
     case .subscribed(_, let place):
+      if let hadOffset, let topic = current?.name {
+        return begin(behind: hadOffset, end: place.liveOffset, of: topic)
+      }
       hasBegun = true
       (nextOffset, committed) = (place.nextOffset, place.nextOffset)
       current?.epoch = place.epoch
       connection.beginAnswer(type: writer.format.contentType)
+      if isRestarted, let topic = current?.name {
+        event("restarted", "{\"topic\":\(JSONText.quoted(topic))}")
+      }
       beginKeepalive()
     case .deliver(_, let header, let batch):
       guard let current else { return }

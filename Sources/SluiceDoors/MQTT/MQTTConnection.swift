@@ -2,6 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
+import SluiceTLS
 import SluiceWire
 
 /// A connection of a client of MQTT: its bytes and its session on one side, a client of the native protocol on the other.
@@ -167,6 +168,9 @@ final class MQTTConnection: @unchecked Sendable {
     case .publish(let message, let number, let sequence): publish(message, number, sequence)
     case .retain(let message, let topic): retain(message, topic)
     case .subscribe(let request): later.append(.subscribe(request))
+    case .tellOwn:
+      marksOwn = true
+      makeMark()
     case .unsubscribe(let number): unsubscribe(number)
     case .request(let count): credit += count
     case .sendRetained(let number): later.append(.sendRetained(number))
@@ -319,7 +323,11 @@ final class MQTTConnection: @unchecked Sendable {
   // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
   @inline(never)
   private func makeMark() {
-    if mark == nil { mark = String(UInt64.random(in: .min ... .max), radix: 36) }
+    // The same for all connections of the client, at every node: what it has published by an earlier one is its own, too.
+    if mark == nil, let key {
+      let hash = sha256(Array("\(key.identity.utf8.count) \(key.identity)\(key.clientID)".utf8))
+      mark = String(hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, radix: 36)
+    }
   }
 
   /// Takes bytes that came before the broker's answers.

@@ -3,6 +3,8 @@ package struct HTTPHeadReader: Sendable {
   /// In bytes, with the empty line.
   private let limit: Int
   private var bytes: [UInt8] = []
+  /// Whether an empty line in front of the request was passed over: one is (RFC 9112, 2.2).
+  private var hasSkippedLine = false
 
   package init(limit: Int = 8192) {
     self.limit = limit
@@ -28,8 +30,12 @@ package struct HTTPHeadReader: Sendable {
       guard bytes[bytes.count - 2] == UInt8(ascii: "\r") else {
         throw .malformed("a line doesn't end with CR LF")
       }
+      if bytes.count == 2, !hasSkippedLine {
+        (hasSkippedLine, bytes) = (true, [])
+        continue
+      }
       if bytes.count >= 4, bytes[bytes.count - 3] == UInt8(ascii: "\n") {
-        defer { bytes = [] }
+        defer { (hasSkippedLine, bytes) = (false, []) }
         return (try HTTPRequestHead(bytes.dropLast(2)), index + 1)
       }
     }

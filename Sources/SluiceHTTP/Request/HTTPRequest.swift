@@ -9,7 +9,8 @@ package struct HTTPRequest: Sendable {
   /// - Throws: ``HTTPProblem`` for a target that can't be read.
   package init(_ head: HTTPRequestHead) throws(HTTPProblem) {
     self.head = head
-    let parts = head.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let target = try Self.originForm(of: &self.head)
+    let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts[0].hasPrefix("/") else { throw HTTPProblem(400, "the target must begin with /") }
     var path: [String] = []
     for part in parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
@@ -24,6 +25,20 @@ package struct HTTPRequest: Sendable {
     self.query = query
   }
 
+  /// The target without the scheme and the host of its absolute form, which proxies use; the host takes the place of the field's (RFC 9112, 3.2.2).
+  private static func originForm(of head: inout HTTPRequestHead) throws(HTTPProblem) -> Substring {
+    for scheme in ["http://", "https://"] where head.target.lowercased().hasPrefix(scheme) {
+      let rest = head.target.dropFirst(scheme.count)
+      let host = rest.prefix { $0 != "/" && $0 != "?" }
+      guard !host.isEmpty else { break }
+      head.fields.removeAll { $0.name.lowercased() == "host" }
+      head.fields.append(HTTPRequestHead.Field(name: "Host", value: String(host)))
+      let path = rest[host.endIndex...]
+      return path.hasPrefix("/") ? path : "/" + path
+    }
+    return head.target[...]
+  }
+
   /// Text with `%41` for a byte.
   private static func decoded(_ text: Substring) throws(HTTPProblem) -> String {
     var bytes: [UInt8] = []
@@ -33,7 +48,10 @@ package struct HTTPRequest: Sendable {
         bytes.append(byte)
         continue
       }
-      guard rest.count >= 2, let number = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+      let digits = rest.prefix(2)
+      // Swift takes a sign for part of a number.
+      guard digits.count == 2, digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+        let number = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
       else {
         throw HTTPProblem(400, "the target has a % without two hexadecimal digits")
       }

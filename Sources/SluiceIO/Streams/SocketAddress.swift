@@ -192,6 +192,14 @@ extension SocketAddress {
     }
   }
 
+  /// The port; nil for a Unix socket.
+  package var port: UInt16? {
+    switch self {
+    case .host(_, let port), .tls(_, let port), .door(_, _, let port, _): port
+    case .unix: nil
+    }
+  }
+
   /// The name or the numeric address; nil for a Unix socket.
   public var host: String? {
     switch self {

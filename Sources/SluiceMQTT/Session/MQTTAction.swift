@@ -74,6 +74,8 @@ package enum MQTTAction {
   // Messages for the client
   /// Subscribe. Answered by ``MQTTSession/subscribed(_:_:output:)``.
   case subscribe(MQTTSubscriptionRequest)
+  /// A subscription leaves out the client's own messages: those that it publishes from now on have to be told from others.
+  case tellOwn
   /// End a subscription and delete its cursors. Nothing is delivered on it any more, and what was requested isn't spent by it.
   case unsubscribe(UInt16)
   /// Deliver so many more records on the subscriptions of the session that aren't unlimited, in all: ``MQTTSession/deliver(_:on:now:output:)``.

@@ -97,8 +97,17 @@ extension MQTTSession {
     if admission.state != nil, kept == nil { perform(.forget) }
     if let kept { state = kept }
     wasAway = kept != nil
-    send(.connack(connack(isSessionPresent: kept != nil, isAssigned: isAssigned)), &output)
-    if kept != nil { resume(&output, perform) }
+    let answer = MQTTPacket.connack(connack(isSessionPresent: kept != nil, isAssigned: isAssigned))
+    guard send(answer, &output) else {
+      // The client can't be told that it is connected.
+      will = nil
+      return leave(
+        .packetTooLarge, "CONNACK is longer than the client's Maximum Packet Size of \(clientMaximumPacket)",
+        perform)
+    }
+    guard kept != nil else { return }
+    if state.noLocalCount > 0 { perform(.tellOwn) }
+    resume(&output, perform)
   }
 
   /// The broker refuses the client, before it was sent CONNACK. A CONNACK in the output of ``connected(_:now:output:_:)`` mustn't be sent then.

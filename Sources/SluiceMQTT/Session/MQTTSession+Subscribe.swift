@@ -41,6 +41,8 @@ extension MQTTSession {
         // No more can stand, and none is looked for.
         guard index < rules.maximumSubscriptions else { throw tooMany }
         let (number, request, isNew) = try add(item, identifier, start)
+        // At once: PUBLISH may follow in the same bytes.
+        if item.options.noLocal { perform(.tellOwn) }
         let handling = item.options.retainHandling
         pending.add(
           request == nil ? MQTTReason(rawValue: grantedQoS(item.options).rawValue) : nil, number,

@@ -120,8 +120,8 @@ let statements311Rest = """
   4.5.0-1 | a message is added to the sessions with matching subscriptions | OutboundTests.commits | the log has it, and each session's cursor
   4.5.0-2 | a client acknowledges what it receives | | client
   4.6.0-1 | a client sends messages again in their order | OutboundTests.resume | client; the server does, too
-  4.6.0-2 | a client sends PUBACKs in the order of the messages | InboundTests.qos1 | client; the server does, too
-  4.6.0-3 | a client sends PUBRECs in the order of the messages | InboundTests.qos2Survives | client; the server does, too
+  4.6.0-2 | a client sends PUBACKs in the order of the messages | InboundTests.qos1 | client; the server does for the messages of a topic
+  4.6.0-3 | a client sends PUBRECs in the order of the messages | InboundTests.qos2Survives | client; the server does for the messages of a topic
   4.6.0-4 | a client sends PUBRELs in the order of the PUBRECs | OutboundTests.resume | client; the server does, too
   4.6.0-5 | every topic is ordered | OutboundTests.resume | the log has one order
   4.6.0-6 | messages come in the order in which a client has sent them | InboundTests.qos0, OutboundTests.resume

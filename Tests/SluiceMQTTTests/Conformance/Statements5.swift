@@ -37,7 +37,7 @@ let statements5Opening = """
   3.1.2-21 | a client uses the server's keep alive time | | client
   3.1.2-22 | one and a half of the keep alive time without a packet ends the connection | ConnectTests.keepAlive, MQTTDoorTests.pingsAreAnsweredAndSilenceIsNot, MQTTLimitTests.aHalfOpenClientIsDroppedAndItsWillPublished
   3.1.2-23 | a session with an expiry interval is stored | EndTests.lost, StateTests.roundTrip, MQTTDoorTests.aSessionThatIsKeptGetsWhatItIsOwed, MQTTRestartTests.aSessionGoesOnWithTheNextBroker
-  3.1.2-24 | no packet is longer than the client takes | EndTests.tooLong, OutboundTests.tooLarge
+  3.1.2-24 | no packet is longer than the client takes | EndTests.tooLong, OutboundTests.tooLarge, ConnectTests.connackTooLong
   3.1.2-25 | a message that is too long is left out as if it had been sent | OutboundTests.tooLarge
   3.1.2-26 | no topic alias is beyond the client's maximum | MessageTests.aliases
   3.1.2-27 | without a maximum there are no topic aliases | MessageTests.aliases

@@ -3,7 +3,7 @@ let statements5Subscriptions = """
   3.8.1-1 | SUBSCRIBE's reserved flags have their values | CodecTests.refuse
   3.8.3-1 | topic filters are strings | CodecTests.refuse
   3.8.3-2 | SUBSCRIBE has a topic filter | CodecTests.refuse
-  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal, MQTTDoorTests.aClientDoesNotGetItsOwnMessagesWhereItSaysSo
+  3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal, MQTTDoorTests.aClientDoesNotGetItsOwnMessagesWhereItSaysSo, MQTTDoorTests.aClientThatSubscribesAndPublishesAtOnceDoesNotGetItsOwnMessages, MQTTDoorTests.aSessionThatGoesOnDoesNotGetItsOwnMessages
   3.8.3-4 | No Local on a shared subscription is a protocol error | SharedSubscriptionTests.shared
   3.8.3-5 | reserved bits of the options are malformed | CodecTests.refuse
   3.8.4-1 | SUBSCRIBE is answered | SubscribeTests.answers
@@ -70,7 +70,7 @@ let statements5Operation = """
   4.3.3-10 | QoS 2: the same message is acknowledged again, and published once | InboundTests.qos2, MQTTDoorTests.aMessageThatComesAgainIsInTheLogOnce
   4.3.3-11 | QoS 2: PUBREL is answered by PUBCOMP | InboundTests.qos2
   4.3.3-12 | QoS 2: the identifier is a new message's after PUBCOMP | InboundTests.qos2
-  4.3.3-13 | QoS 2: acknowledgements go on for a message that has expired | InboundTests.qos2
+  4.3.3-13 | QoS 2: acknowledgements go on for a message that has expired | InboundTests.expired
   4.4.0-1 | what is unacknowledged is sent again on the next connection, and only then | OutboundTests.resume, OutboundTests.fetches, MQTTDoorTests.whatWasUnderWayComesAgain
   4.4.0-2 | a refusal is an acknowledgement | OutboundTests.refusedByClient, SharedSubscriptionTests.refusedByMember
   4.5.0-1 | a message is added to the sessions with matching subscriptions | OutboundTests.commits, MQTTDoorTests.messagesGoFromOneClientToAnother, DoorStoryTests.eachReaderHasEachRecordOnceInItsOrder | the log has it, and each session's cursor
