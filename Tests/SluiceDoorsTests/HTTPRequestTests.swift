@@ -120,7 +120,7 @@ import Testing
       ("POST /topics/t/request", "Sluice-Header-Reply-To: elsewhere\r\n"),
       ("POST /topics/t/request", "Sluice-Header-Correlation-Id: 7\r\n"),
       ("POST /topics/t/request", "Idempotency-Key: 7\r\n"), ("POST /replies/_inbox.a/xyz", ""),
-      ("POST /replies/_inbox.a/123", ""), ("POST /replies/a%20b/12", ""),
+      ("POST /replies/_inbox.a/123", ""), ("POST /replies/_inbox.a/+1", ""), ("POST /replies/a%20b/12", ""),
     ] {
       let answer = ask(line, "x", fields)
       #expect(status(answer) == "400", "\(line): \(answer)")

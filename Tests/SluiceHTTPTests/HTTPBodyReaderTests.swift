@@ -47,4 +47,12 @@ struct HTTPBodyReaderTests {
       #expect(whole?.isDone == true)
     }
   }
+
+  /// What another reader takes for a size and this one doesn't, or the other way round, would hide a request in a body (RFC 9112, 7.1).
+  @Test(arguments: ["+5", "-0", "0x5", "", "5g", "fffffffffffffffff"]) func aSizeOfAChunkHasDigitsOnly(
+    size: String
+  ) {
+    var reader = HTTPBodyReader(length: nil, limit: 1000)
+    #expect(throws: HTTPProblem.self) { try reader.take(Array("\(size)\r\nabcde\r\n0\r\n\r\n".utf8)[...]) }
+  }
 }

@@ -53,10 +53,9 @@ struct HTTPBodyReader {
         state = .size(line)
         guard next == 0x0A else { continue }
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x0D && $0 != 0x20 }
-        guard line.suffix(2) == [0x0D, 0x0A],
-          let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
-          size >= 0
-        else { throw HTTPProblem(400, "a chunk's size can't be read") }
+        guard line.suffix(2) == [0x0D, 0x0A], let size = HexDigits.number(digits) else {
+          throw HTTPProblem(400, "a chunk's size can't be read")
+        }
         guard size <= limit else { throw tooLarge }
         state = size == 0 ? .trailer([]) : .chunk(size)
       case .trailer(var line):

@@ -49,14 +49,11 @@ package struct HTTPRequest: Sendable {
         continue
       }
       let digits = rest.prefix(2)
-      // Swift takes a sign for part of a number.
-      guard digits.count == 2, digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
-        let number = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-      else {
+      guard digits.count == 2, let number = HexDigits.number(digits) else {
         throw HTTPProblem(400, "the target has a % without two hexadecimal digits")
       }
       rest = rest.dropFirst(2)
-      bytes.append(number)
+      bytes.append(UInt8(number))
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw HTTPProblem(400, "the target isn't UTF-8")

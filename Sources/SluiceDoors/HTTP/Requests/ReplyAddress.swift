@@ -1,3 +1,4 @@
+import SluiceHTTP
 import SluiceWire
 
 /// The headers that relate a reply to its request.
@@ -38,10 +39,8 @@ enum ReplyAddress {
     guard !digits.isEmpty, digits.count % 2 == 0, digits.count <= 2 * maximumID else { return nil }
     var bytes: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      bytes.append(byte)
+      guard let byte = HexDigits.number(digits[index...index + 1]) else { return nil }
+      bytes.append(UInt8(byte))
     }
     return bytes
   }
