@@ -64,6 +64,15 @@ import Testing
     #expect(text.contains("\"payload\":\"a\"") && text.contains("\"payload\":\"b\""), "\(text)")
   }
 
+  /// The broker is asked where the topic ends by a subscription. The topic has a subscriber all the time: it would start over otherwise.
+  @Test func aTopicThatLastsAsLongAsItsReadersGoesOnForOneThatComesBack() throws {
+    #expect(stage.ask("PUT /topics/t?scope=while-connected").status < 300)
+    for text in ["a", "b", "c"] { _ = stage.publish("t", text) }
+    let answer = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: 0")
+    #expect(answer.body.contains("id: 1\n") && answer.body.contains("id: 2\n"), "\(answer)")
+    #expect(!answer.body.contains("restarted"), "\(answer)")
+  }
+
   @Test(arguments: [Complete.Ending.finished, .failure(code: ErrorCode(rawValue: 7), message: "broken")])
   func aClientThatHasHadTheEndIsToldNotToComeAgain(ending: Complete.Ending) throws {
     try end("t", ending, after: ["a", "b"])

@@ -137,12 +137,14 @@ final class HTTPReading: HTTPExchange {
   /// started again. It gets all records of this one.
   private func begin(behind offset: UInt64, end: UInt64, of topic: String) {
     (hadOffset, isRestarted) = (nil, end <= offset)
-    if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
+    let former = stream
     guard let stream = connection.native.openSubscription(granted: granted, isPattern: false) else {
       return failed(HTTPProblem(429, "the connection has too many streams"))
     }
     self.stream = stream
     subscribe(topic, from: isRestarted ? .earliest : .offset(offset + 1), granted: granted, cursor: cursor)
+    // Behind the one that takes its place: a topic that is left by its last subscriber may start over.
+    if connection.native.cancel(former) { connection.link.send(Cancel(), stream: former) }
   }
 
   deinit { texts?.readers -= 1 }
