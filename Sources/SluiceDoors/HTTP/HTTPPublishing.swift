@@ -1,6 +1,5 @@
 import SluiceCommand
 import SluiceSession
-import SluiceTLS
 import SluiceHTTP
 import SluiceWire
 
@@ -48,9 +47,7 @@ final class HTTPPublishing: HTTPExchange {
   /// A producer's number for a key of an identity: 63 bits of the SHA-256 of both, never 0. A client can't make a request whose number is that of another
   /// identity's, which would count as published already.
   static func producer(_ key: String, of identity: String) -> UInt64 {
-    // The length keeps the two apart: ("ab", "c") isn't ("a", "bc").
-    let hash = sha256(Array("\(identity.utf8.count) \(identity)\(key)".utf8))
-    return hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } | 1 << 63
+    IdentityDigest.number(of: key, of: identity) | 1 << 63
   }
 
   /// The request's body as records.

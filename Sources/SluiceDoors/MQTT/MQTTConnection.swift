@@ -2,7 +2,6 @@ import Glibc
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
-import SluiceTLS
 import SluiceWire
 
 /// A connection of a client of MQTT: its bytes and its session on one side, a client of the native protocol on the other.
@@ -315,7 +314,6 @@ final class MQTTConnection: @unchecked Sendable {
     return play { session, output, perform in
       let received = unsafe session.receive(bytes, now: now, output: &output, perform)
       (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
-      if marksOwn { makeMark() }
       return received.taken
     }
   }
@@ -325,8 +323,7 @@ final class MQTTConnection: @unchecked Sendable {
   private func makeMark() {
     // The same for all connections of the client, at every node: what it has published by an earlier one is its own, too.
     if mark == nil, let key {
-      let hash = sha256(Array("\(key.identity.utf8.count) \(key.identity)\(key.clientID)".utf8))
-      mark = String(hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, radix: 36)
+      mark = String(IdentityDigest.number(of: key.clientID, of: key.identity), radix: 36)
     }
   }
 
