@@ -168,7 +168,7 @@ let package = Package(
 
     // Tests: a folder per module, and what they share.
     .target(
-      name: "TestSupport", dependencies: ["SluiceWire"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["SluiceWire", "SluiceIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
     .target(
       name: "ReactiveTestSupport", dependencies: ["ReactiveCore"], path: "Tests/ReactiveTestSupport",

@@ -140,12 +140,13 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       switch pipeline.nextMessages(under: fence.sequence, topics, names, atMost: mostBytes) {
       case .unknownFront(let topic, let offset): return readFront(of: topic, behind: offset)
       case .ready(let messages):
-        if let refusal = refusal(of: next, messages) {
+        let size = messages.reduce(0) { $0 + $1.payloadCount }
+        if let refusal = refusal(of: next, bytes: size) {
           // Those before it settle first.
           guard pipeline.sent.isEmpty else { return }
           return loop.soon { [self] in if pipeline.sent.isEmpty, mode == .open { fail(refusal) } }
         }
-        send(messages)
+        send(messages, bytes: size)
       }
     }
   }
@@ -164,9 +165,8 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// Why a commit with records has no room.
-  private func refusal(of pending: PendingCommit, _ messages: [NATSMessage]) -> StoreError? {
+  private func refusal(of pending: PendingCommit, bytes size: Int) -> StoreError? {
     guard let limit, pending.changes.contains(where: { !$0.batches.isEmpty }) else { return nil }
-    let size = messages.reduce(0) { $0 + $1.payloadCount }
     guard bytes + UInt64(size) > UInt64(limit) else { return nil }
     return StoreError(
       .full,
@@ -174,7 +174,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   }
 
   /// Sends the first commit that waits.
-  private func send(_ messages: [NATSMessage]) {
+  private func send(_ messages: [NATSMessage], bytes size: Int) {
     let expected = pipeline.predicted
     let pending = pipeline.send(messages.count, at: loop.now)
     topics.sent(pending)
@@ -183,7 +183,6 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     if options.flaw != .noFence, options.flaw != .blindRetry {
       messages[0].headers.expectLastSequence(expected)
     }
-    let size = messages.reduce(0) { $0 + $1.payloadCount }
     checkpoints.sent(size)
     bytes += UInt64(size)
     if options.flaw == .earlyAnswer, !pending.isAnswered {

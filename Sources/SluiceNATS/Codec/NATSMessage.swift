@@ -41,17 +41,6 @@ public struct NATSMessage: Hashable, Sendable {
 
   /// The bytes of the whole payload.
   public var payloadCount: Int { inserts.reduce(payload.count) { $0 + $1.count } }
-
-  /// A copy of the whole payload.
-  public var wholePayload: [UInt8] {
-    var (whole, place): ([UInt8], Int) = ([], 0)
-    for insert in inserts {
-      whole += payload[place..<insert.position]
-      unsafe whole += insert.memory
-      place = insert.position
-    }
-    return whole + payload[place...]
-  }
 }
 
 /// What the server sends. Slices are valid only during the call that passes it.

@@ -109,12 +109,11 @@ struct NATSOutput {
 
   /// A copy of what waits, for tests without a transport.
   var waiting: [UInt8] {
-    var (copy, place) = ([UInt8](), head)
-    for insert in inserts.all {
-      copy += bytes[place..<insert.place - dropped]
-      unsafe copy += unsafe UnsafeRawBufferPointer(insert.memory)
-      place = insert.place - dropped
+    var output = self
+    return unsafe output.withVectors { vectors in
+      unsafe vectors.reduce(into: []) {
+        unsafe $0 += UnsafeRawBufferPointer(start: $1.iov_base, count: $1.iov_len)
+      }
     }
-    return copy + bytes[place...]
   }
 }

@@ -81,11 +81,7 @@ struct NATSTraffic {
     maximumPayload: Int
   ) throws(NATSError) {
     let count = try check(subject, headers, payload, inserts, maximumPayload)
-    output.append {
-      NATSEncoder.publish(
-        subject, reply: reply.utf8, headers: headers, payload: count, copied: payload.count, into: &$0)
-    }
-    append(payload, inserts)
+    append(subject, reply: reply.utf8, headers, payload, inserts, count)
   }
 
   /// Encodes a message that expects an answer, to a subject that was checked. Returns the request's number.
@@ -105,11 +101,7 @@ struct NATSTraffic {
     let number = lastRequest
     var reply = inbox
     NATSEncoder.append(number, to: &reply)
-    output.append {
-      NATSEncoder.publish(
-        subject, reply: reply, headers: headers, payload: count, copied: payload.count, into: &$0)
-    }
-    append(payload, inserts)
+    append(subject, reply: reply, headers, payload, inserts, count)
     requests.add(
       number,
       .init(
@@ -117,8 +109,17 @@ struct NATSTraffic {
     return number
   }
 
-  /// Encodes a payload, and the message's end.
-  private mutating func append(_ payload: NATSBytes, _ inserts: [NATSInsert]) {
+  /// Encodes a message.
+  ///
+  /// - Parameter count: the bytes of the whole payload.
+  private mutating func append(
+    _ subject: String, reply: some Collection<UInt8>, _ headers: NATSHeaders, _ payload: NATSBytes,
+    _ inserts: [NATSInsert], _ count: Int
+  ) {
+    output.append {
+      NATSEncoder.publish(
+        subject, reply: reply, headers: headers, payload: count, copied: payload.count, into: &$0)
+    }
     var place = 0
     for insert in inserts {
       output.append { unsafe $0.append(contentsOf: payload[place..<insert.position].memory) }

@@ -1,10 +1,10 @@
-import SluiceNATS
 import SluiceStore
 import SluiceWire
 import TestSupport
 import Testing
 
 @testable import SluiceCluster
+@testable import SluiceNATS
 
 @Suite("Changes and checkpoints as messages")
 struct EngineChangeTests {
@@ -148,5 +148,18 @@ struct EngineChangeTests {
         try #require(bytes.count == change.count)
       }
     }
+  }
+}
+
+extension NATSMessage {
+  /// A copy of the whole payload.
+  fileprivate var wholePayload: [UInt8] {
+    var (whole, place): ([UInt8], Int) = ([], 0)
+    for insert in inserts {
+      whole += payload[place..<insert.position]
+      whole += insert.memory
+      place = insert.position
+    }
+    return whole + payload[place...]
   }
 }

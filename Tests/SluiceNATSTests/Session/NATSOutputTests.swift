@@ -1,6 +1,5 @@
-import CLinux
-import Glibc
 import SluiceIO
+import TestSupport
 import Testing
 
 @testable import SluiceNATS
@@ -44,7 +43,7 @@ struct NATSOutputTests {
     arguments: 0..<20 as Range<UInt64>)
   func transport(seed: UInt64) {
     var random = SluiceIO.SeededRandom(seed: seed)
-    let stream = TakingStream()
+    let stream = RecordingStream()
     var output = NATSOutput()
     var encoded: [UInt8] = []
     for step in 0..<300 {
@@ -56,35 +55,12 @@ struct NATSOutputTests {
         output.append(NATSInsert(at: 0, kept.memory, of: kept))
       }
       encoded += bytes
-      stream.room = random.next(in: 0...500)
+      stream.capacities = [random.next(in: 0...500)]
       #expect(output.write(to: stream) == nil)
-      #expect(stream.taken.elementsEqual(encoded[..<Int(output.written)]))
+      #expect(stream.bytes.elementsEqual(encoded[..<Int(output.written)]))
     }
-    stream.room = .max
+    stream.capacities = []
     #expect(output.write(to: stream) == nil)
-    #expect(stream.taken == encoded && output.count == 0)
+    #expect(stream.bytes == encoded && output.count == 0)
   }
-}
-
-/// A transport that takes as much as there is room for, and keeps it.
-private final class TakingStream: ByteStream {
-  var room = 0
-  private(set) var taken: [UInt8] = []
-  let peer = SocketAddress.unix("taking")
-  var readsPaused = false
-
-  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
-    let before = taken.count
-    for vector in vectors {
-      let part = UnsafeRawBufferPointer(
-        start: vector.iov_base, count: min(vector.iov_len, room - (taken.count - before)))
-      taken += part
-    }
-    return .wrote(taken.count - before)
-  }
-
-  func start(_ handler: any ByteStreamHandler) {}
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult { .wouldBlock }
-  func close() {}
-  func abort() {}
 }

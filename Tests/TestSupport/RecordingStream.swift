@@ -1,22 +1,23 @@
-import CLinux
 import Glibc
 import SluiceIO
 
 /// A stream that takes as much as it is told to, and keeps it.
-final class RecordingStream: ByteStream {
+public final class RecordingStream: ByteStream {
   /// How many bytes each write takes, in turn; the last goes on for ever. Empty for everything.
-  var capacities: [Int] = []
+  public var capacities: [Int] = []
   /// What the next write fails with.
-  var error: IOError?
-  private(set) var bytes: [UInt8] = []
-  private(set) var writes = 0
+  public var error: IOError?
+  public private(set) var bytes: [UInt8] = []
+  public private(set) var writes = 0
   /// The most vectors that came at once.
-  private(set) var mostVectors = 0
+  public private(set) var mostVectors = 0
 
-  let peer = SocketAddress.unix("recording")
-  var readsPaused = false
+  public let peer = SocketAddress.unix("recording")
+  public var readsPaused = false
 
-  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
+  public init() {}
+
+  public func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
     writes += 1
     mostVectors = max(mostVectors, vectors.count)
     if let error { return .failed(error) }
@@ -31,11 +32,11 @@ final class RecordingStream: ByteStream {
     return .wrote(capacity - left)
   }
 
-  func start(_ handler: any ByteStreamHandler) {}
+  public func start(_ handler: any ByteStreamHandler) {}
   /// What comes from the peer.
-  var inbox: [UInt8] = []
+  public var inbox: [UInt8] = []
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+  public func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     guard !inbox.isEmpty else { return .wouldBlock }
     let count = min(inbox.count, buffer.count)
     buffer.copyBytes(from: inbox[..<count])
@@ -43,6 +44,6 @@ final class RecordingStream: ByteStream {
     return .bytes(count)
   }
 
-  func close() {}
-  func abort() {}
+  public func close() {}
+  public func abort() {}
 }
