@@ -18,6 +18,11 @@ protocol JoinedTopic: AnyObject {
   func leave()
 }
 
+extension JoinedTopic {
+  /// Whether it has given up its place.
+  var hasLeft: Bool { if case .ended = place { true } else { false } }
+}
+
 /// The topics that a subscription to a pattern has joined, and which of them have something to do. An object that is made with the first one: of many
 /// subscriptions no topic is there yet.
 final class PatternMembers<Member: JoinedTopic> {
@@ -70,6 +75,6 @@ final class PatternMembers<Member: JoinedTopic> {
   /// Drops members that have left from `joined`, when they are most of it.
   private func dropDeparted(all: Bool = false) {
     guard all || joined.count > 2 * count + 64 else { return }
-    joined.removeAll { if case .ended = $0.place { true } else { false } }
+    joined.removeAll(where: \.hasLeft)
   }
 }

@@ -60,7 +60,7 @@ struct PatternTurns<Member: JoinedTopic> {
   /// Drops members that have left, when they are most of what waits: those that wait for demand would stay for as long as there is none.
   mutating func dropDeparted() {
     guard gone > 64, gone > turns.count / 2 else { return }
-    turns.removeAll { if case .ended = $0.place { true } else { false } }
+    turns.removeAll(where: \.hasLeft)
     gone = 0
   }
 }

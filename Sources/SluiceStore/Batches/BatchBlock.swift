@@ -95,12 +95,12 @@ public final class BatchBlock: @unchecked Sendable {
   private func reserve(_ needed: Int) {
     guard needed > capacity else { return }
     // A block that is half full is about to be full: what it has isn't moved once more.
-    let grown = needed > Self.fullBytes / 2 ? Self.fullBytes : capacity * 4
-    let larger = UnsafeMutableRawPointer.allocate(byteCount: max(needed, grown), alignment: 16)
+    let grown = max(needed, needed > Self.fullBytes / 2 ? Self.fullBytes : capacity * 4)
+    let larger = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
     unsafe larger.copyMemory(from: memory, byteCount: used)
     unsafe memory.deallocate()
     unsafe memory = unsafe larger
-    capacity = max(needed, grown)
+    capacity = grown
   }
 
   /// Writes the header and the checksum. Nothing may be appended afterwards.
