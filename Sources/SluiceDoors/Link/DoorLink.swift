@@ -130,13 +130,12 @@ final class DoorLink: ByteStream {
   ) {
     guard !isClosed, !hasEnded else { return }
     let front = FrameHeader.size + PublishHeader.size
-    unsafe withUnsafeTemporaryAllocation(byteCount: front, alignment: 8) { bytes in
-      guard let base = bytes.baseAddress else { return }
+    unsafe inbox.append(room: front + batch.count) { end in
       unsafe PublishHeader(firstSequence: sequence, count: UInt32(count)).write(
-        at: base, stream: stream, batchLength: batch.count, flags: isAwaited ? 0 : StreamFlag.unhurried)
-      unsafe inbox.append(contentsOf: bytes)
+        at: end, stream: stream, batchLength: batch.count, flags: isAwaited ? 0 : StreamFlag.unhurried)
+      unsafe end += front
+      unsafe end.write(batch)
     }
-    unsafe inbox.append(contentsOf: batch)
   }
 
   /// The identity that the client's stream has proved, before HELLO is sent.

@@ -1,5 +1,8 @@
 /// Up to eight bytes of fields, put together in a register, so that they are appended at once.
 struct SmallFields {
+  /// The most bytes of them.
+  static let capacity = 8
+
   private var bits: UInt64 = 0
   private var count = 0
 
@@ -26,11 +29,10 @@ struct SmallFields {
     byte(UInt8(truncatingIfNeeded: rest))
   }
 
+  /// Writes them, and moves `end` behind them. So many bytes as a register has must be free there.
   @inline(__always)
-  func append(to bytes: inout [UInt8]) {
-    guard count > 0 else { return }
-    unsafe withUnsafeBytes(of: bits.littleEndian) { fields in
-      unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: fields[..<count]))
-    }
+  func write(at end: inout UnsafeMutableRawPointer) {
+    unsafe end.storeBytes(of: bits.littleEndian, as: UInt64.self)
+    unsafe end += count
   }
 }

@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// PUBLISH, in place: everything in it is a part of the packet's memory.
 @safe
 package struct MQTTPublish {
@@ -72,20 +74,21 @@ package struct MQTTPublish {
   package func encode(into bytes: inout [UInt8], _ version: MQTTVersion) {
     let first =
       MQTTPacketType.publish.rawValue << 4 | (isDuplicate ? 8 : 0) | qos.rawValue << 1 | (isRetained ? 1 : 0)
+    let size = bodySize(version)
     // Each run of small fields is put together in a register.
-    var fields = SmallFields()
-    fields.byte(first)
-    fields.variable(UInt32(bodySize(version)))
-    unsafe fields.short(UInt16(topic.count))
-    fields.append(to: &bytes)
-    unsafe bytes.append(contentsOf: topic)
-    fields = SmallFields()
-    if qos > .atMostOnce { fields.short(packetID) }
-    if version == .v5 { unsafe fields.variable(UInt32(properties.bytes.count)) }
-    fields.append(to: &bytes)
-    if version == .v5, unsafe !properties.bytes.isEmpty {
-      unsafe bytes.append(contentsOf: properties.bytes)
+    unsafe bytes.append(room: size + 2 * SmallFields.capacity) { end in
+      var fields = SmallFields()
+      fields.byte(first)
+      fields.variable(UInt32(size))
+      unsafe fields.short(UInt16(topic.count))
+      unsafe fields.write(at: &end)
+      unsafe end.write(topic)
+      fields = SmallFields()
+      if qos > .atMostOnce { fields.short(packetID) }
+      if version == .v5 { unsafe fields.variable(UInt32(properties.bytes.count)) }
+      unsafe fields.write(at: &end)
+      if version == .v5 { unsafe end.write(properties.bytes) }
+      unsafe end.write(payload)
     }
-    unsafe bytes.append(contentsOf: payload)
   }
 }

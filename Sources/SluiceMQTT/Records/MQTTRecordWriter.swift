@@ -38,10 +38,13 @@ package enum MQTTRecordWriter {
     let mqtt: UInt64 = 0x7474_716D
     let middle = mqtt << 8 | 1 << 40
     let end = UInt16(flags.byte) << 8
-    unsafe withUnsafeBytes(of: (start.littleEndian, middle.littleEndian, end.littleEndian)) { fields in
-      unsafe batch.append(contentsOf: UnsafeRawBufferPointer(rebasing: fields[..<18]))
+    unsafe batch.append(room: 18 + message.payload.count) { position in
+      unsafe position.storeBytes(of: start.littleEndian, as: UInt64.self)
+      unsafe position.storeBytes(of: middle.littleEndian, toByteOffset: 8, as: UInt64.self)
+      unsafe position.storeBytes(of: end.littleEndian, toByteOffset: 16, as: UInt16.self)
+      unsafe position += 18
+      unsafe position.write(message.payload)
     }
-    unsafe batch.append(contentsOf: message.payload)
     return true
   }
 
