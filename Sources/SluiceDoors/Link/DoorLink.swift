@@ -150,11 +150,14 @@ final class DoorLink: ByteStream {
   /// Tells the broker when what the door holds has changed by much. At the end of a turn of the door.
   ///
   /// - Parameter bytes: ``DoorLinkClient/heldBytes`` of the door.
-  func tellHeldBytes(_ bytes: Int) {
-    guard !isClosed else { return }
-    guard abs(bytes - Int(toldBytes)) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return }
+  /// - Returns: whether it has told the broker.
+  @discardableResult
+  func tellHeldBytes(_ bytes: Int) -> Bool {
+    guard !isClosed else { return false }
+    guard abs(bytes - Int(toldBytes)) >= Self.muchHeld || bytes == 0 && toldBytes > 0 else { return false }
     toldBytes = UInt32(clamping: bytes)
     handler?.streamHoldsOther()
+    return true
   }
 
   /// Has the broker read what was sent, in a turn of its own.

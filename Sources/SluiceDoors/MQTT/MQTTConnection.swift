@@ -62,6 +62,8 @@ final class MQTTConnection: @unchecked Sendable {
   /// Whether the timer is that of a client whose CONNECT was accepted, and whether it comes after one at which the client wasn't read.
   private var hasKeepAlive = false
   private var looksAgain = false
+  /// False once it is known that the silence of such a client isn't looked at.
+  private var isTimed = true
 
   // Flags, which share a word.
   var phase = Phase.open
@@ -74,6 +76,8 @@ final class MQTTConnection: @unchecked Sendable {
   var wasPacked = false
   /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
   var hasNews = false
+  /// Whether the turn is ended when the loop's is: see ``MQTTLoop/endTurnLater(_:)``.
+  var isEndDue = false
   /// Whether publications are closed when everything that was sent on them is acknowledged.
   var areClosing = false
   /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
@@ -141,7 +145,9 @@ final class MQTTConnection: @unchecked Sendable {
   }
 
   /// Whether the client's stream is open and read, and no turn is due because of it.
-  var isTransportQuiet: Bool { transportIsOpen && !isReadingPaused && partialBytes == 0 && !isComingRound }
+  var isTransportQuiet: Bool {
+    transportIsOpen && !isReadingPaused && partialBytes == 0 && !isComingRound && !isEndDue
+  }
 
   /// Whether streams may be opened: not any more when the broker is about to stop.
   var opensStreams: Bool { native.phase == .open }
@@ -229,6 +235,7 @@ final class MQTTConnection: @unchecked Sendable {
   func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
     hasNews = false
+    isEndDue = false
     // Before anything else, where nothing has to be kept first: the client waits for it.
     if keeping == nil { sendOutput() }
     guard phase != .closed else { return }
@@ -253,7 +260,7 @@ final class MQTTConnection: @unchecked Sendable {
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()
-    link.tellHeldBytes(heldBytes)
+    if link.tellHeldBytes(heldBytes) { handle.shared.brokerHasWork() }
     if wakesBroker { link.wake() }
     guard phase == .open else { return link.resume() }
     let unsent = unsent
@@ -279,11 +286,22 @@ final class MQTTConnection: @unchecked Sendable {
         unsafe read(into: $0)
       }
     }
-    endTurn(wakesBroker: false)
     // This is an event of the client's stream, not a call of the broker: the broker can read at once.
-    link.handOut()
+    if sendsAhead {
+      sendOutput()
+      sendPublications()
+      link.handOut()
+      handle.shared.endTurnLater(self)
+    } else {
+      endTurn(wakesBroker: false)
+      link.handOut()
+    }
     link.wake()
   }
+
+  /// Whether a message that has just come goes to the broker, and from there to its subscribers, before anything else is done for the client that has sent it.
+  /// Not where something has to be kept first.
+  private var sendsAhead: Bool { phase == .open && pendingBytes > 0 && keeping == nil && part == nil }
 
   private func read(into buffer: UnsafeMutableRawBufferPointer) {
     switch unsafe transport.read(into: buffer) {
@@ -416,9 +434,10 @@ final class MQTTConnection: @unchecked Sendable {
 
   func updateTimer() {
     // The timer looks again at when it is due. A deadline that is nearer comes with CONNECT only.
-    guard phase == .open, handle.timer == nil || !hasKeepAlive else { return }
+    guard phase == .open, !hasKeepAlive || isTimed && handle.timer == nil else { return }
     let known = play { session, _, _ in (session.deadline, session.isOpen) }
     hasKeepAlive = known.1
+    isTimed = known.0 != nil || !known.1
     guard let deadline = known.0, handle.timer == nil || deadline < timerTime else { return }
     loop.cancel(&handle.timer)
     timerTime = deadline

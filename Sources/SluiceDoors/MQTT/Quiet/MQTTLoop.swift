@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceMQTT
+import SluiceWire
 import Synchronization
 
 /// What the connections of MQTT on one loop have in common, and the look at those of them that may have become quiet.
@@ -14,12 +15,27 @@ final class MQTTLoop: @unchecked Sendable {
   /// Connections that have had a turn since they were last looked at.
   private var active: [MQTTConnection] = []
   private var isLooking = false
+  /// Connections whose turn ends with the loop's.
+  @safe @exclusivity(unchecked) private var ending: [MQTTConnection] = []
+  /// Whether something was told to the broker that it looks at in a turn of the loop.
+  private var isBrokerDue = false
 
   init(_ hub: MQTTHub, _ rules: MQTTSessionRules.Shared, on loop: any EventLoop) {
     self.hub = hub
     self.rules = rules
     self.loop = loop
+    loop.addTurnParticipant(self)
   }
+
+  /// Has a connection's turn ended at the end of the loop's, behind what the broker sends to other clients, unless it is ended before.
+  func endTurnLater(_ connection: MQTTConnection) {
+    guard !connection.isEndDue else { return }
+    connection.isEndDue = true
+    ending.append(connection)
+  }
+
+  /// The broker needs a turn of the loop, which may be at the end of this one.
+  func brokerHasWork() { isBrokerDue = true }
 
   /// Has a connection looked at until it has become quiet, or can't.
   func watch(_ connection: MQTTConnection) {
@@ -50,5 +66,20 @@ final class MQTTLoop: @unchecked Sendable {
         return found
       }
     }
+  }
+}
+
+extension MQTTLoop: TurnParticipant {
+  // Behind the broker's part of the turn, which takes part in turns since before there was a connection.
+  func turnEnded() -> Bool {
+    isBrokerDue = false
+    // By index, which counts fewer references.
+    var next = 0
+    while next < ending.count {
+      if ending[next].isEndDue { ending[next].endTurn() }
+      next += 1
+    }
+    ending.removeAllInPlace()
+    return isBrokerDue
   }
 }
