@@ -12,7 +12,7 @@ import SluiceWire
 /// ```
 ///
 /// Per message there is a record in a batch one way, and a packet in the output the other way. Batches, demand and acknowledgements go by turn. The
-/// extensions Publish, Deliver and End have its behaviour.
+/// extensions Bytes, Link, Publish, Deliver and End have its behaviour.
 ///
 /// What is used for each message has `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message does. None
 /// overlaps: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
@@ -30,9 +30,6 @@ final class MQTTConnection: @unchecked Sendable {
   static let maximumOutput = 256 << 10
   /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
   static let maximumPending = 256 << 10
-  /// Bytes that are read at a time: few of a client that sends single messages, so that they fit on the stack, where memory is at hand.
-  private static let littleRead = 1024
-  private static let muchRead = 65_536
   /// How long messages of a client that is gone wait for the broker's grants.
   static let linger = Duration.seconds(30)
 
@@ -53,17 +50,12 @@ final class MQTTConnection: @unchecked Sendable {
   @safe @exclusivity(unchecked) var output: [UInt8] = []
   @safe @exclusivity(unchecked) var unread: [UInt8] = []
   /// Bytes of a packet that isn't complete.
-  private var partialBytes = 0
-  private var timerTime: UInt64 = 0
-  private var transportIsOpen = true
-  private var isReadingPaused = false
+  var partialBytes = 0
+  private var silence = MQTTSilence()
+  var transportIsOpen = true
+  var isReadingPaused = false
   /// Whether the last read filled a small buffer.
-  private var readsMuch = false
-  /// Whether the timer is that of a client whose CONNECT was accepted, and whether it comes after one at which the client wasn't read.
-  private var hasKeepAlive = false
-  private var looksAgain = false
-  /// False once it is known that the silence of such a client isn't looked at.
-  private var isTimed = true
+  var readsMuch = false
 
   // Flags, which share a word.
   var phase = Phase.open
@@ -81,7 +73,7 @@ final class MQTTConnection: @unchecked Sendable {
   /// Whether publications are closed when everything that was sent on them is acknowledged.
   var areClosing = false
   /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
-  private(set) var marksOwn = false
+  var marksOwn = false
   /// Another connection has taken the session, and whether it has ended it.
   var isSurrendered = false
   var isForgotten = false
@@ -107,7 +99,7 @@ final class MQTTConnection: @unchecked Sendable {
   /// Messages that are to be read again, in the order in which they were sent; the first one is being read.
   var fetches: [(packetID: UInt16, place: MQTTPlace)] = []
   /// What the header says; nil before there was a subscription that needs it.
-  @OutOfLine private(set) var mark: String? = nil
+  @OutOfLine var mark: String? = nil
 
   /// CONNECT, until the broker has answered HELLO.
   @OutOfLine var requested: MQTTConnect? = nil
@@ -141,7 +133,7 @@ final class MQTTConnection: @unchecked Sendable {
 
   /// Goes on as a connection that was packed.
   func goOn(marksOwn: Bool, mark: String?) {
-    (self.marksOwn, self.mark, hasKeepAlive) = (marksOwn, mark, true)
+    (self.marksOwn, self.mark, silence) = (marksOwn, mark, MQTTSilence(isAgreed: true))
   }
 
   /// Whether the client's stream is open and read, and no turn is due because of it.
@@ -275,190 +267,27 @@ final class MQTTConnection: @unchecked Sendable {
     }
   }
 
-  // MARK: Bytes of the client
-
-  func streamReadable() {
-    guard phase == .open else { return }
-    if readsMuch {
-      unsafe withUnsafeTemporaryAllocation(byteCount: Self.muchRead, alignment: 16) { unsafe read(into: $0) }
-    } else {
-      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) {
-        unsafe read(into: $0)
-      }
-    }
-    // This is an event of the client's stream, not a call of the broker: the broker can read at once.
-    if sendsAhead {
-      sendOutput()
-      sendPublications()
-      link.handOut()
-      handle.shared.endTurnLater(self)
-    } else {
-      endTurn(wakesBroker: false)
-      link.handOut()
-    }
-    link.wake()
-  }
-
-  /// Whether a message that has just come goes to the broker, and from there to its subscribers, before anything else is done for the client that has sent it.
-  /// Not where something has to be kept first.
-  private var sendsAhead: Bool { phase == .open && pendingBytes > 0 && keeping == nil && part == nil }
-
-  private func read(into buffer: UnsafeMutableRawBufferPointer) {
-    switch unsafe transport.read(into: buffer) {
-    case .wouldBlock: return
-    case .end: transportEnded()
-    case .failed(let error):
-      transportIsOpen = false
-      self.error = error
-      transportEnded()
-    case .bytes(let count):
-      readsMuch = count >= Self.littleRead
-      unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
-  }
-
-  private func take(_ bytes: UnsafeRawBufferPointer) {
-    guard unread.isEmpty else {
-      unsafe unread.append(contentsOf: bytes)
-      return takeUnread()
-    }
-    let taken = unsafe receive(bytes)
-    if taken < bytes.count { unread = unsafe Array(bytes[taken...]) }
-  }
-
-  private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-    let now = loop.now.nanoseconds
-    // All in one access, which doesn't copy the session.
-    return play { session, output, perform in
-      let received = unsafe session.receive(bytes, now: now, output: &output, perform)
-      (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
-      return received.taken
-    }
-  }
-
-  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
-  @inline(never)
-  private func makeMark() {
-    // The same for all connections of the client, at every node: what it has published by an earlier one is its own, too.
-    if mark == nil, let key {
-      mark = String(IdentityDigest.number(of: key.clientID, of: key.identity), radix: 36)
-    }
-  }
-
-  /// Takes bytes that came before the broker's answers.
-  func takeUnread() {
-    while phase == .open, !unread.isEmpty, pendingBytes <= Self.maximumPending {
-      let bytes = unread
-      unread = []
-      let taken = unsafe bytes.withUnsafeBytes { unsafe receive($0) }
-      let rest = bytes[taken...]
-      unread = rest + unread
-      if taken == 0 { return }
-    }
-  }
-
-  private func transportEnded() {
-    play { session, _, perform in session.transportEnded(perform) }
-  }
-
-  func streamWritable() {
-    sendOutput()
-    if unsent == 0 { endTurn() }
-  }
-
-  var obstacle: StreamObstacle? { transport.obstacle }
-
-  var heldBytes: Int {
-    let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
-    return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
-  }
-
-  /// Bytes for the client that wait for its reading, or for the store.
-  @inline(__always)
-  var unsent: Int { keeping == nil ? output.count : output.count + keptBytes }
-
-  @inline(never)
-  private var keptBytes: Int { keeping?.heldBytes ?? 0 }
-
-  func streamFailed(_ error: IOError) {
-    dropOutput()
-    guard phase == .open else { return }
-    self.error = error
-    transportEnded()
-    endTurn()
-  }
-
-  private func dropOutput() {
-    transportIsOpen = false
-    output = []
-    keeping?.sendable = []
-  }
-
-  func sendOutput() {
-    guard transportIsOpen else { return }
-    var isSent = true
-    if keeping == nil {
-      if !output.isEmpty { isSent = output.write(to: transport) }
-    } else if let count = keeping?.sendable.count, count > 0 {
-      isSent = keeping?.sendable.write(to: transport) ?? true
-    }
-    if isSent { return }
-    dropOutput()
-    if phase == .open { transportEnded() }
-  }
-
-  /// Reads no more while earlier messages wait for the broker's grants, or the broker for its own work.
-  private func updateReading() {
-    guard transportIsOpen else { return }
-    let pauses =
-      phase != .open || !unread.isEmpty || pendingBytes > Self.maximumPending || link.isFull
-      || unsent > 4 * Self.maximumOutput
-    guard pauses != isReadingPaused else { return }
-    isReadingPaused = pauses
-    transport.readsPaused = pauses
-  }
-
-  /// Closes the client's stream when its output is out.
-  func closeTransport() {
-    guard transportIsOpen else { return }
-    // What waits for the store isn't sent any more; what the client is told at the end doesn't depend on it.
-    keeping?.sendable += output
-    if keeping != nil { output = [] }
-    sendOutput()
-    guard transportIsOpen else { return }
-    transportIsOpen = false
-    transport.close()
-  }
-
   // MARK: Times
 
   func updateTimer() {
-    // The timer looks again at when it is due. A deadline that is nearer comes with CONNECT only.
-    guard phase == .open, !hasKeepAlive || isTimed && handle.timer == nil else { return }
+    guard phase == .open, silence.needsLook(isTimerSet: handle.timer != nil) else { return }
+    // Together, which doesn't copy the session.
     let known = play { session, _, _ in (session.deadline, session.isOpen) }
-    hasKeepAlive = known.1
-    isTimed = known.0 != nil || !known.1
-    guard let deadline = known.0, handle.timer == nil || deadline < timerTime else { return }
+    guard let time = silence.next(known.0, isOpen: known.1, isTimerSet: handle.timer != nil) else { return }
     loop.cancel(&handle.timer)
-    timerTime = deadline
-    handle.wake(at: MonotonicTime(nanoseconds: deadline))
+    handle.wake(at: MonotonicTime(nanoseconds: time))
   }
 
   /// The time of the timer has come.
   func timeHasCome() {
     guard phase == .open else { return }
-    // A client that isn't read can't be heard: once it is read again, its silence is looked at anew.
-    if looksAgain {
-      looksAgain = false
-      return updateTimer()
-    }
-    guard isReadingPaused, session.deadline != nil else {
-      let now = loop.now.nanoseconds
+    let now = loop.now.nanoseconds
+    switch silence.timerCame(isRead: !isReadingPaused, isLimited: session.deadline != nil, now: now) {
+    case .lookAnew: updateTimer()
+    case .wait(let time): handle.wake(at: MonotonicTime(nanoseconds: time))
+    case .tell:
       play { session, output, perform in session.tick(now: now, output: &output, perform) }
-      return endTurn()
+      endTurn()
     }
-    looksAgain = true
-    timerTime = loop.now.nanoseconds + 1_000_000_000
-    handle.wake(at: MonotonicTime(nanoseconds: timerTime))
   }
 }

@@ -1,0 +1,163 @@
+import SluiceIO
+import SluiceMQTT
+import SluiceWire
+
+// Bytes of the client, and for it.
+extension MQTTConnection {
+  /// Bytes that are read at a time: few of a client that sends single messages, so that they fit on the stack, where memory is at hand.
+  private static let littleRead = 1024
+  private static let muchRead = 65_536
+
+  func streamReadable() {
+    guard phase == .open else { return }
+    if readsMuch {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.muchRead, alignment: 16) { unsafe read(into: $0) }
+    } else {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.littleRead, alignment: 16) {
+        unsafe read(into: $0)
+      }
+    }
+    // This is an event of the client's stream, not a call of the broker: the broker can read at once.
+    if sendsAhead {
+      sendOutput()
+      sendPublications()
+      link.handOut()
+      handle.shared.endTurnLater(self)
+    } else {
+      endTurn(wakesBroker: false)
+      link.handOut()
+    }
+    link.wake()
+  }
+
+  /// Whether a message that has just come goes to the broker, and from there to its subscribers, before anything else is done for the client that has sent it.
+  /// Not where something has to be kept first.
+  private var sendsAhead: Bool { phase == .open && pendingBytes > 0 && keeping == nil && part == nil }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer) {
+    switch unsafe transport.read(into: buffer) {
+    case .wouldBlock: return
+    case .end: transportEnded()
+    case .failed(let error):
+      transportIsOpen = false
+      self.error = error
+      transportEnded()
+    case .bytes(let count):
+      readsMuch = count >= Self.littleRead
+      unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) {
+    guard unread.isEmpty else {
+      unsafe unread.append(contentsOf: bytes)
+      return takeUnread()
+    }
+    let taken = unsafe receive(bytes)
+    if taken < bytes.count { unread = unsafe Array(bytes[taken...]) }
+  }
+
+  private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let now = loop.now.nanoseconds
+    // All in one access, which doesn't copy the session.
+    return play { session, output, perform in
+      let received = unsafe session.receive(bytes, now: now, output: &output, perform)
+      (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
+      return received.taken
+    }
+  }
+
+  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
+  @inline(never)
+  func makeMark() {
+    // The same for all connections of the client, at every node: what it has published by an earlier one is its own, too.
+    if mark == nil, let key {
+      mark = String(IdentityDigest.number(of: key.clientID, of: key.identity), radix: 36)
+    }
+  }
+
+  /// Takes bytes that came before the broker's answers.
+  func takeUnread() {
+    while phase == .open, !unread.isEmpty, pendingBytes <= Self.maximumPending {
+      let bytes = unread
+      unread = []
+      let taken = unsafe bytes.withUnsafeBytes { unsafe receive($0) }
+      let rest = bytes[taken...]
+      unread = rest + unread
+      if taken == 0 { return }
+    }
+  }
+
+  private func transportEnded() {
+    play { session, _, perform in session.transportEnded(perform) }
+  }
+
+  func streamWritable() {
+    sendOutput()
+    if unsent == 0 { endTurn() }
+  }
+
+  var obstacle: StreamObstacle? { transport.obstacle }
+
+  var heldBytes: Int {
+    let own = unsent + unread.count + pendingBytes + partialBytes + transport.heldBytes
+    return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
+  }
+
+  /// Bytes for the client that wait for its reading, or for the store.
+  @inline(__always)
+  var unsent: Int { keeping == nil ? output.count : output.count + keptBytes }
+
+  @inline(never)
+  private var keptBytes: Int { keeping?.heldBytes ?? 0 }
+
+  func streamFailed(_ error: IOError) {
+    dropOutput()
+    guard phase == .open else { return }
+    self.error = error
+    transportEnded()
+    endTurn()
+  }
+
+  private func dropOutput() {
+    transportIsOpen = false
+    output = []
+    keeping?.sendable = []
+  }
+
+  func sendOutput() {
+    guard transportIsOpen else { return }
+    var isSent = true
+    if keeping == nil {
+      if !output.isEmpty { isSent = output.write(to: transport) }
+    } else if let count = keeping?.sendable.count, count > 0 {
+      isSent = keeping?.sendable.write(to: transport) ?? true
+    }
+    if isSent { return }
+    dropOutput()
+    if phase == .open { transportEnded() }
+  }
+
+  /// Reads no more while earlier messages wait for the broker's grants, or the broker for its own work.
+  func updateReading() {
+    guard transportIsOpen else { return }
+    let pauses =
+      phase != .open || !unread.isEmpty || pendingBytes > Self.maximumPending || link.isFull
+      || unsent > 4 * Self.maximumOutput
+    guard pauses != isReadingPaused else { return }
+    isReadingPaused = pauses
+    transport.readsPaused = pauses
+  }
+
+  /// Closes the client's stream when its output is out.
+  func closeTransport() {
+    guard transportIsOpen else { return }
+    // What waits for the store isn't sent any more; what the client is told at the end doesn't depend on it.
+    keeping?.sendable += output
+    if keeping != nil { output = [] }
+    sendOutput()
+    guard transportIsOpen else { return }
+    transportIsOpen = false
+    transport.close()
+  }
+}
