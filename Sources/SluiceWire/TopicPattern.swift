@@ -78,6 +78,20 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     return matches(name) && !(beginsWithWildcard && TopicName.isPrivate(name))
   }
 
+  /// The shortest name that both patterns select; nil where there is none.
+  package func commonName(with other: TopicPattern) -> String? {
+    let both = [tokens, other.tokens]
+    let length = both.map(\.count).max() ?? 0
+    let name = (0..<length).map { index -> Substring in
+      for tokens in both where index < tokens.count {
+        if case .literal(let text) = tokens[index] { return text }
+      }
+      return "x"
+    }.joined(separator: ".")
+    guard (try? TopicName.validate(name)) != nil, selects(name), other.selects(name) else { return nil }
+    return name
+  }
+
   /// The answer for two texts of ASCII, byte by byte; nil when one of them has other characters, of which several may be the same.
   private static func compareASCII(_ pattern: String, _ name: String) -> Bool? {
     let answer: Bool?? = unsafe pattern.utf8.withContiguousStorageIfAvailable { pattern in

@@ -230,6 +230,25 @@ struct SubscribeTests {
     #expect(suback.properties.string(.reasonString)?.contains("last:COUNT") == true)
   }
 
+  @Test(
+    "refuses two starts, which contradict each other, though both may be the same",
+    arguments: ["earliest", "last:1", "nonsense"])
+  func twoStarts(_ second: String) {
+    var rig = SessionRig.connected()
+    rig.send(
+      Self.subscribe(1, ["a", "b"]) {
+        $0.append(user: "sluice-from", "earliest")
+        $0.append(user: "sluice-from", second)
+      })
+    #expect(rig.asked == [])
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.implementationSpecific, .implementationSpecific])
+    #expect(suback.properties.string(.reasonString)?.contains("sluice-from comes twice") == true)
+  }
+
   @Test("bounds the number of subscriptions")
   func limit() {
     var rules = MQTTSessionRules()

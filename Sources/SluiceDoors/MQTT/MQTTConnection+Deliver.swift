@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
@@ -137,7 +138,10 @@ extension MQTTConnection {
     guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
       let key = unsafe attributes.key
     else { return nil }
-    return unsafe MQTTTopicName.name(ofBroker: String(decoding: key, as: UTF8.self))
+    let name = unsafe String(decoding: key, as: UTF8.self)
+    // The topic of retained messages has those of all topics.
+    guard link.permissions?.matchesTopics(named: name) ?? true else { return nil }
+    return MQTTTopicName.name(ofBroker: name)
   }
 
   /// Delivers what was held, as far as there are room and demand.

@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
@@ -36,9 +37,21 @@ extension MQTTConnection {
   static let noStream = MQTTError(
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
+  private static let unreadable = MQTTError(
+    .notAuthorized, "the client may not subscribe to any topic that the topic filter selects")
+
+  /// Whether there could be a topic that one of the patterns selects and that the client may read.
+  private func mayRead(_ patterns: [String]) -> Bool {
+    link.permissions?.requireReach(of: patterns.compactMap { try? TopicPattern($0) }) ?? true
+  }
+
   func subscribe(_ request: MQTTSubscriptionRequest) {
     // The client has unsubscribed meanwhile, in the same read.
     guard session.filter(of: request.number) != nil else { return }
+    // A session that goes on keeps its subscriptions: they get messages once the client may have them again.
+    guard request.isResumed && subscriptions[request.number] == nil || mayRead(request.patterns) else {
+      return answer(request.number, Self.unreadable)
+    }
     if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
     {

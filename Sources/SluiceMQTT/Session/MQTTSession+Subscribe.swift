@@ -28,6 +28,7 @@ extension MQTTSession {
     var fault: MQTTError?
     for property in packet.properties.userProperties where property.name == StartPosition.name {
       do throws(MQTTError) {
+        guard start == nil, fault == nil else { throw StartPosition.repeated }
         start = try StartPosition.parse(property.value)
       } catch {
         fault = error
@@ -40,7 +41,7 @@ extension MQTTSession {
         if let fault { throw fault }
         // No more can stand, and none is looked for.
         guard index < rules.maximumSubscriptions else { throw tooMany }
-        let (number, request, isNew) = try add(item, identifier, start)
+        let (number, request, isNew) = try add(item, identifier, start, pending)
         // At once: PUBLISH may follow in the same bytes.
         if item.options.noLocal { perform(.tellOwn) }
         let handling = item.options.retainHandling
@@ -73,9 +74,10 @@ extension MQTTSession {
 
   /// Puts a subscription into the table.
   ///
-  /// - Returns: its number; what is asked of the broker, nothing where a subscription only has other options now; and whether there was none.
+  /// - Parameter pending: the SUBSCRIBE of which it is a part.
+  /// - Returns: its number; what is asked of the broker, nothing where it is being asked for the subscription already; and whether there was none.
   private mutating func add(
-    _ item: MQTTSubscribe.Item, _ identifier: UInt32, _ start: Subscribe.Start?
+    _ item: MQTTSubscribe.Item, _ identifier: UInt32, _ start: Subscribe.Start?, _ pending: PendingSubscribe
   ) throws(MQTTError) -> (UInt16, MQTTSubscriptionRequest?, isNew: Bool) {
     let filter = try MQTTTopicFilter(item.filter)
     if filter.group != nil {
@@ -94,8 +96,9 @@ extension MQTTSession {
     if let number = state.number(of: item.filter), let before = state.subscriptions[Int(number)] {
       state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
+      let isAwaited = isSame && (asked + [pending]).contains { $0.waiting(for: number) != nil }
       // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
-      return (number, isSame ? nil : request(number, isResumed: start == nil), false)
+      return (number, isAwaited ? nil : request(number, isResumed: start == nil), false)
     }
     let free = state.lowestFreeNumber()
     guard free < min(rules.maximumSubscriptions, Int(UInt16.max)) else {
