@@ -49,6 +49,19 @@ struct MosquittoTests {
     #expect(reader.standardOutput.lines == lines)
   }
 
+  @Test func aClientTooManyIsToldInBothVersions() throws {
+    let (broker, client) = try broker("--max-connections-per-address", "1")
+    let first = try subscriber(client + ["-t", "t", "-d"])
+    try eventually("the first client has subscribed") { first.standardOutput.text.contains("Subscribed") }
+    let old = client.dropLast(2) + ["-V", "mqttv311"]
+    for (options, told) in [(client, "Quota exceeded"), (Array(old), "broker unavailable")] {
+      let second = try subscriber(options + ["-t", "t"])
+      #expect(try second.waitForExit() != .code(0))
+      #expect(second.messages.contains(told), "\(second.messages)")
+    }
+    withExtendedLifetime(broker) {}
+  }
+
   @Test func retainedMessagesComeToLateSubscribersInBothVersions() throws {
     let (broker, client) = try broker()
     try publish(client + ["-t", "state/x", "-q", "1", "-r", "-m", "on"])
