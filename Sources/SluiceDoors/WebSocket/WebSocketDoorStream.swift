@@ -39,6 +39,8 @@ final class WebSocketDoorStream: PermissionAwareStream, ByteStreamHandler {
     guard let handler = handler.take() else { return }
     inner = makeMQTT(socket).link
     inner.readsPaused = socket.readsPaused
+    // What the broker doesn't read is the link's; when the client is read is the connection's own business.
+    socket.readsPaused = false
     inner.start(handler)
     if waitsForRoom { handler.streamWritable() }
   }

@@ -145,6 +145,15 @@ struct MosquittoTests {
     #expect(
       denied.standardOutput.text.contains("RC:135") || denied.messages.contains("uthorized"),
       "\(denied.messages)")
+    // A filter of which she may read nothing is refused, in both versions; one of which she may read something isn't.
+    let old = Array(alice.dropLast(6)) + ["-V", "mqttv311", "-u", "alice", "-P", "secret words"]
+    for options in [alice, old] {
+      let refused = try subscriber(options + ["-t", "other/#", "-t", "mine", "-d"])
+      _ = try refused.waitForExit()
+      #expect(refused.messages.contains("All subscription requests were denied"), "\(refused.messages)")
+    }
+    let replay = ["-t", "#", "-q", "1", "-D", "subscribe", "user-property", "sluice-from", "earliest"]
+    #expect(try read(alice + replay, 1) == ["x"])
     withExtendedLifetime(broker) {}
   }
 
