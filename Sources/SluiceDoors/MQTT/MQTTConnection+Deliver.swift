@@ -1,4 +1,3 @@
-import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
@@ -139,9 +138,7 @@ extension MQTTConnection {
       let key = unsafe attributes.key
     else { return nil }
     let name = unsafe String(decoding: key, as: UTF8.self)
-    // The topic of retained messages has those of all topics.
-    guard link.permissions?.matchesTopics(named: name) ?? true else { return nil }
-    return MQTTTopicName.name(ofBroker: name)
+    return mayRead(name) ? MQTTTopicName.name(ofBroker: name) : nil
   }
 
   /// Delivers what was held, as far as there are room and demand.
