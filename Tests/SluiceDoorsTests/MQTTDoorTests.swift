@@ -592,9 +592,10 @@ import Testing
     publisher.publish("t/a", "5", .atLeastOnce, 5)
     publisher.settle()
     again.settle()
-    #expect(Set(again.take().filter { !$0.hasPrefix("publish") && !$0.hasPrefix("pubrel") }) == [
-      "connack 0 present", "suback 1 [\(qos.rawValue)]",
-    ])
+    #expect(
+      Set(again.take().filter { !$0.hasPrefix("publish") && !$0.hasPrefix("pubrel") }) == [
+        "connack 0 present", "suback 1 [\(qos.rawValue)]",
+      ])
     let texts = again.payloads.map { String(decoding: $0, as: UTF8.self) }
     #expect(texts == ["4", "5"])
   }
