@@ -87,6 +87,12 @@ public struct Permissions: Hashable, Sendable {
     isUnrestricted || rights(on: name).union(inboxRights(on: name)).isSuperset(of: wanted)
   }
 
+  /// Whether there could be a topic that the pattern selects and on which the rules allow `right`, a single one.
+  public func reach(_ right: Rights, in pattern: TopicPattern) -> Bool {
+    isUnrestricted
+      || rules.contains { $0.rights.contains(right) && $0.pattern.commonName(with: pattern) != nil }
+  }
+
   /// Whether the identity may administer every topic that a pattern selects, by a rule on `>`, and with that the broker.
   public var administerEverything: Bool {
     isUnrestricted || rules.contains { $0.rights.contains(.admin) && $0.pattern.description == ">" }

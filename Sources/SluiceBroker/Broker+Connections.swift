@@ -79,9 +79,9 @@ extension Broker {
 }
 
 extension LoopContext {
-  /// The connections here with greater numbers, in the order of their numbers, at most so many; and whether there are more. On the loop.
+  /// The connections of clients here with greater numbers, in the order of their numbers, at most so many; and whether there are more. On the loop.
   fileprivate func connections(after: UInt64, limit: Int) -> (page: [ConnectionInfo], hasMore: Bool) {
-    let found = connections.filter { $0.id > after }.sorted { $0.id < $1.id }
+    let found = connections.filter { $0.id > after && !$0.isOwnPart }.sorted { $0.id < $1.id }
     return (found.prefix(limit).map { ConnectionInfo($0.snapshot(topics: [])) }, found.count > limit)
   }
 

@@ -78,6 +78,36 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     return matches(name) && !(beginsWithWildcard && TopicName.isPrivate(name))
   }
 
+  /// The shortest name that both patterns select; nil where there is none.
+  package func commonName(with other: TopicPattern) -> String? {
+    // Most patterns that an identity may have differ from the other one in a token. That is found without memory of its own.
+    guard Self.agree(description.utf8, other.description.utf8) else { return nil }
+    let both = [tokens, other.tokens]
+    let length = both.map(\.count).max() ?? 0
+    let name = (0..<length).map { index -> Substring in
+      for tokens in both where index < tokens.count {
+        if case .literal(let text) = tokens[index] { return text }
+      }
+      return "x"
+    }.joined(separator: ".")
+    guard (try? TopicName.validate(name)) != nil, selects(name), other.selects(name) else { return nil }
+    return name
+  }
+
+  /// Whether no literal token of one pattern stands where another one of the other does.
+  private static func agree(_ left: String.UTF8View, _ right: String.UTF8View) -> Bool {
+    let (dot, star, rest) = (UInt8(ascii: "."), UInt8(ascii: "*"), UInt8(ascii: ">"))
+    var (left, right) = (left[...], right[...])
+    while let first = left.first, let second = right.first {
+      if first == rest || second == rest { return true }
+      let (own, others) = (left.prefix { $0 != dot }, right.prefix { $0 != dot })
+      guard first == star || second == star || own.elementsEqual(others) else { return false }
+      left = left[own.endIndex...].dropFirst()
+      right = right[others.endIndex...].dropFirst()
+    }
+    return left.isEmpty && right.isEmpty
+  }
+
   /// The answer for two texts of ASCII, byte by byte; nil when one of them has other characters, of which several may be the same.
   private static func compareASCII(_ pattern: String, _ name: String) -> Bool? {
     let answer: Bool?? = unsafe pattern.utf8.withContiguousStorageIfAvailable { pattern in

@@ -24,6 +24,21 @@ struct PermissionsTests {
     #expect(!some.reveal("others"))
   }
 
+  @Test("a pattern is reached where there could be a topic of it with the right")
+  func reach() throws {
+    let some = try permissions((.subscribe, "orders.*"), ([.publish, .create], "log.>"))
+    for pattern in ["orders.eu", "orders.>", "*.*", ">", "*.eu"] {
+      #expect(some.reach(.subscribe, in: try TopicPattern(pattern)), "\(pattern)")
+    }
+    for pattern in ["orders", "orders.eu.x", "*", "log.a", "log.>", "_inbox.>", "*.*.*"] {
+      #expect(!some.reach(.subscribe, in: try TopicPattern(pattern)), "\(pattern)")
+    }
+    #expect(!Permissions.nothing.reach(.subscribe, in: try TopicPattern(">")))
+    #expect(Permissions.everything.reach(.subscribe, in: try TopicPattern("_inbox.x")))
+    #expect(try !permissions((.subscribe, ">")).reach(.subscribe, in: TopicPattern("_inbox.>")))
+    #expect(try permissions((.subscribe, "_inbox.>")).reach(.subscribe, in: TopicPattern("_inbox.x")))
+  }
+
   @Test("a first wildcard doesn't stand for private names, and an inbox is for whoever knows its name")
   func inboxes() throws {
     let reader = try permissions((.subscribe, ">"))

@@ -29,7 +29,9 @@ final class DoorNodes: MQTTStage {
       member = try ClusterMember(
         options, network: world.network, on: loops[1], writer: world.random.next(below: 1 << 60) + 1)
       var configuration = BrokerConfiguration()
-      configuration.listen = [.host(name, port: 7420), DoorNodes.door(of: name)]
+      configuration.listen = [
+        .host(name, port: 7420), DoorNodes.door(of: name), DoorNodes.httpDoor(of: name),
+      ]
       configuration.identity = world.random.next()
       configuration.topicDefaults.storage = .durable
       let cluster = DoorCluster(node: name) { [routes = member.routes] in routes.otherNodes(at: $0) }
@@ -89,6 +91,8 @@ final class DoorNodes: MQTTStage {
 
   static func door(of name: String) -> SocketAddress { .door(.mqtt, name, port: 1883, isSecure: false) }
 
+  static func httpDoor(of name: String) -> SocketAddress { .door(.http, name, port: 7480, isSecure: false) }
+
   /// Starts a node, also one that was there before.
   func start(_ name: String) throws {
     nodes.removeAll { $0.name == name }
@@ -125,12 +129,19 @@ final class DoorNodes: MQTTStage {
 
   /// Added to a node's number for its native address.
   static let native = 10
+  /// The same for its door of HTTP.
+  static let http = 20
 
-  /// A client of bytes that is connected to the door of the node of that number.
+  /// A client of bytes that is connected to the door of MQTT of the node of that number.
   func connect(_ index: Int) -> ByteClient {
     let client = ByteClient(loop: loop)
     let name = Self.names[index % Self.native]
-    let address = index < Self.native ? Self.door(of: name) : .host(name, port: 7420)
+    let address: SocketAddress =
+      switch index {
+      case ..<Self.native: Self.door(of: name)
+      case ..<Self.http: .host(name, port: 7420)
+      default: Self.httpDoor(of: name)
+      }
     loop.perform {
       _ = world.network.connect(to: address.plain ?? address, on: loop) { result in
         if case .success(let stream) = result { client.begin(stream) }

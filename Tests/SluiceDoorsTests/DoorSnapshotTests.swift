@@ -2,6 +2,7 @@ import SluiceBroker
 import SluiceDoors
 import SluiceIO
 import SluiceMQTT
+import SluiceStore
 import SluiceWire
 import Synchronization
 import Testing
@@ -38,5 +39,38 @@ import Testing
     reader.abort()
     door.settle(.seconds(1))
     #expect(try snapshot(door).doors.filter { $0.value > 0 } == [.native: 1, .mqtt: 1])
+  }
+
+  /// The broker keeps sessions and retained messages by connections of its own. A member of a group is a client's, though it outlives connections.
+  @Test func theBrokersOwnConnectionsAreNoClients() throws {
+    let door = try DoorWorld([.http, .mqtt], store: MemoryStore())
+    door.settle()
+    let before = try snapshot(door)
+    #expect(before.doors.values.reduce(0, +) == 0)
+    let client = MQTTClient.connected(door, "m", at: 2)
+    client.publish("t", "1", .atLeastOnce, 1, retained: true)
+    client.settle()
+    let next = door.connect(1)
+    next.send("POST /topics/t/groups/g/next HTTP/1.1\r\nHost: b\r\nContent-Length: 0\r\n\r\n")
+    door.settle()
+    let seen = try snapshot(door)
+    #expect(seen.doors.filter { $0.value > 0 } == [.http: 2, .mqtt: 1])
+    #expect(seen.connectionCount == 3)
+    #expect(seen.ownConnections > 0)
+    #expect(seen.connections.allSatisfy { !$0.peer.hasSuffix(":0") })
+    #expect(door.broker.metrics[.connections] == 3)
+    client.disconnect()
+    door.settle(.seconds(1))
+    #expect(try snapshot(door).doors.filter { $0.value > 0 } == [.http: 2])
+  }
+
+  @Test func theBrokersOwnConnectionsTakeNoRoomOfClients() throws {
+    let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.limits.connections = 1 }
+    door.settle()
+    let client = MQTTClient.connected(door, "m", clean: false, expiry: 60)
+    client.publish("t", "1", .atLeastOnce, 1, retained: true)
+    client.settle(.seconds(1))
+    #expect(client.take() == ["connack 0", "puback 1"])
+    #expect(MQTTClient.connected(door, "n").take() == ["connack 151"])
   }
 }

@@ -82,6 +82,9 @@ final class DoorWorld {
     }
   }
 
+  /// How many connections of MQTT that the broker has refused wait for their CONNECT.
+  var waitingRefusals: Int { network.sessions.waitingRefusals }
+
   /// Takes what the doors have told the operator.
   func takeEvents() -> [DoorEvent] { events.take() }
 

@@ -564,4 +564,93 @@ import Testing
     #expect(Set(fresh).count == fresh.count)
     #expect(publisher.take().filter { $0.hasPrefix("pubcomp") }.count == 60)
   }
+
+  /// A client that comes back asks for its subscriptions again at once, before the broker has opened them, at the same QoS or another one.
+  @Test(arguments: [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce])
+  func aSubscriptionThatIsAskedForAgainAtOnceGoesOn(qos: MQTTQoS) throws {
+    let door = try DoorWorld([.mqtt])
+    let publisher = MQTTClient.connected(door, "p")
+    let first = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
+    first.subscribe("t/+", .atLeastOnce)
+    for number in 1...3 { publisher.publish("t/a", "\(number)", .atLeastOnce, UInt16(number)) }
+    publisher.settle()
+    first.settle()
+    #expect(first.payloads.count == 3)
+    first.settle()
+    first.disconnect()
+    publisher.publish("t/a", "4", .atLeastOnce, 4)
+    publisher.settle()
+    let again = MQTTClient(door, .v5)
+    var properties = MQTTProperties()
+    properties.append(.sessionExpiry, 3600)
+    again.sendTogether {
+      again.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false, properties: properties)))
+      again.send(
+        .subscribe(MQTTSubscribe(1, [MQTTSubscribe.Item("t/+", MQTTSubscriptionOptions(qos))])))
+    }
+    again.settle(.seconds(1))
+    publisher.publish("t/a", "5", .atLeastOnce, 5)
+    publisher.settle()
+    again.settle()
+    #expect(
+      Set(again.take().filter { !$0.hasPrefix("publish") && !$0.hasPrefix("pubrel") }) == [
+        "connack 0 present", "suback 1 [\(qos.rawValue)]",
+      ])
+    let texts = again.payloads.map { String(decoding: $0, as: UTF8.self) }
+    #expect(texts == ["4", "5"])
+  }
+
+  /// The QoS is changed twice before the broker has answered the first change.
+  @Test func aSubscriptionThatIsChangedTwiceAtOnceGoesOn() throws {
+    let door = try DoorWorld([.mqtt])
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("t", "old", .atLeastOnce, 1)
+    publisher.settle()
+    let client = MQTTClient.connected(door)
+    client.subscribe("t", .atLeastOnce)
+    publisher.publish("t", "1", .atLeastOnce, 2)
+    publisher.settle()
+    client.settle()
+    client.sendTogether {
+      for (number, qos) in [MQTTQoS.atMostOnce, .atLeastOnce, .atMostOnce].enumerated() {
+        client.send(
+          .subscribe(
+            MQTTSubscribe(UInt16(number + 2), [MQTTSubscribe.Item("t", MQTTSubscriptionOptions(qos))])))
+      }
+    }
+    client.settle()
+    publisher.publish("t", "2", .atLeastOnce, 3)
+    publisher.settle()
+    client.settle()
+    #expect(client.payloads.map { String(decoding: $0, as: UTF8.self) } == ["1", "2"])
+    #expect(
+      client.take().filter { $0.hasPrefix("suback") } == [
+        "suback 1 [1]", "suback 2 [0]", "suback 3 [1]", "suback 4 [0]",
+      ])
+  }
+
+  /// A SUBSCRIBE changes the QoS of another one that isn't answered yet.
+  @Test func twoSUBSCRIBEsAtOnceBeginWithTheNextMessage() throws {
+    let door = try DoorWorld([.mqtt])
+    let publisher = MQTTClient.connected(door, "p")
+    publisher.publish("t", "old", .atLeastOnce, 1)
+    publisher.settle()
+    for (first, second) in [(MQTTQoS.atMostOnce, MQTTQoS.atLeastOnce), (.atLeastOnce, .atMostOnce)] {
+      let client = MQTTClient.connected(door)
+      client.sendTogether {
+        for (number, qos) in [first, second].enumerated() {
+          client.send(
+            .subscribe(
+              MQTTSubscribe(
+                UInt16(number + 1), [MQTTSubscribe.Item("t", MQTTSubscriptionOptions(qos))])))
+        }
+      }
+      client.settle()
+      publisher.publish("t", "new", .atLeastOnce, 2)
+      publisher.settle()
+      client.settle()
+      #expect(client.payloads.map { String(decoding: $0, as: UTF8.self) } == ["new"])
+      #expect(client.take().filter { $0.hasPrefix("suback") }.count == 2)
+    }
+  }
 }

@@ -101,9 +101,11 @@ struct SubscribeTests {
     var rig = SessionRig.connected()
     rig.subscribe("a", MQTTSubscriptionOptions(.atLeastOnce))
     rig.deliver()
-    // Other options only: the broker needn't know.
+    // Other options only: the broker is asked whether it may stand, and it goes on.
     rig.send(Self.subscribe(2, ["a"], MQTTSubscriptionOptions(.exactlyOnce)))
-    #expect(rig.asked == [.sendRetained(0)])
+    #expect(Self.requests(rig.asked).map(\.isResumed) == [true])
+    rig.subscribed(0)
+    #expect(rig.asked.contains(.sendRetained(0)))
     #expect(rig.packets.last == .answers(MQTTFilterAnswers(.suback, 2, [.grantedQoS2])))
     rig.deliver()
     guard case .publish(let message)? = rig.packets.first else {
@@ -120,6 +122,25 @@ struct SubscribeTests {
     // From another place: it begins anew there.
     rig.send(Self.subscribe(4, ["a"]) { $0.append(user: "sluice-from", "earliest") })
     #expect(Self.requests(rig.asked).first?.isResumed == false)
+  }
+
+  @Test("is answered for each SUBSCRIBE, also where several come before the broker has answered the first")
+  func severalAtOnce() {
+    for failure in [nil, MQTTError(.notAuthorized, "no")] {
+      var rig = SessionRig.connected()
+      let options = [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce].map { MQTTSubscriptionOptions($0) }
+      for (number, options) in options.enumerated() {
+        rig.send(Self.subscribe(UInt16(number + 1), ["a", "a"], options))
+      }
+      #expect(rig.packets == [])
+      rig.subscribed(0, failure)
+      let subacks = rig.packets.compactMap { packet -> MQTTFilterAnswers? in
+        if case .answers(let suback) = packet { suback } else { nil }
+      }
+      #expect(subacks.map(\.packetID) == [1, 2, 3])
+      let granted: [MQTTReason] = [.success, .grantedQoS1, .grantedQoS2]
+      #expect(subacks.map(\.reasons) == granted.map { Array(repeating: failure?.reason ?? $0, count: 2) })
+    }
   }
 
   @Test("retained messages are sent as the retain handling says, and not to shared subscriptions")
@@ -228,6 +249,25 @@ struct SubscribeTests {
     }
     #expect(suback.reasons == [.implementationSpecific])
     #expect(suback.properties.string(.reasonString)?.contains("last:COUNT") == true)
+  }
+
+  @Test(
+    "refuses two starts, which contradict each other, though both may be the same",
+    arguments: ["earliest", "last:1", "nonsense"])
+  func twoStarts(_ second: String) {
+    var rig = SessionRig.connected()
+    rig.send(
+      Self.subscribe(1, ["a", "b"]) {
+        $0.append(user: "sluice-from", "earliest")
+        $0.append(user: "sluice-from", second)
+      })
+    #expect(rig.asked == [])
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.implementationSpecific, .implementationSpecific])
+    #expect(suback.properties.string(.reasonString)?.contains("sluice-from comes twice") == true)
   }
 
   @Test("bounds the number of subscriptions")

@@ -79,4 +79,34 @@ struct TopicPatternTests {
     guard let token = name.first, first == "*" || first == token else { return false }
     return matches(pattern.dropFirst(), name.dropFirst())
   }
+
+  @Test("find a name that two of them have in common, if there is one", arguments: 0..<20)
+  func common(seed: Int) throws {
+    let tokens = ["a", "b", "$p", "_inbox"]
+    var names = tokens
+    for _ in 0..<3 { names += names.flatMap { name in tokens.map { "\(name).\($0)" } } }
+    names = Array(Set(names)).filter { (try? TopicName.validate($0)) != nil }
+    func pattern() throws -> TopicPattern {
+      while true {
+        var parts = (0..<Int.random(in: 1...3)).map { _ in (tokens + ["*"]).randomElement()! }
+        if Bool.random() { parts.append(">") }
+        if let pattern = try? TopicPattern(parts.joined(separator: ".")) { return pattern }
+      }
+    }
+    for _ in 0..<50 {
+      let (left, right) = (try pattern(), try pattern())
+      let found = left.commonName(with: right)
+      // Names of "x" are as good as those that are tried here.
+      #expect((found != nil) == names.contains { left.selects($0) && right.selects($0) }, "\(left) \(right)")
+      #expect(found.map { left.selects($0) && right.selects($0) } ?? true, "\(left) \(right)")
+    }
+  }
+
+  @Test("have no name in common that would be too long")
+  func commonLength() throws {
+    let long = String(repeating: "n", count: 150)
+    let (left, right) = (try TopicPattern("\(long).*"), try TopicPattern("*.\(long)"))
+    #expect(left.commonName(with: right) == nil)
+    #expect(try left.commonName(with: TopicPattern("*.n")) == "\(long).n")
+  }
 }

@@ -20,10 +20,14 @@ enum MetricsPage {
       Double(snapshot.uptime) / 1000)
     BrokerMetricsText.write(snapshot.metrics, to: &text)
     text.family(
-      "sluice_connections", .gauge, "Connections at present, by the protocol that their clients speak.")
+      "sluice_connections", .gauge, "Connections of clients at present, by the protocol that they speak.")
     for door in DoorName.allCases {
       text.sample(UInt64(snapshot.doors[door] ?? 0), ["door": door.rawValue])
     }
+    text.single(
+      "sluice_own_connections", .gauge,
+      "Connections of the broker's own parts, such as the one that keeps sessions of MQTT; no limit bounds them.",
+      UInt64(snapshot.ownConnections))
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     if let cluster { ClusterMetrics.write(cluster, to: &text) }
     let topics = selection.select(snapshot.topics)

@@ -6,7 +6,7 @@ import Synchronization
 
 // Checks a client's permissions once when a stream begins, before any look-up, so that neither the answer nor its time tells whether a topic
 // exists.
-extension ConnectedClient {
+extension ConnectedClient: StreamPermissions {
   /// Checks the permission that the verb needs on a topic, by ``VerbRule/table``. Doesn't look up the topic.
   ///
   /// - Throws: ``ErrorCode/permissionDenied``, or ``ErrorCode/invalidTopic`` for an invalid name.
@@ -74,6 +74,17 @@ extension ConnectedClient {
   func matchesTopics(named name: String) -> Bool {
     guard let rights = VerbRule.rights(for: .subscribePattern) else { return true }
     return permissions.rights(on: name).isSuperset(of: rights)
+  }
+
+  func allow(_ rights: Rights, on topic: String) -> Bool { permissions.allow(rights, on: topic) }
+
+  func requireReach(of patterns: [TopicPattern]) -> Bool {
+    let permissions = permissions
+    guard let right = VerbRule.rights(for: .subscribePattern), let first = patterns.first,
+      !patterns.contains(where: { permissions.reach(right, in: $0) })
+    else { return true }
+    _ = denied(right.verb, first.description)
+    return false
   }
 
   /// A page of the topics that the client may know of. The search skips the ranges of other names, so that its time doesn't tell how many exist.

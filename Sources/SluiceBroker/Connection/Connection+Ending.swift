@@ -47,7 +47,7 @@ extension Connection {
     if abruptly { stream.abort() } else { stream.close() }
     context.remove(self)
     streams.close()
-    core.release(from: origin)
+    if isOwnPart { core.releaseOwn() } else { core.release(from: origin) }
   }
 
   private func releaseStreams() {

@@ -57,6 +57,7 @@ extension Connection {
     streams.agree(maximumFrame: agreement.clientMaximumFrame)
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     context.agreed(keepalive: agreement.welcome.keepalive)
+    if core.authenticator != nil { (stream as? any PermissionAwareStream)?.learn(client) }
     send(agreement.welcome)
     client.report { .opened($0) }
     if core.stage.present != .serving { drain() }

@@ -56,6 +56,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   var id: UInt64 { client.connection }
   var core: BrokerCore { client.core }
+  /// Whether a part of the broker, and no client, is on the other side.
+  var isOwnPart: Bool { stream.isOwnPart }
 
   /// Bytes of answers, and bytes of all kinds of an incomplete write, that wait for the client to read.
   var waitingBytes: (answers: Int, pending: Int) { (streams.answers.count, pending.byteCount) }

@@ -27,8 +27,10 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
 
   @safe @exclusivity(unchecked) private(set) var connections: [Connection] = []
-  /// How many of them came by each door.
+  /// How many clients came by each door.
   private(set) var doors: [DoorName: Int] = [:]
+  /// How many of the connections are those of the broker's own parts.
+  private(set) var ownConnections = 0
   @safe @exclusivity(unchecked) private var ready = ReadyQueue<Connection>()
   /// Connections that have only acknowledgements to write. They are served after those with records, for which subscribers wait.
   @safe @exclusivity(unchecked) private var due = ReadyQueue<Connection>()
@@ -95,7 +97,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       core.metrics.add(.refusedDescriptors)
       return stream.abort()
     }
-    let origin = stream.isOwnPart ? nil : PeerOrigin(stream.peer)
+    guard !stream.isOwnPart else {
+      _ = Connection(id: core.admitOwn(), stream: stream, origin: nil, context: self)
+      return
+    }
+    let origin = PeerOrigin(stream.peer)
     do {
       let id = try core.admit(from: origin)
       _ = Connection(id: id, stream: stream, origin: origin, context: self)
@@ -108,12 +114,20 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   func add(_ connection: Connection) {
     connection.index = Int32(connections.count)
     connections.append(connection)
-    doors[DoorName(connection.client.peer), default: 0] += 1
+    count(connection, 1)
   }
 
   func remove(_ connection: Connection) {
     connections.removeUnordered(at: Int(connection.index))?.index = connection.index
-    doors[DoorName(connection.client.peer), default: 1] -= 1
+    count(connection, -1)
+  }
+
+  private func count(_ connection: Connection, _ change: Int) {
+    if connection.isOwnPart {
+      ownConnections += change
+    } else {
+      doors[DoorName(connection.client.peer), default: 0] += change
+    }
   }
 
   /// Has a connection with something to write served at the end of this turn.
@@ -272,5 +286,5 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 extension ByteStream {
   /// Whether the broker's own needs, and no client, are on the other side. A part of the program that serves a client has the client's address as its own,
   /// whose port isn't 0.
-  fileprivate var isOwnPart: Bool { isInternal && peer.port == 0 }
+  var isOwnPart: Bool { isInternal && peer.port == 0 }
 }

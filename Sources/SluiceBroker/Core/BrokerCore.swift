@@ -134,14 +134,27 @@ final class BrokerCore: Sendable {
   /// Uncounts a connection that was admitted.
   func release(from origin: PeerOrigin?) {
     metrics.add(.connections, -1)
+    removed { $0.remove(from: origin) }
+  }
+
+  /// Counts a connection of one of the broker's own parts, which no limit bounds, and returns its number.
+  func admitOwn() -> UInt64 {
+    connections.withLock { $0.addOwn() }
+    return nextConnection()
+  }
+
+  /// Uncounts such a connection.
+  func releaseOwn() { removed { $0.removeOwn() } }
+
+  private func removed(_ remove: (inout ConnectionCounts) -> Void) {
     let isEmpty = connections.withLock {
-      $0.remove(from: origin)
-      return $0.total == 0
+      remove(&$0)
+      return $0.isEmpty
     }
     if isEmpty { becameEmpty.withLock { $0 }?() }
   }
 
-  var isEmpty: Bool { connections.withLock { $0.total == 0 } }
+  var isEmpty: Bool { connections.withLock(\.isEmpty) }
 
   /// Reports when memory reaches its ceiling or leaves it, and wakes producers then. At the end of a turn of `loop`.
   func watchMemory(on loop: any EventLoop) {

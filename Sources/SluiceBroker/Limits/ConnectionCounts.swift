@@ -8,6 +8,8 @@ struct ConnectionCounts {
   }
 
   private(set) var total = 0
+  /// Connections of the broker's own parts, for which no limit holds.
+  private(set) var own = 0
   private var byOrigin: [PeerOrigin: Int] = [:]
 
   /// Counts a connection, unless a limit is reached.
@@ -29,6 +31,12 @@ struct ConnectionCounts {
     guard let origin, let count = byOrigin[origin] else { return }
     byOrigin[origin] = count > 1 ? count - 1 : nil
   }
+
+  mutating func addOwn() { own += 1 }
+
+  mutating func removeOwn() { own -= 1 }
+
+  var isEmpty: Bool { total == 0 && own == 0 }
 
   /// The number of addresses with connections.
   var origins: Int { byOrigin.count }

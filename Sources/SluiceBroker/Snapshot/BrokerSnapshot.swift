@@ -14,13 +14,15 @@ public struct BrokerSnapshot: Sendable {
   /// In order of name. At most as many as were requested; ``topicCount`` counts all.
   public var topics: [TopicSnapshot] = []
   public var topicCount = 0
-  /// In order of number. At most as many as were requested; ``connectionCount`` counts all.
+  /// Those of clients, in order of number. At most as many as were requested; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
   /// How many connections the filter selects; as ``connectionCount`` without one.
   public var selectedConnections = 0
   /// How many of all connections came by each door.
   public var doors: [DoorName: Int] = [:]
+  /// How many connections the broker's own parts have, such as the one that keeps sessions of MQTT. None of the others counts them.
+  public var ownConnections = 0
   /// In the order of the broker's loops.
   public var loops: [LoopSnapshot] = []
   /// The broker's own counters and gauges.
@@ -162,9 +164,12 @@ public struct ConnectionSnapshot: Sendable {
 
 /// One event loop.
 public struct LoopSnapshot: Sendable {
+  /// Those of clients.
   public var connections: Int
   /// How many of them came by each door.
   public var doors: [DoorName: Int] = [:]
+  /// How many connections the broker's own parts have.
+  public var ownConnections = 0
   /// How long the loop worked between two polls for events, in nanoseconds: the delay that an event may have had.
   public var turns: Histogram
 

@@ -68,14 +68,17 @@ final class LoopSnapshotter: @unchecked Sendable {
     var found = LoopFindings()
     found.time = context.loop.wallClock
     found.uptime = (context.loop.now - gathering.startedAt).clampedMilliseconds
-    found.loop = LoopSnapshot(connections: context.connections.count, turns: context.turns)
+    let own = context.ownConnections
+    found.loop = LoopSnapshot(connections: context.connections.count - own, turns: context.turns)
+    found.loop.ownConnections = own
     found.loop.doors = context.doors
     found.latency = context.latency
     let request = gathering.request
+    let clients = own == 0 ? context.connections : context.connections.filter { !$0.isOwnPart }
     if request.filter.isEmpty || request.connections == 0 {
-      connections = first(request.connections, of: context.connections)[...]
+      connections = first(request.connections, of: clients)[...]
     } else {
-      connections = context.connections.sorted { $0.id < $1.id }[...]
+      connections = clients.sorted { $0.id < $1.id }[...]
     }
     return found
   }

@@ -23,6 +23,7 @@ final class SnapshotGathering: Sendable {
     var loops: [LoopSnapshot]
     var connections: [ConnectionSnapshot] = []
     var connectionCount = 0
+    var ownConnections = 0
     var selectedConnections = 0
     var doors: [DoorName: Int] = [:]
     var latency = Histogram()
@@ -152,6 +153,7 @@ final class SnapshotGathering: Sendable {
     snapshot.connections = Array(connections.prefix(max(request.connections, 0)))
     snapshot.connectionCount = found.connectionCount
     snapshot.selectedConnections = request.filter.isEmpty ? found.connectionCount : found.selectedConnections
+    snapshot.ownConnections = found.ownConnections
     snapshot.doors = found.doors
     snapshot.loops = found.loops
     snapshot.latency = found.latency
@@ -198,6 +200,7 @@ extension SnapshotGathering.State {
     connections += findings.connections
     connectionCount += findings.loop.connections
     selectedConnections += findings.selectedConnections
+    ownConnections += findings.loop.ownConnections
     doors.merge(findings.loop.doors) { $0 + $1 }
     latency.add(findings.latency)
     time = max(time, findings.time)

@@ -8,7 +8,7 @@ import SluiceWire
 /// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`; or the payloads alone where
 /// it takes `application/octet-stream`, which ends without its last chunk when the topic has failed.
 ///
-/// The ids of a topic's events are offsets, and the id of the event of its end is `end`. A pattern's events have no ids: one offset can't say where many topics
+/// The ids of a topic's events are ``HTTPEventID``, and the id of the event of its end is `end`. A pattern's events have no ids: one offset can't say where many topics
 /// go on. Demand follows the connection: what the client doesn't read isn't asked for.
 final class HTTPReading: HTTPExchange {
   private struct Held {
@@ -33,23 +33,16 @@ final class HTTPReading: HTTPExchange {
   private var stream: UInt32
   /// What it shares with others; nil for requests, whose objects are for one reader each.
   private let texts: HTTPTexts?
+  private let terms: HTTPReadingTerms
   private var writer: HTTPRecordWriter
-  private let endsWhenLive: Bool
-  private let isPattern: Bool
-  private let areRequests: Bool
-  private let filter: RecordFilter
-  /// The offset of the last record that the client has had, as it says, while the broker is asked where the topic ends.
-  private var hadOffset: UInt64?
+  /// The last event that the client has had, as it says; nil where it has said nothing, or once that is dealt with.
+  private var had: HTTPEventID?
+  /// Whether the subscription is there to learn where the topic ends.
+  private var isAsking: Bool
   /// Whether the client has had records of another life of the topic.
   private var isRestarted = false
   /// Records that are still wanted; nil for all.
   private var wanted: UInt64?
-  /// The durable cursor that it moves; empty for none.
-  private let cursor: String
-  /// The records that may be asked for and not written to the client yet; nil for no limit.
-  private let window: UInt64?
-  /// How long nothing may be written; nil for ever.
-  private let interval: Duration?
   private var granted: UInt64
   private var delivered: UInt64 = 0
   /// Behind the last record that was put into the answer, and where the cursor stands.
@@ -65,86 +58,78 @@ final class HTTPReading: HTTPExchange {
   private var held: [Held] = []
   private var keepalive: HTTPStreamKeepalive?
 
-  /// - Parameters:
-  ///   - resumption: where a client goes on that has had events of the topic.
-  ///   - areRequests: whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
-  ///     created where it isn't there, and each object has the address for its reply.
+  /// - Parameter resumption: where a client goes on that has had events of the topic.
   init(
-    _ request: HTTPRequest, _ resumption: HTTPResumption, areRequests: Bool = false,
-    by connection: HTTPConnection
+    _ terms: HTTPReadingTerms, _ resumption: HTTPResumption, by connection: HTTPConnection
   ) throws(HTTPProblem) {
     self.connection = connection
-    let name = request.path[1]
-    isPattern = TopicPattern.hasWildcards(name)
-    writer = HTTPRecordWriter(
-      request.accepts("text/event-stream")
-        ? (isPattern ? .eventsOfMany : .events)
-        : request.accepts("application/octet-stream") && !areRequests ? .raw : .lines,
-      namesReply: areRequests)
-    switch request.parameter("until") {
-    case nil: endsWhenLive = false
-    case "live": endsWhenLive = true
-    default: throw HTTPProblem(400, "until can be live")
-    }
-    let start = try request.start(otherwise: areRequests ? .new : .replay)
-    wanted = try request.count()
-    filter = try request.filter()
-    self.areRequests = areRequests
-    if case .behind(let offset) = resumption { hadOffset = offset }
-    cursor = request.parameter("cursor") ?? ""
-    guard cursor.isEmpty || !isPattern else { throw HTTPProblem(400, "a cursor belongs to one topic") }
-    window = try request.number("demand")
-    guard window ?? 1 > 0 else { throw HTTPProblem(400, "demand must be a number from 1 on") }
-    interval = try HTTPStreamKeepalive.interval(request, writer.format, connection.options)
-    do throws(WireError) {
-      if isPattern { _ = try TopicPattern(name) } else { try TopicName.validate(name) }
-    } catch {
-      throw HTTPProblem(error)
-    }
+    self.terms = terms
+    writer = HTTPRecordWriter(terms.format, namesReply: terms.areRequests)
+    wanted = terms.count
+    if case .behind(let id) = resumption { had = id }
+    let (window, isPattern, areRequests) = (terms.window, terms.isPattern, terms.areRequests)
     granted = min(wanted ?? Credit.unlimited, window ?? Credit.unlimited)
-    let first = hadOffset == nil ? granted : 0
+    // Where the epoch tells which offsets are meant, the broker itself finds the place. A cursor has its own.
+    let isPlaced = had?.epoch != nil && terms.cursor.isEmpty
+    isAsking = had != nil && !isPlaced
+    let first = isAsking ? 0 : granted
     guard let stream = connection.native.openSubscription(granted: first, isPattern: isPattern) else {
       throw HTTPProblem(429, "the connection has too many streams")
     }
     self.stream = stream
     texts = areRequests ? nil : connection.texts
     texts?.readers += 1
-    if isPattern {
+    guard !isPattern else {
       connection.link.send(
         SubscribePattern(
-          pattern: name, start: start, grantedThrough: granted, filter: filter),
+          pattern: terms.name, start: terms.start, grantedThrough: granted, filter: terms.filter),
         stream: stream)
-    } else {
-      current = Topic(name)
-      if hadOffset == nil {
-        subscribe(name, from: start, granted: granted, cursor: cursor)
-      } else {
-        subscribe(name, from: .new, granted: 0, cursor: "")
-      }
+      return
+    }
+    current = Topic(terms.name)
+    switch had {
+    case nil: subscribe(from: terms.start, granted: granted, cursor: terms.cursor)
+    case let id? where isPlaced: subscribe(from: .offset(id.offset + 1), of: id.epoch, granted: granted)
+    case let id?: subscribe(from: .new, of: id.epoch, granted: 0)
     }
   }
 
-  private func subscribe(_ topic: String, from start: Subscribe.Start, granted: UInt64, cursor: String) {
+  /// - Parameter epoch: the life of the topic that is meant; nil for any.
+  private func subscribe(
+    from start: Subscribe.Start, of epoch: UInt64? = nil, granted: UInt64, cursor: String = ""
+  ) {
     connection.link.send(
       Subscribe(
-        topic: topic, start: start, ifMissing: areRequests ? .create : .fail, grantedThrough: granted,
-        cursor: cursor, filter: filter), stream: stream)
+        topic: terms.name, start: start, ifMissing: terms.areRequests ? .create : .fail, epoch: epoch ?? 0,
+        grantedThrough: granted, cursor: cursor, filter: terms.filter), stream: stream)
   }
 
   /// Goes on behind the last record that the client has had, now that the end of the topic is known.
   ///
   /// A client that has had offsets which the topic doesn't have yet has had records of another life of it: of one that was in memory, say, before the broker was
   /// started again. It gets all records of this one.
-  private func begin(behind offset: UInt64, end: UInt64, of topic: String) {
-    (hadOffset, isRestarted) = (nil, end <= offset)
+  private func begin(behind offset: UInt64, end: UInt64) {
+    isRestarted = end <= offset
     let former = stream
+    begin(from: isRestarted ? .earliest : .offset(offset + 1))
+    // Behind the one that takes its place: a topic that is left by its last subscriber may start over.
+    if connection.native.cancel(former) { connection.link.send(Cancel(), stream: former) }
+  }
+
+  /// The client has had records of a life of the topic that this one doesn't continue: it gets all records of this one.
+  private func restart() {
+    isRestarted = true
+    begin(from: .earliest)
+  }
+
+  /// Subscribes on another stream.
+  private func begin(from start: Subscribe.Start) {
+    (had, isAsking) = (nil, false)
     guard let stream = connection.native.openSubscription(granted: granted, isPattern: false) else {
       return failed(HTTPProblem(429, "the connection has too many streams"))
     }
     self.stream = stream
-    subscribe(topic, from: isRestarted ? .earliest : .offset(offset + 1), granted: granted, cursor: cursor)
-    // Behind the one that takes its place: a topic that is left by its last subscriber may start over.
-    if connection.native.cancel(former) { connection.link.send(Cancel(), stream: former) }
+    subscribe(from: start, granted: granted, cursor: terms.cursor)
   }
 
   deinit { texts?.readers -= 1 }
@@ -156,10 +141,9 @@ final class HTTPReading: HTTPExchange {
     guard !isEnding else { return }
     switch action {
     case .subscribed(_, let place):
-      if let hadOffset, let topic = current?.name {
-        return begin(behind: hadOffset, end: place.liveOffset, of: topic)
-      }
+      if let had, isAsking { return begin(behind: had.offset, end: place.liveOffset) }
       hasBegun = true
+      writer.begin(place.epoch)
       (nextOffset, committed) = (place.nextOffset, place.nextOffset)
       current?.epoch = place.epoch
       connection.beginAnswer(type: writer.format.contentType)
@@ -181,12 +165,13 @@ final class HTTPReading: HTTPExchange {
       topics[matched.number] = Topic(matched.topic, epoch: matched.place.epoch)
     case .unmatched(_, let number): topics[number] = nil
     case .selectedTopic(_, let number): current = topics[number]
-    case .live where endsWhenLive && (!isPattern || current == nil): isEnding = true
+    case .live where terms.endsWhenLive && (!terms.isPattern || current == nil): isEnding = true
     case .lagged(_, let lag): event("missed", "\(lag.missed)")
     case .topicEnded(_, let ending): ended(ending)
     case .ended(_, let ending):
       ended(ending)
       isEnding = true
+    case .refused(_, let fault) where had?.epoch != nil && !hasBegun && fault.code == .epochChanged: restart()
     case .refused(_, let fault): failed(HTTPProblem(WireError(fault)))
     default: break
     }
@@ -194,7 +179,7 @@ final class HTTPReading: HTTPExchange {
 
   /// A client of server-sent events passes over comments, so they can come without being asked for.
   private func beginKeepalive() {
-    guard let interval, interval > .zero, let filler = writer.format.filler else { return }
+    guard let interval = terms.interval, interval > .zero, let filler = writer.format.filler else { return }
     keepalive = HTTPStreamKeepalive(every: interval, on: connection.loop) { [weak self] in
       guard let self, !isEnding, connection.session.output.isEmpty else { return }
       connection.append(chunk: filler)
@@ -287,18 +272,18 @@ final class HTTPReading: HTTPExchange {
     if held.isEmpty { passWritten() }
     guard isEnding, held.isEmpty else { return }
     // The cursor goes on behind what the connection has taken, so that comes first.
-    guard cursor.isEmpty || connection.session.output.isEmpty else { return }
+    guard terms.cursor.isEmpty || connection.session.output.isEmpty else { return }
     finish(isWhole: !isBroken)
   }
 
   /// Everything so far has been written to the connection: the cursor goes on, and more is asked for.
   private func passWritten() {
     guard connection.session.output.isEmpty else { return }
-    if !cursor.isEmpty, nextOffset > committed {
+    if !terms.cursor.isEmpty, nextOffset > committed {
       committed = nextOffset
       connection.link.send(Commit(nextOffset: nextOffset), stream: stream)
     }
-    guard let window, granted < Credit.unlimited, !isEnding else { return }
+    guard let window = terms.window, granted < Credit.unlimited, !isEnding else { return }
     let through = min(delivered + window, wanted.map { delivered + $0 } ?? .max - 1)
     guard through > granted else { return }
     granted = through

@@ -7,7 +7,7 @@ import SluiceWire
 enum HTTPRecordFormat {
   /// An object of JSON on each line.
   case lines
-  /// Server-sent events, whose data are the same objects and whose ids are offsets.
+  /// Server-sent events, whose data are the same objects, with an ``HTTPEventID`` each.
   case events
   /// The same without ids, for records of several topics.
   case eventsOfMany
@@ -53,6 +53,8 @@ struct HTTPRecordWriter {
   let format: HTTPRecordFormat
   /// Whether the object of a request has the address for its reply.
   let namesReply: Bool
+  /// Of ids: which life of the topic the offsets are of.
+  private var epochText: [UInt8] = []
   private var topic = ""
   private var topicText: [UInt8] = []
   private var time = Int64.min
@@ -62,6 +64,9 @@ struct HTTPRecordWriter {
     self.format = format
     self.namesReply = namesReply
   }
+
+  /// The records that follow are of that life of their topic.
+  mutating func begin(_ epoch: UInt64) { epochText = HTTPEventID.prefix(epoch) }
 
   /// Appends a record.
   ///
@@ -85,6 +90,7 @@ struct HTTPRecordWriter {
     case .events, .eventsOfMany:
       if format == .events {
         output.append("id: ")
+        output += epochText
         output.append(decimal: offset)
         output.append("\n")
       }

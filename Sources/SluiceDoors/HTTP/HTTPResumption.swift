@@ -4,7 +4,7 @@ import SluiceWire
 /// Where a client of server-sent events goes on, which says the id of the last one that it has had: `Last-Event-ID`.
 enum HTTPResumption: Hashable {
   case none
-  case behind(UInt64)
+  case behind(HTTPEventID)
   /// It has had the topic's end.
   case ended
 
@@ -24,9 +24,10 @@ enum HTTPResumption: Hashable {
       self = .ended
       return
     }
-    guard let offset = UInt64(id), offset < .max else {
-      throw HTTPProblem(400, "Last-Event-ID must be the id of an event of this topic: an offset, or end")
+    guard let id = HTTPEventID(id) else {
+      throw HTTPProblem(
+        400, "Last-Event-ID must be the id of an event of this topic: EPOCH-OFFSET, an offset, or end")
     }
-    self = .behind(offset)
+    self = .behind(id)
   }
 }

@@ -13,6 +13,7 @@ import SluiceWire
 /// | `POST`, `DELETE /topics/NAME/cursors/CURSOR` | ``HTTPTopicRequest`` |
 /// | `POST /topics/NAME/request` | ``HTTPAsking`` |
 /// | `GET /topics/NAME/requests` | ``HTTPReading`` |
+/// | `HEAD` where `GET` streams records | ``HTTPStreamHead`` |
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
@@ -24,46 +25,73 @@ enum HTTPRoute {
     let method = request.head.method
     if path.first == "replies", path.count == 3 {
       try check(method, ["POST"])
+      try request.check(parameters: [], hasRecords: true)
       return try HTTPPublishing(reply: request, by: connection)
     }
     guard path.first == "topics", path.allSatisfy({ !$0.isEmpty }) else { throw nothing(request) }
     switch path.count {
     case 1:
-      try check(method, ["GET"])
+      try check(method, ["GET", "HEAD"])
+      try request.check(parameters: ["after", "limit"])
       return try HTTPTopicRequest.list(request, by: connection)
-    case 2:
-      try check(method, ["DELETE", "GET", "PATCH", "POST", "PUT"])
-      switch method {
-      case "GET":
-        let resumption = try HTTPResumption(request)
-        return resumption == .ended ? nil : try HTTPReading(request, resumption, by: connection)
-      case "POST": return try HTTPPublishing(request, by: connection)
-      default: return try HTTPTopicRequest.change(request, by: connection)
-      }
+    case 2: return try topic(request, by: connection)
     case 3 where path[2] == "settings":
-      try check(method, ["GET"])
+      try check(method, ["GET", "HEAD"])
+      try request.check(parameters: [])
       return try HTTPTopicRequest.show(request, by: connection)
     case 3 where path[2] == "trim":
       try check(method, ["POST"])
+      try request.check(parameters: ["from", "newest"])
       return try HTTPTopicRequest.trim(request, by: connection)
     case 3 where path[2] == "request":
       try check(method, ["POST"])
+      try request.check(parameters: ["timeout"], hasRecords: true)
       return try HTTPAsking(request, by: connection)
     case 3 where path[2] == "requests":
-      try check(method, ["GET"])
-      return try HTTPReading(request, HTTPResumption(request), areRequests: true, by: connection)
+      try check(method, ["GET", "HEAD"])
+      return try reading(request, areRequests: true, by: connection)
     case 4 where path[2] == "cursors":
       try check(method, ["DELETE", "POST"])
+      try request.check(parameters: method == "POST" ? ["from"] : [])
       return try HTTPTopicRequest.cursor(request, by: connection)
     case 5 where path[2] == "groups":
       let action = HTTPGroupAction(rawValue: path[4])
       guard let action else { throw nothing(request) }
       try check(method, ["POST"])
+      try request.check(parameters: action == .next ? HTTPGroupNext.parameters : ["member"])
       return action == .next
         ? try HTTPGroupNext(request, by: connection)
         : try HTTPGroupSettling(action, request, by: connection)
     default: throw nothing(request)
     }
+  }
+
+  /// `/topics/NAME`.
+  private static func topic(
+    _ request: HTTPRequest, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> (any HTTPExchange)? {
+    let method = request.head.method
+    try check(method, ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"])
+    switch method {
+    case "GET", "HEAD": return try reading(request, areRequests: false, by: connection)
+    case "POST":
+      try request.check(parameters: ["ack", "lines"], hasRecords: true)
+      return try HTTPPublishing(request, by: connection)
+    default:
+      try request.check(parameters: method == "DELETE" ? [] : nil)
+      return try HTTPTopicRequest.change(request, by: connection)
+    }
+  }
+
+  private static func reading(
+    _ request: HTTPRequest, areRequests: Bool, by connection: HTTPConnection
+  ) throws(HTTPProblem) -> (any HTTPExchange)? {
+    try request.check(parameters: HTTPReadingTerms.parameters)
+    let resumption = try HTTPResumption(request)
+    if resumption == .ended, !areRequests { return nil }
+    let terms = try HTTPReadingTerms(request, areRequests: areRequests, connection.options)
+    if request.head.method == "HEAD" { return try HTTPStreamHead(terms, by: connection) }
+    return try HTTPReading(terms, resumption, by: connection)
   }
 
   private static func nothing(_ request: HTTPRequest) -> HTTPProblem {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SluiceAccess
 import SluiceIO
 import SluiceWire
 
@@ -94,6 +95,9 @@ final class DoorLink: ByteStream {
 
   /// What protects the client's stream, once its first bytes have come.
   @OutOfLine private(set) var security: StreamSecurity?
+
+  /// What the client may do; nil before WELCOME, and where the broker doesn't ask who its clients are.
+  @OutOfLine private(set) var permissions: (any StreamPermissions)? = nil
 
   /// Why the door has ended the connection; nil where the client has closed it.
   @OutOfLine private var error: IOError? = nil
@@ -264,6 +268,7 @@ final class DoorLink: ByteStream {
     guard !isClosed else { return }
     isClosed = true
     inbox = []
+    permissions = nil
     let (client, handler) = (client, handler)
     self.client = nil
     self.handler = nil
@@ -272,6 +277,10 @@ final class DoorLink: ByteStream {
   }
 
   func abort() { close() }
+}
+
+extension DoorLink: PermissionAwareStream {
+  func learn(_ permissions: any StreamPermissions) { self.permissions = permissions }
 }
 
 extension Array {

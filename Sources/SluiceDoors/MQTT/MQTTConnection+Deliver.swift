@@ -137,7 +137,8 @@ extension MQTTConnection {
     guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
       let key = unsafe attributes.key
     else { return nil }
-    return unsafe MQTTTopicName.name(ofBroker: String(decoding: key, as: UTF8.self))
+    let name = unsafe String(decoding: key, as: UTF8.self)
+    return mayRead(name) ? MQTTTopicName.name(ofBroker: name) : nil
   }
 
   /// Delivers what was held, as far as there are room and demand.

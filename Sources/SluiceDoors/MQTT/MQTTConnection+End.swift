@@ -135,6 +135,14 @@ extension MQTTConnection {
     clear()
   }
 
+  /// The broker has refused the connection before CONNECT came: what is left waits for that only.
+  func hand(to error: MQTTError) {
+    phase = .closed
+    cancelTimers()
+    clear()
+    handle.refuse(session, error, isRead: isRead)
+  }
+
   /// The broker has closed the connection before the will was in the log.
   private func resendWill() {
     guard let sentWill = leaving?.sentWill, awaitsWill else { return }

@@ -6,6 +6,7 @@ import SluiceWire
 // Frames of the broker.
 extension MQTTConnection: DoorLinkClient {
   func linkStarted() {
+    isRead = true
     transport.start(handle)
     updateTimer()
   }
@@ -74,6 +75,10 @@ extension MQTTConnection: DoorLinkClient {
   private func failed(_ fault: Fault) {
     let reason = MQTTReason(fault.code)
     if requested.take() != nil { return refuse(reason, fault.message) }
+    // The broker refuses a connection too many before anything has come: the client is told in the version that it speaks.
+    if fault.code == .tooManyConnections, phase == .open, session.awaitsConnect {
+      return hand(to: MQTTError(reason, fault.message))
+    }
     isCutOff = true
     play { session, output, perform in
       session.close(reason, fault.message, output: &output, perform)

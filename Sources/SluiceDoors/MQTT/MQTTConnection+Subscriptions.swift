@@ -11,6 +11,8 @@ struct MQTTSubscriptionFeeds {
   /// Streams whose answers are awaited.
   var waiting: UInt32 = 0
   var hasAnswered = false
+  /// Where it goes on in topics, until it has answered; nil where it begins at ``start``.
+  var resumed: [TopicPosition]?
   // As in ``MQTTSubscriptionRequest``.
   var isUnlimited: Bool
   var keepsCursors: Bool
@@ -39,28 +41,34 @@ extension MQTTConnection {
   func subscribe(_ request: MQTTSubscriptionRequest) {
     // The client has unsubscribed meanwhile, in the same read.
     guard session.filter(of: request.number) != nil else { return }
+    guard mayHave(request) else { return answer(request.number, Self.unreadable) }
     if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
     {
       return answer(request.number, Self.noRoom)
     }
     var resumed: [TopicPosition] = []
-    var goesOn = false
+    var (goesOn, start) = (false, request.start)
     if let former = subscriptions[request.number] {
-      if request.isResumed, former.hasAnswered, former.isUnlimited == request.isUnlimited {
+      if request.isResumed, former.isUnlimited == request.isUnlimited {
         subscriptions[request.number]?.keepsCursors = request.keepsCursors
-        subscriptions[request.number]?.start = request.start
-        return answer(request.number, nil)
+        if former.hasAnswered { subscriptions[request.number]?.start = request.start }
+        // Otherwise its streams are on their way, and their answers are the answer.
+        return former.hasAnswered ? answer(request.number, nil) : ()
       }
       // The kind of demand has changed, or the place: other streams go on from here.
       if request.isResumed {
-        goesOn = true
+        // Where the former ones aren't there yet, from where they were to begin.
+        goesOn = former.hasAnswered || former.resumed != nil
+        if !former.hasAnswered { start = former.start }
         for stream in former.streams {
           for topic in feeds[stream]?.topics.values ?? [] {
             guard let known = topics[topic.number] else { continue }
             resumed.append(TopicPosition(topic: known.name, epoch: known.epoch, nextOffset: topic.nextOffset))
           }
         }
+        let topics = Set(resumed.map(\.topic))
+        resumed += (former.resumed ?? []).filter { !topics.contains($0.topic) }
       } else {
         progress?.positions[request.number] = nil
       }
@@ -69,7 +77,8 @@ extension MQTTConnection {
       goesOn = true
       resumed = keptPositions(of: request)
     }
-    let subscription = MQTTSubscriptionFeeds(request)
+    var subscription = MQTTSubscriptionFeeds(request)
+    (subscription.resumed, subscription.start) = (goesOn ? resumed : nil, start)
     subscriptions[request.number] = subscription
     if let group = request.group { return join(request, group) }
     for pattern in request.patterns {
@@ -81,7 +90,7 @@ extension MQTTConnection {
       let parsed = try? TopicPattern(pattern)
       let positions = resumed.filter { parsed?.matches($0.topic) ?? false }
       var frame = SubscribePattern(
-        pattern: pattern, start: goesOn ? .offset(0) : request.start, grantedThrough: granted)
+        pattern: pattern, start: goesOn ? .offset(0) : start, grantedThrough: granted)
       frame.positions = Array(positions.prefix(Self.positionsPerFrame))
       var rest = positions.dropFirst(Self.positionsPerFrame)
       frame.more = !rest.isEmpty
@@ -218,6 +227,7 @@ extension MQTTConnection {
     subscriptions[feed.number]?.waiting -= 1
     guard subscriptions[feed.number]?.waiting == 0 else { return }
     subscriptions[feed.number]?.hasAnswered = true
+    subscriptions[feed.number]?.resumed = nil
     // SUBACK waits until the places are kept from which the subscription goes on.
     if subscriptions[feed.number]?.keepsCursors == true { keeping?.want() }
     answer(feed.number, nil)

@@ -59,6 +59,8 @@ final class MQTTConnection: @unchecked Sendable {
 
   // Flags, which share a word.
   var phase = Phase.open
+  /// Whether the client's stream has been started.
+  var isRead = false
   private var isComingRound = false
   /// Whether it has had a turn since it was last looked at, and whether it is looked at again: see ``MQTTLoop``.
   var hadTurn = false

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 
@@ -7,7 +8,7 @@ import SluiceMQTT
 /// protocol, or the ``DoorLink`` of a client of MQTT.
 ///
 /// On its loop only.
-final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
+final class WebSocketDoorStream: PermissionAwareStream, ByteStreamHandler {
   private let socket: WebSocketStream
   private let makeMQTT: (WebSocketStream) -> MQTTHandle
   /// Whose bytes the broker reads and writes.
@@ -38,6 +39,8 @@ final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
     guard let handler = handler.take() else { return }
     inner = makeMQTT(socket).link
     inner.readsPaused = socket.readsPaused
+    // What the broker doesn't read is the link's; when the client is read is the connection's own business.
+    socket.readsPaused = false
     inner.start(handler)
     if waitsForRoom { handler.streamWritable() }
   }
@@ -55,6 +58,10 @@ final class WebSocketDoorStream: ByteStream, ByteStreamHandler {
   var readsPaused: Bool {
     get { inner.readsPaused }
     set { inner.readsPaused = newValue }
+  }
+
+  func learn(_ permissions: any StreamPermissions) {
+    (inner as? any PermissionAwareStream)?.learn(permissions)
   }
 
   func close() {

@@ -31,7 +31,7 @@ package struct HTTPCrossOrigin: Sendable {
       name.lowercased().hasPrefix("sluice-header-") && HTTPRequestHead.isToken(name[...])
     }
     return [
-      ("Access-Control-Allow-Methods", "DELETE, GET, OPTIONS, PATCH, POST, PUT"),
+      ("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
       ("Access-Control-Allow-Headers", (Self.requestFields + asked).joined(separator: ", ")),
       ("Access-Control-Max-Age", "600"),
     ]

@@ -143,7 +143,7 @@ package struct HTTPServerSession: Sendable {
     if status != 204 { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
     output.append(head: status, all)
-    output.append(body)
+    if !isHead { output.append(body) }
     finish(stays: stays)
   }
 
@@ -166,16 +166,19 @@ package struct HTTPServerSession: Sendable {
   }
 
   /// Appends a chunk to such an answer; nothing for an empty one.
-  package mutating func append(chunk: [UInt8]) { output.append(chunk: chunk) }
+  package mutating func append(chunk: [UInt8]) { if !isHead { output.append(chunk: chunk) } }
 
   /// Appends what ``HTTPChunk/framed(_:)`` has made, which isn't copied where it is long.
-  package mutating func append(sharedChunk chunk: [UInt8]) { output.append(shared: chunk) }
+  package mutating func append(sharedChunk chunk: [UInt8]) { if !isHead { output.append(shared: chunk) } }
 
   /// Ends such an answer; without its last chunk, and with the connection, where it isn't whole.
   package mutating func endAnswer(isWhole: Bool) {
-    if isWhole { output.append(HTTPChunk.last) }
+    if isWhole, !isHead { output.append(HTTPChunk.last) }
     finish(stays: isWhole && keepsAlive)
   }
+
+  /// Whether the answer is its head alone, with the fields that GET would be answered with (RFC 9110, 9.3.2).
+  private var isHead: Bool { request?.head.method == "HEAD" }
 
   private var keepsAlive: Bool { !isLast && request?.keepsAlive ?? false }
 

@@ -6,6 +6,8 @@ struct PendingSubscribe: Sendable {
   /// Nil where the answer is awaited.
   private(set) var reasons: [MQTTReason?] = []
   private(set) var numbers: [UInt16?] = []
+  /// What the client is told of each subscription that stands.
+  private(set) var granted: [MQTTReason] = []
   /// How many answers are awaited, all of them from that place on: the broker mostly answers in order.
   private(set) var awaited = 0
   private var firstAwaited = 0
@@ -28,6 +30,7 @@ extension MQTTSession {
     var fault: MQTTError?
     for property in packet.properties.userProperties where property.name == StartPosition.name {
       do throws(MQTTError) {
+        guard start == nil, fault == nil else { throw StartPosition.repeated }
         start = try StartPosition.parse(property.value)
       } catch {
         fault = error
@@ -40,12 +43,12 @@ extension MQTTSession {
         if let fault { throw fault }
         // No more can stand, and none is looked for.
         guard index < rules.maximumSubscriptions else { throw tooMany }
-        let (number, request, isNew) = try add(item, identifier, start)
+        let (number, request, isNew) = try add(item, identifier, start, pending)
         // At once: PUBLISH may follow in the same bytes.
         if item.options.noLocal { perform(.tellOwn) }
         let handling = item.options.retainHandling
         pending.add(
-          request == nil ? MQTTReason(rawValue: grantedQoS(item.options).rawValue) : nil, number,
+          number, granted: MQTTReason(rawValue: grantedQoS(item.options).rawValue),
           sendsRetained: !item.filter.utf8.starts(with: "$share/".utf8) && rules.takesRetained
             && (handling == .send || handling == .sendIfNew && isNew))
         if let request { requests.append(request) }
@@ -53,7 +56,7 @@ extension MQTTSession {
         if error.reason == .protocolError { throw error }
         let reason =
           error.reason.isAllowed(in: .suback, from: .server) ? error.reason : .implementationSpecific
-        pending.add(reason, nil, sendsRetained: false)
+        pending.add(refusing: reason)
         pending.refuse(item.filter, reason, error.message)
       }
     }
@@ -73,9 +76,10 @@ extension MQTTSession {
 
   /// Puts a subscription into the table.
   ///
-  /// - Returns: its number; what is asked of the broker, nothing where a subscription only has other options now; and whether there was none.
+  /// - Parameter pending: the SUBSCRIBE of which it is a part.
+  /// - Returns: its number; what is asked of the broker, nothing where it is being asked for the subscription already; and whether there was none.
   private mutating func add(
-    _ item: MQTTSubscribe.Item, _ identifier: UInt32, _ start: Subscribe.Start?
+    _ item: MQTTSubscribe.Item, _ identifier: UInt32, _ start: Subscribe.Start?, _ pending: PendingSubscribe
   ) throws(MQTTError) -> (UInt16, MQTTSubscriptionRequest?, isNew: Bool) {
     let filter = try MQTTTopicFilter(item.filter)
     if filter.group != nil {
@@ -94,8 +98,9 @@ extension MQTTSession {
     if let number = state.number(of: item.filter), let before = state.subscriptions[Int(number)] {
       state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
+      let isAwaited = isSame && (asked + [pending]).contains { $0.waiting(for: number) != nil }
       // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
-      return (number, isSame ? nil : request(number, isResumed: start == nil), false)
+      return (number, isAwaited ? nil : request(number, isResumed: start == nil), false)
     }
     let free = state.lowestFreeNumber()
     guard free < min(rules.maximumSubscriptions, Int(UInt16.max)) else {
@@ -128,19 +133,19 @@ extension MQTTSession {
     _ number: UInt16, _ failure: MQTTError?, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
     guard phase == .open else { return }
-    let granted = state.delivery(number).options.qos
+    // The client may have asked several times before the broker has answered: what it has asked last stands for all.
     for index in asked.indices {
-      guard let place = asked[index].waiting(for: number) else { continue }
-      if let failure {
+      while let place = asked[index].waiting(for: number) {
+        guard let failure else {
+          asked[index].grant(place)
+          continue
+        }
         // What isn't a name for the broker, a group's too, is part of the filter.
         var reason = failure.reason == .topicNameInvalid ? .topicFilterInvalid : failure.reason
         if !reason.isAllowed(in: .suback, from: .server) { reason = .unspecified }
         asked[index].answer(place, reason)
         asked[index].refuse(filter(of: number)?.description ?? "", reason, failure.message)
-      } else {
-        asked[index].answer(place, MQTTReason(rawValue: granted.rawValue))
       }
-      break
     }
     if failure != nil, isSubscribed(number) {
       state.set(Int(number), nil)
@@ -190,7 +195,7 @@ extension MQTTSession {
       state.set(Int(number), nil)
       state.inFlight.detach(number)
       for index in asked.indices {
-        if let place = asked[index].waiting(for: number) { asked[index].answer(place, .success) }
+        while let place = asked[index].waiting(for: number) { asked[index].answer(place, .success) }
       }
       perform(.unsubscribe(number))
       reasons.append(.success)
@@ -202,16 +207,26 @@ extension MQTTSession {
 }
 
 extension PendingSubscribe {
-  /// Adds a filter.
+  /// Adds a filter whose answer is awaited.
   ///
   /// - Parameters:
-  ///   - reason: nil where the answer is awaited.
-  ///   - number: that of the subscription; nil where there is none.
-  mutating func add(_ reason: MQTTReason?, _ number: UInt16?, sendsRetained: Bool) {
-    reasons.append(reason)
+  ///   - number: that of the subscription.
+  ///   - granted: what the client is told if it stands.
+  mutating func add(_ number: UInt16, granted: MQTTReason, sendsRetained: Bool) {
+    reasons.append(nil)
     numbers.append(number)
+    self.granted.append(granted)
     self.sendsRetained.append(sendsRetained)
-    if reason == nil { awaited += 1 }
+    awaited += 1
+  }
+
+  /// Adds a filter without a subscription.
+  mutating func add(refusing reason: MQTTReason) {
+    reasons.append(reason)
+    numbers.append(nil)
+    granted.append(reason)
+    sendsRetained.append(false)
+    answer(reasons.count - 1, reason)
   }
 
   /// Where the answer about a subscription belongs; nil where none is awaited.
@@ -228,6 +243,9 @@ extension PendingSubscribe {
       refused?.count += 1
     }
   }
+
+  /// The subscription of a filter stands.
+  mutating func grant(_ place: Int) { answer(place, granted[place]) }
 
   mutating func answer(_ place: Int, _ reason: MQTTReason?) {
     if reasons[place] == nil, reason != nil { awaited -= 1 }

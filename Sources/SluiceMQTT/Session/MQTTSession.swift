@@ -85,6 +85,9 @@ package struct MQTTSession: Sendable {
   /// SUBSCRIBEs that a client may have waiting for the broker's answers.
   package static let waitingSubscribes = 16
 
+  /// Whether CONNECT hasn't come.
+  package var awaitsConnect: Bool { phase == .opening }
+
   /// Whether CONNECT was accepted and the connection hasn't ended.
   package var isOpen: Bool { phase == .open }
 

@@ -6,6 +6,10 @@ import SluiceWire
 package enum StartPosition {
   package static let name = "sluice-from"
 
+  /// A SUBSCRIBE has one start, which is that of all its filters.
+  static let repeated = MQTTError(
+    .implementationSpecific, "\(name) comes twice; send a SUBSCRIBE for each start")
+
   /// - Throws: ``MQTTReason/implementationSpecific`` for another text.
   package static func parse(_ text: String) throws(MQTTError) -> Subscribe.Start {
     switch text {

@@ -52,6 +52,43 @@ struct CurlFeatureTests {
     #expect(try curl("-X", "DELETE", "-w", status, "\(topics)/t/cursors/billing").hasSuffix("404"))
   }
 
+  @Test func HEADHasTheHeadOfGETAndNoBody() throws {
+    _ = try curl("--data", "1", "\(topics)/t")
+    for path in ["", "/t", "/t/settings", "/missing", "/t?until=live"] {
+      let head = try run(["--head", "-m", "10", "\(topics)\(path)"])
+      #expect(head.exit == .code(0), "\(path)")
+      let get = try curl("-D", "-", "-o", "/dev/null", "-m", path == "/t" ? "0.5" : "10", "\(topics)\(path)")
+      let lines = [head.text, get].map { text in
+        text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("Date:") }
+      }
+      #expect(lines[0] == lines[1], "\(path)")
+    }
+  }
+
+  @Test func whatIsMisspeltIsRefused() throws {
+    _ = try curl("--data", "1", "\(topics)/t")
+    let answer = try curl("-m", "10", "-w", status, "\(topics)/t?untill=live")
+    #expect(answer.hasSuffix("400") && answer.contains("did you mean 'until'?"), "\(answer)")
+    let field = try curl("--data", "2", "-H", "Sluice-Kye: k", "-w", status, "\(topics)/t")
+    #expect(field.hasSuffix("400") && field.contains("Sluice-Key"), "\(field)")
+  }
+
+  @Test func eventsOfAnotherLifeOfATopicBeginWithItsFirst() throws {
+    func events(_ id: String) throws -> [String] {
+      let fields = ["Accept: text/event-stream", "Last-Event-ID: \(id)"].flatMap { ["-H", $0] }
+      let text = try run(fields + ["-m", "10", "\(topics)/t?from=earliest&until=live"]).text
+      return text.split(separator: "\n").filter { $0.hasPrefix("id: ") || $0.hasPrefix("event: ") }
+        .map(String.init)
+    }
+    _ = try curl("--data-binary", "a\nb\n", "\(topics)/t?lines")
+    let last = try #require(try events("").last?.dropFirst(4))
+    #expect(try events(String(last)) == [])
+    _ = try curl("-X", "DELETE", "\(topics)/t")
+    _ = try curl("--data-binary", "A\nB\nC\n", "\(topics)/t?lines")
+    let again = try events(String(last))
+    #expect(again.first == "event: restarted" && again.count == 4, "\(again)")
+  }
+
   @Test func filtersAndPatternsSelectRecords() throws {
     _ = try curl("--data", "1", "-H", "Sluice-Key: ä", "-H", "Sluice-Header-Unit: EUR", "\(topics)/a.x")
     _ = try curl("--data", "2", "-H", "Sluice-Key: ö", "\(topics)/a.x")
@@ -102,7 +139,7 @@ struct CurlFeatureTests {
     let events = ["-N", "-H", "Accept: text/event-stream", "-w", status]
     let rest = try run(events + ["-H", "Last-Event-ID: 1", "\(topics)/t"])
     #expect(rest.exit == .code(0))
-    #expect(rest.text.hasPrefix("id: 2\ndata: {"), "\(rest.text)")
+    #expect(rest.text.hasPrefix("id: ") && rest.text.contains("-2\ndata: {"), "\(rest.text)")
     #expect(rest.text.hasSuffix("id: end\nevent: finished\ndata: {\"topic\":\"t\"}\n\n200"), "\(rest.text)")
     #expect(try run(events + ["-H", "Last-Event-ID: end", "\(topics)/t"]).text == "204")
   }

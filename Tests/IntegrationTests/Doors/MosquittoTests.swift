@@ -49,6 +49,19 @@ struct MosquittoTests {
     #expect(reader.standardOutput.lines == lines)
   }
 
+  @Test func aClientTooManyIsToldInBothVersions() throws {
+    let (broker, client) = try broker("--max-connections-per-address", "1")
+    let first = try subscriber(client + ["-t", "t", "-d"])
+    try eventually("the first client has subscribed") { first.standardOutput.text.contains("Subscribed") }
+    let old = client.dropLast(2) + ["-V", "mqttv311"]
+    for (options, told) in [(client, "Quota exceeded"), (Array(old), "broker unavailable")] {
+      let second = try subscriber(options + ["-t", "t"])
+      #expect(try second.waitForExit() != .code(0))
+      #expect(second.messages.contains(told), "\(second.messages)")
+    }
+    withExtendedLifetime(broker) {}
+  }
+
   @Test func retainedMessagesComeToLateSubscribersInBothVersions() throws {
     let (broker, client) = try broker()
     try publish(client + ["-t", "state/x", "-q", "1", "-r", "-m", "on"])
@@ -132,6 +145,15 @@ struct MosquittoTests {
     #expect(
       denied.standardOutput.text.contains("RC:135") || denied.messages.contains("uthorized"),
       "\(denied.messages)")
+    // A filter of which she may read nothing is refused, in both versions; one of which she may read something isn't.
+    let old = Array(alice.dropLast(6)) + ["-V", "mqttv311", "-u", "alice", "-P", "secret words"]
+    for options in [alice, old] {
+      let refused = try subscriber(options + ["-t", "other/#", "-t", "mine", "-d"])
+      _ = try refused.waitForExit()
+      #expect(refused.messages.contains("All subscription requests were denied"), "\(refused.messages)")
+    }
+    let replay = ["-t", "#", "-q", "1", "-D", "subscribe", "user-property", "sluice-from", "earliest"]
+    #expect(try read(alice + replay, 1) == ["x"])
     withExtendedLifetime(broker) {}
   }
 

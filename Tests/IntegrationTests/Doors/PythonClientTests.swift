@@ -43,6 +43,37 @@ struct PythonClientTests {
     #expect(output == "True\n")
   }
 
+  /// A client for which there is no room is told so in CONNACK, over a WebSocket as well, whose handshake comes first.
+  @Test(arguments: [("tcp", "MQTT_PORT"), ("websockets", "WS_PORT")]) func pahoWithoutRoom(
+    transport: String, port: String
+  ) throws {
+    let stage = try PythonStage(options: ["--max-connections-per-address", "1"])
+    let output = try stage.run(
+      """
+      import threading
+      import paho.mqtt.client as mqtt
+      def answer(version):
+          client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=version, transport="\(transport)")
+          got, done = [], threading.Event()
+          def connected(client, user, flags, reason, properties):
+              got.append(str(reason))
+              done.set()
+          client.on_connect = connected
+          client.connect("127.0.0.1", \(port))
+          client.loop_start()
+          done.wait(20)
+          return client, got[0] if got else None
+      first, served = answer(mqtt.MQTTv5)
+      print(served)
+      for version in (mqtt.MQTTv5, mqtt.MQTTv311):
+          second, refused = answer(version)
+          second.loop_stop()
+          print(refused)
+      first.disconnect()
+      """)
+    #expect(output == "Success\nQuota exceeded\nServer unavailable\n")
+  }
+
   /// The native protocol's handshake in binary messages, with the module `websockets`.
   @Test func websockets() throws {
     let output = try stage.run(
@@ -180,7 +211,10 @@ struct PythonClientTests {
               print(records[0]["key"], records[0]["headers"], [r["payload"] for r in records])
               live = {"from": "last:2", "until": "live"}
               async with http.stream("GET", "/topics/orders", params=live, headers={"Accept": "text/event-stream"}) as answer:
-                  print([line async for line in answer.aiter_lines() if line.startswith("id:")])
+                  ids = [line.removeprefix("id: ").split("-") async for line in answer.aiter_lines() if line.startswith("id:")]
+              print([offset for _, offset in ids], len({epoch for epoch, _ in ids}))
+              head = await http.head("/topics/orders", params=live)
+              print(head.status_code, head.headers["content-type"], len(head.content))
               missing = await http.get("/topics/none", params={"until": "live"})
               print(missing.status_code)
 
@@ -193,7 +227,8 @@ struct PythonClientTests {
         200 False
         200 True
         k1 [{'name': 'unit', 'value': 'pcs'}] ['a book', 'line 0', 'line 1', 'line 2', 'line 3', 'line 4']
-        ['id: 4', 'id: 5']
+        ['4', '5'] 1
+        200 application/x-ndjson 0
         404
 
         """)

@@ -58,7 +58,7 @@ let statements311Opening = """
   3.2.2-2 | session present says that there is one | ConnectTests.sessions
   3.2.2-3 | or that there is none | ConnectTests.sessions
   3.2.2-4 | a refusal has no session present | RefusalTests.refused
-  3.2.2-5 | a refusal ends the connection | RefusalTests.refused, ConnectTests.emptyIdentifier
+  3.2.2-5 | a refusal ends the connection | RefusalTests.refused, ConnectTests.emptyIdentifier, MQTTRefusalTests.aClientTooManyIsTold
   3.2.2-6 | where no return code fits the connection ends without CONNACK | RefusalTests.malformed
   3.3.1-1 | DUP is set for a message that is sent again | OutboundTests.resume
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
@@ -91,7 +91,7 @@ let statements311Rest = """
   3.8.4-2 | SUBACK has the identifier of SUBSCRIBE | SubscribeTests.answers
   3.8.4-3 | the same filter replaces its subscription, which isn't interrupted | SubscribeTests.replace
   3.8.4-4 | several filters are as several SUBSCRIBEs with one answer | SubscribeTests.answers
-  3.8.4-5 | SUBACK has the granted QoS or a failure for each filter | SubscribeTests.answers
+  3.8.4-5 | SUBACK has the granted QoS or a failure for each filter | SubscribeTests.answers, MQTTAccessTests.aFilterIsGrantedWhereATopicOfItMayBeRead
   3.8.4-6 | a message has the lower QoS of its publication and its subscription | OutboundTests.qos
   3.9.3-1 | SUBACK's return codes have the order of the filters | SubscribeTests.answers
   3.9.3-2 | SUBACK has no other return codes than 0, 1, 2 and 0x80 | SubscribeTests.refused, SubscribeTests.answers

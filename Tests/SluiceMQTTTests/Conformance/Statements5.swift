@@ -57,7 +57,7 @@ let statements5Opening = """
   3.1.3-11 | the will's topic is a string | CodecTests.refuse
   3.1.3-12 | the user name is a string | CodecTests.refuse
   3.1.4-1 | a CONNECT that isn't in order ends the connection | RefusalTests.malformed
-  3.1.4-2 | a CONNECT that fails a check ends the connection | RefusalTests.refused
+  3.1.4-2 | a CONNECT that fails a check ends the connection | RefusalTests.refused, MQTTRefusalTests.aClientTooManyIsTold
   3.1.4-3 | the connection that a client has had is ended with 0x8E | EndTests.takenOver, MQTTDoorTests.aSessionIsTakenOver
   3.1.4-4 | Clean Start is processed | ConnectTests.sessions
   3.1.4-5 | CONNACK accepts the client | ConnectTests.accept

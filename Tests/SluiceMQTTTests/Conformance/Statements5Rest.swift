@@ -12,7 +12,7 @@ let statements5Subscriptions = """
   3.8.4-4 | retained messages are sent again, and nothing is lost | SubscribeTests.replace, SubscribeTests.retainHandling
   3.8.4-5 | several filters are as several SUBSCRIBEs with one answer | SubscribeTests.answers
   3.8.4-6 | SUBACK has a reason for each filter | SubscribeTests.answers
-  3.8.4-7 | the reason is the granted QoS or a failure | SubscribeTests.answers, SubscribeTests.grantedQoS
+  3.8.4-7 | the reason is the granted QoS or a failure | SubscribeTests.answers, SubscribeTests.grantedQoS, MQTTAccessTests.aFilterIsGrantedWhereATopicOfItMayBeRead
   3.8.4-8 | a message has the lower QoS of its publication and its subscription | OutboundTests.qos
   3.9.2-1 | no reason string makes SUBACK too long | InboundTests.shortAnswers
   3.9.2-2 | no user properties make SUBACK too long | InboundTests.shortAnswers | there are none

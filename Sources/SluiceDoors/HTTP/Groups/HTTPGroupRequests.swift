@@ -15,6 +15,9 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
   private let number = UInt64.random(in: .min ... .max)
   private var isDone = false
 
+  static let parameters = [
+    "count", "dead-letters", "deadline", "deliveries", "from", "member", "order", "wait",
+  ]
   private static let longestWait = Duration.seconds(300)
   private static let maximumCount: UInt64 = 10_000
 

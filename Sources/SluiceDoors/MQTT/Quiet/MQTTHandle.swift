@@ -16,6 +16,8 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   private enum State {
     case awake(MQTTConnection)
     case quiet([UInt8], MQTTQuietExtras?)
+    /// The broker has refused the client, and has no connection any more.
+    case refused(MQTTRefusal)
     case ended
   }
 
@@ -49,9 +51,12 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
       state = .awake(connection)
       link.hand(to: connection)
       return connection
-    case .ended: return nil
+    case .refused, .ended: return nil
     }
   }
+
+  /// What waits for the client's CONNECT to refuse it; nil for others.
+  private var refusal: MQTTRefusal? { if case .refused(let refusal) = state { refusal } else { nil } }
 
   /// The connection is packed, and gone.
   func rest(_ packed: [UInt8], _ extras: MQTTQuietExtras?) {
@@ -61,6 +66,18 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
 
   /// The connection has ended.
   func end() { state = .ended }
+
+  /// The connection has ended, and its client is to be told why when its CONNECT comes.
+  ///
+  /// - Parameters:
+  ///   - session: as far as the client has come.
+  ///   - isRead: whether the client's stream has been started.
+  func refuse(_ session: MQTTSession, _ error: MQTTError, isRead: Bool) {
+    let refusal = MQTTRefusal(self, session, error)
+    state = .refused(refusal)
+    if !isRead { transport.start(self) }
+    refusal.begin()
+  }
 
   /// Has the connection look at the client's silence at that time.
   func wake(at time: MonotonicTime) {
@@ -73,11 +90,20 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
 
   // MARK: The client's stream
 
-  func streamReadable() { connection?.streamReadable() }
+  func streamReadable() {
+    guard let connection else { return refusal?.streamReadable() ?? () }
+    connection.streamReadable()
+  }
 
-  func streamWritable() { connection?.streamWritable() }
+  func streamWritable() {
+    guard let connection else { return refusal?.streamWritable() ?? () }
+    connection.streamWritable()
+  }
 
-  func streamFailed(_ error: IOError) { connection?.streamFailed(error) }
+  func streamFailed(_ error: IOError) {
+    guard let connection else { return refusal?.end() ?? () }
+    connection.streamFailed(error)
+  }
 
   /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
   func streamHoldsOther() { link.tellHeldBytes(heldBytes) }

@@ -19,6 +19,8 @@ final class MQTTLoop: @unchecked Sendable {
   @safe @exclusivity(unchecked) private var ending: [MQTTConnection] = []
   /// Whether something was told to the broker that it looks at in a turn of the loop.
   private var isBrokerDue = false
+  /// Clients that were refused and whose CONNECT is awaited, in the order in which they came.
+  private var refusals: [MQTTRefusal] = []
 
   init(_ hub: MQTTHub, _ rules: MQTTSessionRules.Shared, on loop: any EventLoop) {
     self.hub = hub
@@ -52,6 +54,27 @@ final class MQTTLoop: @unchecked Sendable {
       active = all.filter { $0.staysActive() }
       lookLater()
     }
+  }
+
+  /// Has a client that was refused wait for its CONNECT; if too many do, in the place of the one that has waited longest here.
+  ///
+  /// - Returns: whether there is room.
+  func add(_ refusal: MQTTRefusal) -> Bool {
+    if hub.countRefusal(1) > MQTTRefusal.limit {
+      guard let oldest = refusals.first else {
+        hub.countRefusal(-1)
+        return false
+      }
+      oldest.end()
+    }
+    refusals.append(refusal)
+    return true
+  }
+
+  func remove(_ refusal: MQTTRefusal) {
+    guard let index = refusals.firstIndex(where: { $0 === refusal }) else { return }
+    refusals.remove(at: index)
+    hub.countRefusal(-1)
   }
 
   /// Those of all loops. From any thread.

@@ -35,6 +35,8 @@ final class MQTTHub: Sendable {
   let broker: DoorBroker
   /// Of wills whose delay isn't over.
   private let waitingWillBytes = Atomic(0)
+  /// Clients that were refused and whose CONNECT is awaited, on all loops.
+  private let refusals = Atomic(0)
   private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
   private let nodes = Mutex(Nodes())
 
@@ -51,6 +53,12 @@ final class MQTTHub: Sendable {
     self.note = note
     store = MQTTSessionStore(limits, note: note)
   }
+
+  var waitingRefusals: Int { refusals.load(ordering: .relaxed) }
+
+  /// Counts such a client, or with -1 one that is gone, and returns how many there are.
+  @discardableResult
+  func countRefusal(_ change: Int) -> Int { refusals.add(change, ordering: .relaxed).newValue }
 
   /// Counts a will that waits, unless there is no room for it.
   func holdWill(_ will: MQTTConnect.Will, of key: Key) -> Bool {

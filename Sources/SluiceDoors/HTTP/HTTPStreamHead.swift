@@ -1,0 +1,55 @@
+import SluiceAccess
+import SluiceHTTP
+import SluiceSession
+import SluiceWire
+
+/// `HEAD` where `GET` streams records: the head of its answer, or the problem that it would be answered with.
+///
+/// There is no subscription, which has effects: it makes cursors and topics, and one that comes and goes has a topic start over whose records last as long as its
+/// subscribers. So the permission and the topic are looked up instead.
+final class HTTPStreamHead: HTTPExchange {
+  private unowned let connection: HTTPConnection
+  private let terms: HTTPReadingTerms
+  /// Nothing has to be asked.
+  private var isKnown = false
+
+  init(_ terms: HTTPReadingTerms, by connection: HTTPConnection) throws(HTTPProblem) {
+    self.connection = connection
+    self.terms = terms
+    guard !terms.isPattern else {
+      isKnown = true
+      return
+    }
+    guard connection.link.permissions?.allow(.subscribe, on: terms.name) ?? true else {
+      throw HTTPProblem(
+        WireError(.permissionDenied, "the client may not subscribe to topic \(terms.name)"))
+    }
+    guard let stream = connection.native.openRequest() else {
+      throw HTTPProblem(429, "the connection has too many streams")
+    }
+    connection.link.send(TopicShow(topic: terms.name), stream: stream)
+  }
+
+  func received(_ action: ClientAction) {
+    switch action {
+    case .topicInfo: isKnown = true
+    case .refused(_, let fault) where fault.code == .unknownTopic && createsTopic: isKnown = true
+    case .refused(_, let fault): connection.refuse(HTTPProblem(WireError(fault)))
+    default: break
+    }
+  }
+
+  /// Whether GET would make the topic.
+  private var createsTopic: Bool {
+    terms.areRequests && connection.link.permissions?.allow(.create, on: terms.name) ?? true
+  }
+
+  func turnEnds() {
+    guard isKnown else { return }
+    isKnown = false
+    connection.beginAnswer(type: terms.format.contentType)
+    connection.endAnswer(isWhole: true)
+  }
+
+  func failed(_ problem: HTTPProblem) { connection.refuse(problem) }
+}

@@ -1,0 +1,58 @@
+import SluiceDoors
+import Testing
+
+/// Clients of HTTP at the nodes of a cluster.
+@Suite struct HTTPClusterTests {
+  private let nodes: DoorNodes
+
+  init() throws {
+    nodes = try DoorNodes()
+  }
+
+  /// Sends a request to the node of that number until it is served, since a topic may be on its way to its next owner.
+  private func ask(_ index: Int, _ line: String, _ body: String = "", _ fields: String...) -> HTTPStage.Answer
+  {
+    var answer = HTTPStage.Answer(text: "")
+    for _ in 0..<100 {
+      let client = nodes.connect(DoorNodes.http + index)
+      let head = (["\(line) HTTP/1.1", "Host: b", "Connection: close"] + fields).joined(separator: "\r\n")
+      client.send("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+      for _ in 0..<20 where !client.hasEnded { nodes.settle(.milliseconds(100)) }
+      answer.text = client.text
+      if answer.status != 503, client.hasEnded { break }
+    }
+    return answer
+  }
+
+  private func ids(_ answer: HTTPStage.Answer) -> [String] {
+    answer.body.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("id: ") }.map {
+      String($0.dropFirst(4))
+    }
+  }
+
+  /// The topic's next owner continues its life: the client goes on behind its last event, at whatever node, and isn't told of another life. One that is made anew is another one.
+  @Test func eventsGoOnBehindTheLastOneWhenTheOwnerDies() throws {
+    for text in ["a", "b"] { #expect(ask(0, "POST /topics/t", text).status == 200) }
+    let events = "Accept: text/event-stream"
+    let first = ids(ask(1, "GET /topics/t?from=earliest&until=live", "", events))
+    #expect(first.count == 2)
+    let last = try #require(first.first)
+    let owner = try #require(nodes.owner(of: "t"))
+    nodes.node(owner)?.kill()
+    #expect(nodes.settled())
+    let others = (0..<3).filter { $0 != owner }
+    #expect(ask(others[0], "POST /topics/t", "c").status == 200)
+    for node in others {
+      let answer = ask(node, "GET /topics/t?until=live", "", events, "Last-Event-ID: \(last)")
+      #expect(answer.status == 200 && !answer.body.contains("restarted"), "\(answer)")
+      #expect(ids(answer).map { $0.split(separator: "-").last } == ["1", "2"], "\(answer)")
+    }
+    #expect(ask(others[1], "DELETE /topics/t").status == 204)
+    for text in ["A", "B", "C"] { #expect(ask(others[0], "POST /topics/t", text).status == 200) }
+    for node in others {
+      let answer = ask(node, "GET /topics/t?until=live", "", events, "Last-Event-ID: \(last)")
+      #expect(answer.body.contains("event: restarted"), "\(answer)")
+      #expect(ids(answer).map { $0.split(separator: "-").last } == ["0", "1", "2"], "\(answer)")
+    }
+  }
+}
