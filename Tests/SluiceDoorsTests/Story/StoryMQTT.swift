@@ -19,6 +19,8 @@ final class MQTTStoryWriter: StoryWriter {
   private var pending: DoorRecord?
   private var packetID: UInt16 = 0
   private var isReceived = false
+  /// Whether PUBREL was sent again, on another connection.
+  private var isReleasedAgain = false
 
   init(_ door: DoorWorld, at index: Int, topic: String, id: String) {
     self.door = door
@@ -33,7 +35,7 @@ final class MQTTStoryWriter: StoryWriter {
   func publish(_ record: DoorRecord) {
     pending = record
     packetID += 1
-    isReceived = false
+    (isReceived, isReleasedAgain) = (false, false)
     send(record, isAgain: false)
   }
 
@@ -54,6 +56,8 @@ final class MQTTStoryWriter: StoryWriter {
       switch line {
       case "pubrec \(packetID)": release()
       case "pubcomp \(packetID)": pending = nil
+      // Its PUBCOMP was lost with the connection: the broker knows the identifier no more, which is no error then (MQTT 5, 3.7.2.1).
+      case "pubcomp \(packetID) 146" where isReleasedAgain: pending = nil
       default: Issue.record("\(id) got \(line)")
       }
     }
@@ -66,6 +70,7 @@ final class MQTTStoryWriter: StoryWriter {
     #expect(client.await("connack"))
     #expect(client.take() == ["connack 0 present"])
     guard let pending else { return }
+    isReleasedAgain = isReceived
     if isReceived { release() } else { send(pending, isAgain: true) }
   }
 }
