@@ -11,7 +11,9 @@ struct ShardAllotment {
     case endSession(ofOwner: ShardRecord)
     /// Close a shard that belongs to another node; nil when there is none.
     case move(Int, term: UInt64, to: String?)
-    /// Give up a shard that is closed.
+    /// Give a shard that is closed to the node that it belongs to.
+    case give(Int, term: UInt64, to: String)
+    /// Give up a shard that is closed and belongs to no other node.
     case free(Int, term: UInt64)
   }
 
@@ -103,7 +105,12 @@ struct ShardAllotment {
         moves += 1
         steps.append(.move(shard, term: term, to: target))
       case .closing: break
-      case .releasing(let term): steps.append(.free(shard, term: term))
+      case .releasing(let term):
+        if let target = placement.target(of: shard), target != name {
+          steps.append(.give(shard, term: term, to: target))
+        } else {
+          steps.append(.free(shard, term: term))
+        }
       }
     }
     return steps
