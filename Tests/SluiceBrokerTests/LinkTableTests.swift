@@ -127,7 +127,8 @@ struct LinkTableTests {
     for step in 0..<300 {
       switch Int.random(in: 0...8, using: &random) {
       case 0, 1:
-        let links = LinksProbe("n\(Int.random(in: 0...5, using: &random))", as: "user \(Int.random(in: 0...3, using: &random))")
+        let (node, user) = (Int.random(in: 0...5, using: &random), Int.random(in: 0...3, using: &random))
+        let links = LinksProbe("n\(node)", as: "user \(user)")
         // As the relay does: it adds only what it hasn't found.
         let known = model.first { $0.key == links.key }
         #expect(table[links.key] === known, "seed \(seed), step \(step)")
@@ -157,7 +158,7 @@ struct LinkTableTests {
         }
       case 6:
         guard let link = model.flatMap(\.connections).randomElement(using: &random) else { continue }
-        let size: Int = Int.random(in: 0...1_000, using: &random)
+        let size = Int.random(in: 0...1_000, using: &random)
         table.buffered(size - link.buffered)
         sum += size - link.buffered
         link.buffered = size

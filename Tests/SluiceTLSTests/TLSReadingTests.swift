@@ -97,7 +97,7 @@ struct TLSReadingTests {
     #expect(error.code == ECONNRESET)
   }
 
-  @Test("a transport that can't be written to any more is read to its end, and fails then without a word of it")
+  @Test("a transport that can't be written to any more is read to its end, and fails then")
   func deafPeer() throws {
     let link = try link()
     link.send(pattern(300))
@@ -218,7 +218,8 @@ struct TLSReadingTests {
 
     func read(_ count: Int) -> ReadResult {
       received += [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
-        lastResult = reading.read(client, into: UnsafeMutableRawBufferPointer(buffer), from: TLSReadingTests.peer)
+        lastResult = reading.read(
+          client, into: UnsafeMutableRawBufferPointer(buffer), from: TLSReadingTests.peer)
         if case .bytes(let count) = lastResult { written = count }
       }
       return lastResult

@@ -17,6 +17,9 @@ struct ShardAllotment {
     case free(Int, term: UInt64)
   }
 
+  /// A node that has many shards gives one in so many away at a time, so that all of them have moved soon.
+  private static let shardsPerMove = 32
+
   private let name: String
   private let maximumMoves: Int
   /// Where shards belong; nil until it is found again after a node, a drain or a pin has changed.
@@ -30,7 +33,7 @@ struct ShardAllotment {
 
   /// - Parameters:
   ///   - name: the node's.
-  ///   - maximumMoves: the most shards that it opens and closes at a time.
+  ///   - maximumMoves: the most shards that it opens and closes at a time, unless it has many.
   init(for name: String, maximumMoves: Int) {
     self.name = name
     self.maximumMoves = maximumMoves
@@ -80,6 +83,7 @@ struct ShardAllotment {
       guard lease.term != nil else { return false }
       return !lease.isHeld || !requests.areIdle && requests.isBusy(ControlRecord.shard(shard, nil).subject)
     }
+    let mostMoves = max(maximumMoves, leases.count / Self.shardsPerMove)
     var steps: [Step] = []
     // The others have nothing to do with this node: the work of an event grows with the number of its own shards only.
     for shard in belonging.union(leases.keys).sorted() {
@@ -101,7 +105,7 @@ struct ShardAllotment {
       case .held(let term):
         if belonging.contains(shard) { continue }
         let target = placement.target(of: shard)
-        guard target != nil || isLeaving, moves < maximumMoves else { continue }
+        guard target != nil || isLeaving, moves < mostMoves else { continue }
         moves += 1
         steps.append(.move(shard, term: term, to: target))
       case .closing: break

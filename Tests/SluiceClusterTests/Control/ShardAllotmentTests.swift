@@ -101,6 +101,16 @@ struct ShardAllotmentTests {
     #expect(node.steps() == [.move(0, term: 3, to: nil)])
   }
 
+  @Test("a node with many shards moves more of them at a time")
+  func many() {
+    var node = Node(shards: 200)
+    for shard in 0..<200 { node.shard(shard, of: "a", .held) }
+    node.join("b")
+    node.join("a", .leaving)
+    node.isLeaving = true
+    #expect(node.steps() == (0..<6).map { .move($0, term: 3, to: "b") })
+  }
+
   @Test("a closed shard that belongs to no other node is given up")
   func closedWithoutTarget() {
     for isAlone in [true, false] {

@@ -39,7 +39,7 @@ struct TakeOverLogTests {
     #expect(log.opened(0, term: 5, at: Self.time(13)) == nil)
   }
 
-  @Test("the time of a shard that was given counts from the beginning of its closing, as far as that is known")
+  @Test("the time of a shard that was given counts from the beginning of its closing, if that is known")
   func given() {
     let cases = [(Self.former(.moving, heard: 7), 5), (Self.former(.held, heard: 7), 2), (nil, 2)]
     for (former, seconds) in cases {
