@@ -28,7 +28,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   let core: BrokerCore
   let mirrors: MirrorTable
   private var observation: UInt64?
-  var linkTable = LinkTable<NodeLinks>()
+  var linkTable = LinkTable()
   private var waiting = WaitingList<WaitingStream>()
   private var timer: TimerToken?
   var sweepTimer: TimerToken?

@@ -47,12 +47,14 @@ public final class NATSClient: @unchecked Sendable {
 
   public let loop: any EventLoop
   public let options: NATSOptions
-  private let line: NATSLine
+  private let connector: NATSConnector
   private var session: NATSSession
   private var events: ((Event) -> Void)?
+  private var connection: NATSConnection?
   private var callbacks = NATSCallbacks()
   private var signal: (any LoopSignal)!
-  private var timer = DeadlineTimer()
+  private var timer: (token: TimerToken, time: MonotonicTime)?
+  private var isOutputWaiting = false
 
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
@@ -69,7 +71,7 @@ public final class NATSClient: @unchecked Sendable {
         .invalidAddress,
         "there is no address of a NATS server; give at least one, such as nats://127.0.0.1:4222")
     }
-    line = NATSLine(try NATSConnector(addresses, options, network, on: loop))
+    connector = try NATSConnector(addresses, options, network, on: loop)
     self.loop = loop
     self.options = options
     session = NATSSession(addresses, options: options, seed: options.seed ?? UInt64.random(in: 0 ... .max))
@@ -266,13 +268,13 @@ public final class NATSClient: @unchecked Sendable {
   func violated(_ error: NATSError) { perform(session.violated(error, at: loop.now)) }
 
   func secured(_ connection: NATSConnection) {
-    guard line.has(connection) else { return }
+    guard connection === self.connection else { return }
     perform(session.secured(at: loop.now))
   }
 
   func lost(_ connection: NATSConnection, _ error: IOError?) {
-    guard line.has(connection) else { return }
-    line.lost()
+    guard connection === self.connection else { return }
+    self.connection = nil
     perform(session.lost(NATSError(error), at: loop.now))
   }
 
@@ -296,12 +298,12 @@ public final class NATSClient: @unchecked Sendable {
       if session.isConnecting { connect(to: address, certificateName: name) }
     case .secure(let address, let name):
       do throws(NATSError) {
-        try line.secure(address, certificateName: name)
+        connection?.secure(address, certificateName: name, over: try connector.tls())
       } catch {
-        line.drop()
+        disconnect()
         perform(session.lost(error, at: loop.now))
       }
-    case .disconnect: line.drop()
+    case .disconnect: disconnect()
     case .ready(let info):
       events?(.connected(info))
       tellObservers()
@@ -310,7 +312,8 @@ public final class NATSClient: @unchecked Sendable {
       tellObservers()
     case .lameDuck(let server): events?(.lameDuck(server: server))
     case .closed(let error):
-      timer.cancel(on: loop)
+      if let timer { loop.cancel(timer.token) }
+      timer = nil
       let last = events
       events = nil
       let (observers, waiting) = (callbacks.removeObservers(), callbacks.removeWaiting())
@@ -346,7 +349,7 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func connect(to address: NATSAddress, certificateName: String) {
-    line.connect(to: address, certificateName: certificateName) { [weak self] result in
+    connector.connect(to: address, certificateName: certificateName) { [weak self] result in
       guard let self else {
         if case .success(let opened) = result { opened.stream.abort() }
         return
@@ -367,10 +370,17 @@ public final class NATSClient: @unchecked Sendable {
       return perform(session.lost(error, at: loop.now))
     }
     let connection = NATSConnection(stream, of: self)
-    line.take(connection)
+    self.connection = connection
+    isOutputWaiting = false
     session.opened(isSecure: isSecure, credentials: credentials, at: loop.now)
     connection.start()
     flushSoon()
+  }
+
+  private func disconnect() {
+    connector.abandon()
+    connection?.close()
+    connection = nil
   }
 
   // MARK: Output and time
@@ -379,22 +389,29 @@ public final class NATSClient: @unchecked Sendable {
   private func flushSoon() { signal.fire() }
 
   func flush() {
-    switch line.write(&session.output) {
-    case .quiet: break
-    case .progress: session.madeProgress(at: loop.now)
-    case .failed(let error): return line.end(error)
+    if let connection {
+      let waiting = session.output.count
+      if let error = connection.write(&session.output) { return connection.end(error) }
+      if isOutputWaiting, session.output.count < waiting { session.madeProgress(at: loop.now) }
+      isOutputWaiting = session.output.count > 0
     }
     while let body = callbacks.takeWaiting(atBacklog: session.output.count) { body() }
     setTimer()
   }
 
   private func setTimer() {
-    timer.set(
-      session.nextDeadline, on: loop,
-      { [weak self] in
-        guard let self else { return }
-        timer.fired()
-        perform(session.advance(to: loop.now))
-      })
+    let deadline = session.nextDeadline
+    // A timer that comes too early looks again.
+    if let timer, let deadline, timer.time <= deadline { return }
+    if let timer { loop.cancel(timer.token) }
+    timer = deadline.map { deadline in
+      (
+        loop.schedule(at: deadline) { [weak self] in
+          guard let self else { return }
+          timer = nil
+          perform(session.advance(to: loop.now))
+        }, deadline
+      )
+    }
   }
 }
