@@ -7,10 +7,11 @@ struct HTTPEventID: Hashable {
   var epoch: UInt64?
   var offset: UInt64
 
-  init(epoch: UInt64?, offset: UInt64) {
-    (self.epoch, self.offset) = (epoch, offset)
-  }
+  /// What stands in front of the offset.
+  static func prefix(_ epoch: UInt64) -> [UInt8] { Array("\(String(epoch, radix: radix))-".utf8) }
+}
 
+extension HTTPEventID {
   /// Nil for a text that isn't an id, and for one behind which no offset comes.
   init?(_ text: String) {
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -26,7 +27,4 @@ struct HTTPEventID: Hashable {
     else { return nil }
     self.init(epoch: epoch, offset: offset)
   }
-
-  /// What stands in front of the offset.
-  static func prefix(_ epoch: UInt64) -> [UInt8] { Array("\(String(epoch, radix: radix))-".utf8) }
 }

@@ -8,9 +8,8 @@ struct PendingSubscribe: Sendable {
   private(set) var numbers: [UInt16?] = []
   /// What the client is told of each subscription that stands.
   private(set) var granted: [MQTTReason] = []
-  /// How many answers are awaited, all of them from that place on: the broker mostly answers in order.
-  private(set) var awaited = 0
-  private var firstAwaited = 0
+  /// Where answers about subscriptions are awaited, by their numbers: a filter may stand several times in a SUBSCRIBE.
+  private var awaited: [UInt16: [Int]] = [:]
   /// Whether retained messages are sent once the subscription stands.
   private(set) var sendsRetained: [Bool] = []
   /// Nil where none was.
@@ -98,7 +97,7 @@ extension MQTTSession {
     if let number = state.number(of: item.filter), let before = state.subscriptions[Int(number)] {
       state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
-      let isAwaited = isSame && (asked + [pending]).contains { $0.waiting(for: number) != nil }
+      let isAwaited = isSame && (pending.awaits(number) || asked.contains { $0.awaits(number) })
       // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
       return (number, isAwaited ? nil : request(number, isResumed: start == nil), false)
     }
@@ -135,7 +134,7 @@ extension MQTTSession {
     guard phase == .open else { return }
     // The client may have asked several times before the broker has answered: what it has asked last stands for all.
     for index in asked.indices {
-      while let place = asked[index].waiting(for: number) {
+      for place in asked[index].takePlaces(of: number) {
         guard let failure else {
           asked[index].grant(place)
           continue
@@ -157,7 +156,7 @@ extension MQTTSession {
 
   /// Sends the SUBACKs that are complete, in the order of their SUBSCRIBEs.
   private mutating func answer(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
-    while let pending = asked.first, pending.awaited == 0 {
+    while let pending = asked.first, pending.isComplete {
       asked.removeFirst()
       // An idle client has no room for requests.
       if asked.isEmpty { asked = [] }
@@ -195,7 +194,7 @@ extension MQTTSession {
       state.set(Int(number), nil)
       state.inFlight.detach(number)
       for index in asked.indices {
-        while let place = asked[index].waiting(for: number) { asked[index].answer(place, .success) }
+        for place in asked[index].takePlaces(of: number) { asked[index].answer(place, .success) }
       }
       perform(.unsubscribe(number))
       reasons.append(.success)
@@ -213,11 +212,11 @@ extension PendingSubscribe {
   ///   - number: that of the subscription.
   ///   - granted: what the client is told if it stands.
   mutating func add(_ number: UInt16, granted: MQTTReason, sendsRetained: Bool) {
+    awaited[number, default: []].append(reasons.count)
     reasons.append(nil)
     numbers.append(number)
     self.granted.append(granted)
     self.sendsRetained.append(sendsRetained)
-    awaited += 1
   }
 
   /// Adds a filter without a subscription.
@@ -226,14 +225,16 @@ extension PendingSubscribe {
     numbers.append(nil)
     granted.append(reason)
     sendsRetained.append(false)
-    answer(reasons.count - 1, reason)
   }
 
-  /// Where the answer about a subscription belongs; nil where none is awaited.
-  func waiting(for number: UInt16) -> Int? {
-    guard awaited > 0 else { return nil }
-    return reasons[firstAwaited...].indices.first { reasons[$0] == nil && numbers[$0] == number }
-  }
+  /// Whether all filters are answered.
+  var isComplete: Bool { awaited.isEmpty }
+
+  /// Whether an answer about a subscription is awaited.
+  func awaits(_ number: UInt16) -> Bool { awaited[number] != nil }
+
+  /// Where the answer about a subscription belongs, which has come.
+  mutating func takePlaces(of number: UInt16) -> [Int] { awaited.removeValue(forKey: number) ?? [] }
 
   /// Notes that a filter is refused.
   mutating func refuse(_ filter: String, _ reason: MQTTReason, _ message: String) {
@@ -247,9 +248,5 @@ extension PendingSubscribe {
   /// The subscription of a filter stands.
   mutating func grant(_ place: Int) { answer(place, granted[place]) }
 
-  mutating func answer(_ place: Int, _ reason: MQTTReason?) {
-    if reasons[place] == nil, reason != nil { awaited -= 1 }
-    reasons[place] = reason
-    while firstAwaited < reasons.count, reasons[firstAwaited] != nil { firstAwaited += 1 }
-  }
+  mutating func answer(_ place: Int, _ reason: MQTTReason) { reasons[place] = reason }
 }
