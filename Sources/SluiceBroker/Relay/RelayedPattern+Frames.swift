@@ -84,6 +84,7 @@ extension RelayedPattern {
     switch match {
     case .announce(let frame):
       queue.append(frame, part: part.index, stream: stream)
+      if !relay.isServed(frame.topic, by: part.node) { lookForOrphans() }
     case .gone(let number):
       if let number { queue.append(Unmatched(number: number), part: part.index, stream: stream) }
     case .ignore: break
@@ -100,6 +101,7 @@ extension RelayedPattern {
       queue.append(.announced, part: part.index)
     }
     haveBegun()
+    lookForOrphans()
   }
 
   private func becameLive(_ part: PatternPart) {

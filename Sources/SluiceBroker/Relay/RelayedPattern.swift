@@ -97,14 +97,18 @@ final class RelayedPattern: RemoteTopics {
     try countTopics()
   }
 
-  /// After a while opens the streams again of nodes that serve topics with which none goes on, and don't know where the subscriber is.
-  private func lookForOrphans() {
+  /// After a while opens the streams again of nodes that serve topics with which they don't go on, and don't know where the subscriber is.
+  func lookForOrphans() {
     guard hasBegun, orphanTimer == nil else { return }
     orphanTimer = relay.loop.schedule(after: .milliseconds(100)) { [weak self] in
       guard let self else { return }
       orphanTimer = nil
       for part in parts where part.isComplete && part.hasStream {
-        if topics.waits(for: part.source, where: { relay.isServed($0, by: part.node) }) { reopen(part) }
+        switch topics.neglect(by: part.source, where: { relay.isServed($0, by: part.node) }) {
+        case .none: break
+        case .lookAgain: lookForOrphans()
+        case .reopen: reopen(part)
+        }
       }
     }
   }

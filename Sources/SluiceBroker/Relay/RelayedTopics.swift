@@ -33,6 +33,8 @@ struct RelayedTopics {
     var sourceNumber: UInt32 = 0
     /// The stream that was opened with the subscriber's position in it, as it is now; 0 for none.
     var told: UInt64 = 0
+    /// The stream of the node that serves it, when the last look found that another one goes on with it; 0 for none.
+    var missed: UInt64 = 0
 
     /// Whether a stream that has begun there goes on where the subscriber is, or with another life of the topic.
     func accepts(_ place: Subscribed, from stream: UInt64) -> Bool {
@@ -80,11 +82,31 @@ struct RelayedTopics {
     for index in ended.numbers.values where topics[index]?.source == source { topics[index]?.source = 0 }
   }
 
-  /// Whether a topic that no stream goes on with is one for which `isThere` holds, and the stream doesn't know the subscriber's position in it.
-  func waits(for source: UInt64, where isThere: (String) -> Bool) -> Bool {
-    topics.contains { topic in
-      topic.map { $0.source == 0 && $0.told != source && isThere($0.name) } ?? false
+  /// What there is to do about a node that serves topics with which its stream doesn't go on.
+  enum Neglect: Hashable {
+    case none
+    /// Another node's stream goes on with some of them, perhaps only until this one tells of them.
+    case lookAgain
+    /// The stream doesn't go on with them by itself: it is opened again.
+    case reopen
+  }
+
+  /// Looks for topics that a stream should go on with.
+  ///
+  /// A node that has lost a topic doesn't say so: the next one does, by going on with it. When what the two have sent arrives in the other order, the former
+  /// node's stream has the topic, and nothing comes of it any more. The second look finds that.
+  ///
+  /// - Parameter isThere: whether the stream's node serves the topic of that name.
+  mutating func neglect(by source: UInt64, where isThere: (String) -> Bool) -> Neglect {
+    var found = Neglect.none
+    for index in topics.indices {
+      guard let topic = topics[index], topic.source != source, topic.told != source, isThere(topic.name)
+      else { continue }
+      if topic.source == 0 || topic.missed == source { return .reopen }
+      topics[index]?.missed = source
+      found = .lookAgain
     }
+    return found
   }
 
   // MARK: Topics of this node
