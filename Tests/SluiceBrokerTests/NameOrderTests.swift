@@ -54,6 +54,7 @@ struct NameOrderTests {
       let limit = Int.random(in: 1...50, using: &random)
       #expect(page(order, after: after, limit: limit) == Array(expected.prefix(limit)))
       #expect(order.count == model.count)
+      #expect(order.values == model.sorted { $0.key < $1.key }.map(\.value))
     }
   }
 

@@ -180,6 +180,6 @@ extension EngineModel {
         replicas: servers.filter { $0 !== stream.leader }.map {
           .init(name: $0.name, current: $0.isAvailable, offline: !$0.isRunning)
         }))
-    return (try? JSONEncoder().encode(info)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    return EngineJSON.text(of: info) ?? "{}"
   }
 }

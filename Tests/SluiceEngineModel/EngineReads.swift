@@ -34,8 +34,8 @@ extension EngineModel {
         message: .init(
           subject: found.subject, seq: found.sequence, hdrs: block.isEmpty ? nil : Data(block),
           data: found.payload.isEmpty ? nil : Data(found.payload)))
-      guard let json = try? JSONEncoder().encode(stored) else { return }
-      answer(String(decoding: json, as: UTF8.self))
+      guard let json = EngineJSON.text(of: stored) else { return }
+      answer(json)
     }
   }
 

@@ -77,6 +77,9 @@ package struct NameOrder<Value> {
     return (values, more)
   }
 
+  /// All values, in order.
+  package var values: [Value] { chunks.flatMap { $0.map(\.value) } }
+
   package var count: Int { chunks.reduce(0) { $0 + $1.count } }
 
   /// How many chunks begin with `name` or a name before it.

@@ -171,8 +171,8 @@ package final class TopicRegistry: Sendable {
 
   package var count: Int { state.withLock { $0.topics.count } }
 
-  /// Every topic, in no order.
-  package var all: [Topic] { state.withLock { Array($0.topics.values) } }
+  /// Every topic, in byte order of their names: what is done to all of them happens in the same order each time.
+  package var all: [Topic] { state.withLock { $0.names }.values }
 
   /// How the settings of an existing topic must relate to the given ones.
   private enum Claim {
