@@ -143,7 +143,8 @@ extension Group.Core {
       inHand = []
       return .fault(fault)
     }
-    if state.revocations != member.seenRevocations {
+    // What has waited in hand may have been settled meanwhile, too: after a take-over a client acknowledges here what the former owner has sent it.
+    if !inHand.isEmpty && state.rules.isExplicit || state.revocations != member.seenRevocations {
       member.seenRevocations = state.revocations
       inHand = held(inHand, by: number)
       seats[number]!.inbox = held(seats[number]!.inbox, by: number)
@@ -161,12 +162,14 @@ extension Group.Core {
 
   /// What of these a member still has.
   private func held(_ runs: [GroupState.Assignment], by member: Int) -> [GroupState.Assignment] {
-    runs.flatMap { run in
-      (run.first..<run.first + UInt64(run.count)).compactMap { offset in
-        guard state.holds(member, offset, delivery: run.delivery) else { return nil }
-        return GroupState.Assignment(member: member, first: offset, count: 1, delivery: run.delivery)
+    var held: [GroupState.Assignment] = []
+    for run in runs {
+      for offset in run.first..<run.first + UInt64(run.count)
+      where state.holds(member, offset, delivery: run.delivery) {
+        held.join(.init(member: member, first: offset, count: 1, delivery: run.delivery))
       }
     }
+    return held
   }
 
   /// Ends the group.

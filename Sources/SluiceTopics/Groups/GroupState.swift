@@ -214,13 +214,7 @@ package struct GroupState: Sendable {
 
   private mutating func assign(_ first: UInt64, _ count: UInt32, delivery: UInt32, to member: Int) {
     members.give(first, count, to: member, isTracked: !rules.isExplicit)
-    if let last = assignments.last, last.member == member, last.delivery == delivery,
-      last.first + UInt64(last.count) == first
-    {
-      assignments[assignments.count - 1].count += count
-    } else {
-      assignments.append(Assignment(member: member, first: first, count: count, delivery: delivery))
-    }
+    assignments.join(Assignment(member: member, first: first, count: count, delivery: delivery))
   }
 
   // MARK: Verdicts, deadlines, dead letters, losses
@@ -332,5 +326,15 @@ package struct GroupState: Sendable {
   init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
     if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox) }
+  }
+}
+
+extension [GroupState.Assignment] {
+  /// Adds a run, as a part of the last one if it goes on with that.
+  mutating func join(_ run: GroupState.Assignment) {
+    guard let last, last.member == run.member, last.delivery == run.delivery,
+      last.first + UInt64(last.count) == run.first
+    else { return append(run) }
+    self[count - 1].count += run.count
   }
 }

@@ -1,0 +1,38 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+
+/// Records that a group has given to a member, and that the member's connection hasn't taken yet.
+@Suite struct GroupInHandTests {
+  /// After a take-over a client may acknowledge by a new owner what the former one has delivered, while the new owner gives the same to another member.
+  @Test func whatIsDoneMeanwhileIsNotSent() throws {
+    let setting = try SnapshotSetting()
+    let publisher = try setting.publisher("t")
+    let settings = JoinGroup.Settings(acknowledgement: .explicit)
+    let (slow, other) = (try setting.peer("slow"), try setting.peer("other"))
+    slow.send(
+      JoinGroup(topic: "t", group: "g", start: .earliest, settings: settings, grantedThrough: 200)
+        .encoded(stream: 1))
+    other.send(
+      JoinGroup(topic: "t", group: "g", start: .earliest, settings: settings, grantedThrough: 0)
+        .encoded(stream: 1))
+    setting.run(for: .milliseconds(10))
+    slow.pauseReading(true)
+    for number in 0..<20 {
+      let last = number == 19 ? 7 : 100_000
+      setting.publish(
+        [Int](repeating: 100_000, count: 9) + [last], from: UInt64(number * 10), by: publisher)
+    }
+    setting.run(for: .milliseconds(10))
+    // All but the first and the last.
+    other.send(Settle(.done, delivery: 1, firstOffset: 1, count: 198).encoded(stream: 1))
+    setting.run(for: .milliseconds(10))
+    slow.pauseReading(false)
+    setting.run(for: .seconds(1))
+    let records = try #require(slow.records[1])
+    #expect((2..<150).contains(records.count), "\(records.count) of 200 came")
+    // The last one is its own still.
+    #expect(records.last.map { $0.count < 100 } == true)
+  }
+}
