@@ -176,12 +176,16 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func request(
-    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ inserts: [NATSInsert] = [],
-    timeout: Duration, _ answer: NATSCallbacks.Answer
+    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, timeout: Duration,
+    _ answer: NATSCallbacks.Answer
   ) throws(NATSError) -> Request {
     let number = try session.request(
-      subject, headers: headers, payload: payload, inserts: inserts, isMany: answer.isMany,
-      timeout: timeout, at: loop.now)
+      subject, headers: headers, payload: payload, isMany: answer.isMany, timeout: timeout, at: loop.now)
+    return expect(answer, to: number)
+  }
+
+  /// The request was encoded.
+  private func expect(_ answer: NATSCallbacks.Answer, to number: UInt64) -> Request {
     callbacks.answers[number] = answer
     flushSoon()
     return Request(number: number)
@@ -195,24 +199,7 @@ public final class NATSClient: @unchecked Sendable {
   func requestBehind(
     _ messages: ArraySlice<NATSMessage>, timeout: Duration, _ completion: @escaping Completion
   ) throws(NATSError) -> Request {
-    let mark = session.mark
-    do throws(NATSError) {
-      for message in messages.dropLast() {
-        try message.payload.withBytes { bytes throws(NATSError) in
-          try session.publish(
-            message.subject, headers: message.headers, payload: bytes, inserts: message.inserts)
-        }
-      }
-      let last = messages[messages.endIndex - 1]
-      return try last.payload.withBytes { bytes throws(NATSError) in
-        try request(
-          last.subject, last.headers, bytes, last.inserts, timeout: timeout, .one(completion))
-      }
-    } catch {
-      // Without a connection, nothing was encoded.
-      if session.mark > mark { session.rewind(to: mark) }
-      throw error
-    }
+    expect(.one(completion), to: try session.requestBehind(messages, timeout: timeout, at: loop.now))
   }
 
   /// Forgets a request: its completion isn't called. What it asked for may still be carried out.
