@@ -138,6 +138,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if exchange == nil { answer(204, "") }
   }
 
+  /// Goes on with another exchange for the same request.
+  func goOn(_ next: () throws(HTTPProblem) -> any HTTPExchange) {
+    do throws(HTTPProblem) { exchange = try next() } catch { refuse(error) }
+  }
+
   /// The connection's inbox, which the first request opens.
   func openInbox() throws(HTTPProblem) -> HTTPInbox {
     if let inbox { return inbox }
