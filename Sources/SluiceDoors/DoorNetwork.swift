@@ -21,6 +21,7 @@ public final class DoorNetwork: Network {
   let sessions: MQTTHub
   private let members = HTTPGroupMembers()
   private let texts = HTTPTexts.Table()
+  let refusals = HTTPRefusal.Waiting()
   private let loops = MQTTLoop.Table()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
@@ -88,7 +89,8 @@ public final class DoorNetwork: Network {
 
   private func http(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> HTTPConnection
   {
-    HTTPConnection(stream, peer: peer, options, broker, members, texts.texts(of: loop), on: loop)
+    HTTPConnection(
+      stream, peer: peer, options, broker, members, texts.texts(of: loop), refusals, on: loop)
   }
 
   private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTHandle {

@@ -85,6 +85,9 @@ final class DoorWorld {
   /// How many connections of MQTT that the broker has refused wait for their CONNECT.
   var waitingRefusals: Int { network.sessions.waitingRefusals }
 
+  /// How many connections of HTTP that the broker has refused wait for their request.
+  var waitingHTTPRefusals: Int { network.refusals.count }
+
   /// Takes what the doors have told the operator.
   func takeEvents() -> [DoorEvent] { events.take() }
 

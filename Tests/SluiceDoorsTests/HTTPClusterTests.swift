@@ -1,4 +1,5 @@
 import SluiceDoors
+import SluiceWire
 import Testing
 
 /// Clients of HTTP at the nodes of a cluster.
@@ -52,6 +53,34 @@ import Testing
     for node in others {
       let answer = ask(node, "GET /topics/t?until=live", "", events, "Last-Event-ID: \(last)")
       #expect(answer.body.contains("event: restarted"), "\(answer)")
+      #expect(ids(answer).map { $0.split(separator: "-").last } == ["0", "1", "2"], "\(answer)")
+    }
+  }
+
+  /// The end of a topic is that of one life also at nodes that don't serve it, and at its next owner.
+  @Test func theEndOfALifeIsKnownAtAllNodes() throws {
+    let owner = try #require(nodes.owner(of: "t"))
+    let others = (0..<3).filter { $0 != owner }
+    let native = try NativeClient(nodes, at: DoorNodes.native + owner)
+    native.publish("t", ["a", "b"], stream: 1)
+    native.send(Complete(.finished), stream: 1)
+    native.settle(.seconds(2))
+    let events = "Accept: text/event-stream"
+    let end = try #require(ids(ask(others[0], "GET /topics/t?from=earliest", "", events)).last)
+    #expect(end.hasSuffix("-end"))
+    for node in 0..<3 {
+      #expect(ask(node, "GET /topics/t", "", events, "Last-Event-ID: \(end)").status == 204, "node \(node)")
+    }
+    nodes.node(owner)?.kill()
+    #expect(nodes.settled())
+    for node in others {
+      #expect(ask(node, "GET /topics/t", "", events, "Last-Event-ID: \(end)").status == 204, "node \(node)")
+    }
+    #expect(ask(others[0], "DELETE /topics/t").status == 204)
+    for text in ["A", "B", "C"] { #expect(ask(others[0], "POST /topics/t", text).status == 200) }
+    for node in others {
+      let answer = ask(node, "GET /topics/t?until=live", "", events, "Last-Event-ID: \(end)")
+      #expect(answer.status == 200 && answer.body.contains("event: restarted"), "\(answer)")
       #expect(ids(answer).map { $0.split(separator: "-").last } == ["0", "1", "2"], "\(answer)")
     }
   }

@@ -80,4 +80,50 @@ import Testing
     }
     #expect(stage.ask("HEAD /topics/r.t").status == 401)
   }
+
+  /// Also where the request is one that can't be read: a client takes what follows the head for its next answer.
+  @Test(arguments: [
+    "/topics HTTP/1.0\r\nHost: b\r\n\r\n", "/topics HTTP/2.0\r\nHost: b\r\n\r\n", "/topics HTTP/1.1\r\n\r\n",
+    "/topics HTTP/1.1\r\nHost: b\r\nHost: c\r\n\r\n", "/topics HTTP/1.1\r\nHost\r\n\r\n", "/topics\r\n\r\n",
+    "/topics HTTP/1.1\r\nHost: b\r\nContent-Length: x\r\n\r\n", "/topics HTTP/1.1\n\n",
+    "/topics HTTP/1.1\r\nHost: b\r\nOrigin: https://evil.example\r\n\r\n",
+    "/topics?a=%ff HTTP/1.1\r\nHost: b\r\n\r\n", "/\(String(repeating: "a", count: 9_000))",
+    "/topics HTTP/1.1\r\nHost: b\r\n",
+  ])
+  func aHEADThatCannotBeReadIsAnsweredWithoutABody(rest: String) throws {
+    let answers = try ["GET", "HEAD"].map { method in
+      let stage = try HTTPStage()
+      let client = stage.door.connect(1)
+      client.send("\(method) \(rest)")
+      // The last one isn't complete: the time for it is over then.
+      stage.door.settle(.seconds(61))
+      #expect(client.hasEnded)
+      return HTTPStage.Answer(text: client.text)
+    }
+    #expect(answers[0].status >= 400 && answers[0].status == answers[1].status, "\(answers)")
+    #expect(!answers[0].body.isEmpty)
+    #expect(answers[1].text.hasSuffix("\r\n\r\n") && answers[1].body.isEmpty, "\(answers[1])")
+  }
+
+  @Test(arguments: [false, true]) func aHEADForWhichThereIsNoConnectionIsAnsweredWithoutABody(isSlow: Bool)
+    throws
+  {
+    let stage = try HTTPStage { $0.limits.connectionsPerAddress = 1 }
+    #expect(stage.begin("GET /topics/t/requests").text.hasPrefix("HTTP/1.1 200"))
+    let answers = ["GET", "HEAD"].map { method in
+      let client = stage.door.connect(1)
+      let request = Array("\(method) /topics HTTP/1.1\r\nHost: b\r\n\r\n".utf8)
+      for byte in isSlow ? request.map({ [$0] }) : [request] {
+        client.send(byte)
+        stage.door.settle()
+      }
+      #expect(client.hasEnded)
+      return HTTPStage.Answer(text: client.text)
+    }
+    for answer in answers {
+      #expect(answer.status == 429 && answer.text.ranges(of: "HTTP/1.1").count == 1, "\(answer)")
+    }
+    #expect(answers[0].body.contains("too-many-connections"))
+    #expect(answers[1].text.hasSuffix("\r\n\r\n") && answers[1].body.isEmpty, "\(answers[1])")
+  }
 }

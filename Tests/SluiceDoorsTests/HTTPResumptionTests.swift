@@ -1,6 +1,8 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceDoors
 import SluiceStore
+import SluiceTLS
 import SluiceWire
 import Testing
 
@@ -44,7 +46,7 @@ import Testing
     _ = stage.publish("t", "1")
     for id in [
       "yesterday", "\(UInt64.max)", "+5", "-5", "5-", "0-5", "a-b-5", "A-5", "a-+5", "a-\(UInt64.max)",
-      "zzzzzzzzzzzzzz-5", "1-end",
+      "zzzzzzzzzzzzzz-5", "-end", "0-end", "A-end", "1-End", "1-2-end", "1-end-2", "zzzzzzzzzzzzzz-end",
     ] {
       #expect(stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(id)").status == 400, "\(id)")
     }
@@ -147,16 +149,96 @@ import Testing
     #expect(!answer.body.contains("restarted"), "\(answer)")
   }
 
+  /// The id of the event of the topic's end, `EPOCH-end`.
+  private func endID(_ answer: HTTPStage.Answer) -> String? {
+    let line = answer.body.split(whereSeparator: \.isNewline).last { $0.hasPrefix("id: ") }
+    return line.map { String($0.dropFirst(4)) }
+  }
+
   @Test(arguments: [Complete.Ending.finished, .failure(code: ErrorCode(rawValue: 7), message: "broken")])
   func aClientThatHasHadTheEndIsToldNotToComeAgain(ending: Complete.Ending) throws {
     try end("t", ending, after: ["a", "b"])
     // One that has had the last record and not the end gets the end.
     let answer = stage.ask("GET /topics/t", "", events, "Last-Event-ID: 1")
     #expect(answer.status == 200)
-    #expect(answer.body.contains("id: end\nevent: f"), "\(answer)")
-    let again = stage.ask("GET /topics/t", "", events, "Last-Event-ID: end")
-    #expect(again.status == 204)
-    #expect(again.body.isEmpty)
+    let settings = stage.ask("GET /topics/t/settings").body
+    let id = try #require(endID(answer))
+    let epoch = try #require(UInt64(id.prefix { $0 != "-" }, radix: 36))
+    #expect(answer.body.contains("id: \(id)\nevent: f") && id.hasSuffix("-end"), "\(answer)")
+    #expect(settings.contains("\"epoch\":\"\(epoch)\""), "\(settings)")
+    // The ids of earlier versions were of no life.
+    for id in [id, "end"] {
+      for request in [
+        "GET /topics/t", "HEAD /topics/t", "GET /topics/t?cursor=c", "GET /topics/t?until=live",
+      ] {
+        let again = stage.ask(request, "", events, "Last-Event-ID: \(id)")
+        #expect(again.status == 204 && again.body.isEmpty, "\(request) after \(id): \(again)")
+      }
+    }
+  }
+
+  @Test(arguments: ["", "?cursor=c", "?demand=1", "?from=new"])
+  func aClientThatHasHadTheEndOfAnotherLifeGetsTheNewOne(parameters: String) throws {
+    try end("t", .finished, after: ["a", "b", "c"])
+    let old = try #require(endID(stage.ask("GET /topics/t?from=earliest", "", events)))
+    #expect(stage.ask("DELETE /topics/t").status == 204)
+    #expect(stage.ask("GET /topics/t\(parameters)", "", events, "Last-Event-ID: \(old)").status == 404)
+    try end("t", .finished, after: ["A", "B"])
+    let head = stage.ask("HEAD /topics/t\(parameters)", "", events, "Last-Event-ID: \(old)")
+    #expect(head.status == 200 && head.body.isEmpty)
+    let answer = stage.ask("GET /topics/t\(parameters)", "", events, "Last-Event-ID: \(old)")
+    #expect(answer.status == 200)
+    #expect(answer.body.contains("event: restarted\ndata: {\"topic\":\"t\"}\n\n"), "\(answer)")
+    #expect(ids(answer).map(\.offset) == [0, 1], "\(answer)")
+    let new = try #require(endID(answer))
+    #expect(new != old && new.hasSuffix("-end"))
+    #expect(stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(new)").status == 204)
+  }
+
+  /// A new life that goes on: its reader stays.
+  @Test func aClientThatHasHadTheEndOfAnotherLifeStaysForTheNewOne() throws {
+    try end("t", .finished, after: ["a"])
+    let old = try #require(endID(stage.ask("GET /topics/t?from=earliest", "", events)))
+    #expect(stage.ask("DELETE /topics/t").status == 204)
+    _ = stage.publish("t", "A")
+    let client = stage.begin("GET /topics/t", "", [events, "Last-Event-ID: \(old)"])
+    _ = stage.publish("t", "B")
+    #expect(client.text.contains("\"payload\":\"A\"") && client.text.contains("\"payload\":\"B\""))
+    #expect(client.text.ranges(of: "event: restarted").count == 1 && !client.hasEnded, "\(client.text)")
+  }
+
+  @Test(arguments: [true, false]) func theEndOfADurableTopicIsThatOfTheNextBrokerToo(orderly: Bool) throws {
+    let stage = try HTTPStage(store: MemoryStore())
+    let native = try NativeClient(stage.door)
+    native.publish("t", ["a", "b"], stream: 1)
+    native.send(Complete(.finished), stream: 1)
+    native.settle(.seconds(2))
+    let id = try #require(endID(stage.ask("GET /topics/t?from=earliest", "", events)))
+    try stage.door.restart(orderly: orderly)
+    let answer = stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(id)")
+    #expect(answer.status == 204, "\(answer)")
+  }
+
+  @Test func theEndOfALifeThatGoesOnIsNoId() throws {
+    _ = stage.publish("t", "a")
+    let all = ids(stage.ask("GET /topics/t?from=earliest&until=live", "", events))
+    let epoch = try #require(all.first?.epoch)
+    #expect(stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(epoch)-end").status == 400)
+  }
+
+  @Test func theEndOfALifeTellsNothingToAClientThatMayNotRead() throws {
+    var policy = AccessPolicy()
+    policy.users["u"] = PasswordHash(of: "p", cost: .init(logN: 4, r: 1, p: 1))
+    policy.permissions["u"] = Permissions([
+      Permissions.Rule([.publish, .create], on: try TopicPattern(">"))
+    ])
+    let user = "Authorization: Basic dTpw"
+    let stage = try HTTPStage(access: policy)
+    _ = stage.publish("t", "1", user)
+    for topic in ["t", "missing"] {
+      let answer = stage.ask("GET /topics/\(topic)", "", user, events, "Last-Event-ID: 1kx-end")
+      #expect(answer.status == 403, "\(topic): \(answer)")
+    }
   }
 
   @Test func payloadsAloneOfATopicThatFailedAreNotWhole() throws {

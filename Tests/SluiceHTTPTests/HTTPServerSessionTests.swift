@@ -111,6 +111,50 @@ struct HTTPServerSessionTests {
     #expect(receive("ok") == ["POST /a ok"])
   }
 
+  @Test(
+    "the answer to HEAD has no content, also where the request can't be read",
+    arguments: [
+      "HEAD /a HTTP/1.0\r\nHost: x\r\n\r\n", "HEAD /a HTTP/1.1\r\n\r\n", "HEAD /a HTTP/1.1\r\nbad\r\n\r\n",
+      "HEAD /a\n", "HEAD /\(String(repeating: "a", count: 9_000))",
+      "HEAD /a HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+    ])
+  func unreadableHead(request: String) throws {
+    for step in [1, request.utf8.count] {
+      var session = HTTPServerSession(HTTPCrossOrigin([]))
+      var problems = 0
+      let bytes = Array(request.utf8)
+      for start in stride(from: 0, to: bytes.count, by: step) {
+        bytes[start..<min(start + step, bytes.count)].withUnsafeBytes { session.receive($0) }
+        while let event = session.next(at: Self.time) {
+          guard case .problem(let problem) = event else { continue }
+          problems += 1
+          session.refuse(problem, "why", at: Self.time)
+        }
+      }
+      var text = ""
+      _ = session.write {
+        text += String(decoding: $0, as: UTF8.self)
+        return $0.count
+      }
+      // The length is that of the answer to GET.
+      #expect(
+        problems == 1 && text.contains("Content-Length: 3\r\n") && text.hasSuffix("\r\n\r\n"), "\(text)")
+    }
+  }
+
+  @Test(
+    "an answer before anything of the request tells its method does for any",
+    arguments: [("", nil), ("HE", nil), ("HEAD", nil), ("HEAD ", ""), ("G", "why"), ("HEADER /", "why")]
+      as [(String, String?)])
+  mutating func unknownMethod(beginning: String, content: String?) {
+    _ = receive(beginning)
+    session.refuse(HTTPProblem(429, "too many"), "why", at: Self.time)
+    let answer = sent()
+    #expect(answer.contains("Content-Length: 3\r\n") == (content != nil))
+    #expect(
+      answer.contains("Connection: close\r\n") && answer.hasSuffix("\r\n\r\n\(content ?? "")"), "\(answer)")
+  }
+
   @Test("a client that says close gets the answer, and no request behind it is read")
   mutating func lastRequest() {
     let request = "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -1,16 +1,38 @@
 import SluiceTopics
 
+/// A link to another node, as the table sees it.
+protocol TabledLink: AnyObject {
+  var id: UInt64 { get }
+  /// The bytes that it holds.
+  var buffered: Int { get }
+}
+
+/// The links to another node for one identity, as the table sees them.
+protocol TabledLinks: AnyObject {
+  associatedtype Link: TabledLink
+  var key: NodeLinks.Key { get }
+  /// Whether there is nothing to keep.
+  var isIdle: Bool { get }
+  /// Why the node can't be reached; nil when it could be at the last try.
+  var problem: String? { get }
+  /// The connections that are open or opening.
+  var connections: [Link] { get }
+}
+
+extension NodeLink: TabledLink {}
+extension NodeLinks: TabledLinks {}
+
 /// All links of a loop to other nodes, those among them that have something to write, and how much waits in them.
-struct LinkTable {
-  private(set) var all: [NodeLinks] = []
-  private var byKey: [NodeLinks.Key: NodeLinks] = [:]
-  private var ready: [NodeLink] = []
+struct LinkTable<Links: TabledLinks> {
+  private(set) var all: [Links] = []
+  private var byKey: [NodeLinks.Key: Links] = [:]
+  private var ready: [Links.Link] = []
   /// The change of the bytes buffered in links since it was taken last.
   private var newlyBuffered = 0
 
-  subscript(key: NodeLinks.Key) -> NodeLinks? { byKey[key] }
+  subscript(key: NodeLinks.Key) -> Links? { byKey[key] }
 
-  mutating func add(_ links: NodeLinks) {
+  mutating func add(_ links: Links) {
     byKey[links.key] = links
     all.append(links)
   }
@@ -33,14 +55,14 @@ struct LinkTable {
 
   // MARK: What waits in them
 
-  mutating func makeReady(_ link: NodeLink) { ready.append(link) }
+  mutating func makeReady(_ link: Links.Link) { ready.append(link) }
 
-  mutating func takeReady() -> [NodeLink] {
+  mutating func takeReady() -> [Links.Link] {
     defer { ready = [] }
     return ready
   }
 
-  mutating func remove(_ link: NodeLink) { ready.removeAll { $0 === link } }
+  mutating func remove(_ link: Links.Link) { ready.removeAll { $0 === link } }
 
   mutating func buffered(_ change: Int) { newlyBuffered += change }
 
@@ -56,5 +78,5 @@ struct LinkTable {
     return most.flatMap { $0.buffered > 0 ? ($0.id, $0.buffered) : nil }
   }
 
-  func connection(_ id: UInt64) -> NodeLink? { all.lazy.flatMap(\.connections).first { $0.id == id } }
+  func connection(_ id: UInt64) -> Links.Link? { all.lazy.flatMap(\.connections).first { $0.id == id } }
 }

@@ -28,7 +28,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   let core: BrokerCore
   let mirrors: MirrorTable
   private var observation: UInt64?
-  var linkTable = LinkTable()
+  var linkTable = LinkTable<NodeLinks>()
   private var waiting = WaitingList<WaitingStream>()
   private var timer: TimerToken?
   var sweepTimer: TimerToken?

@@ -24,6 +24,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   let broker: DoorBroker
   let members: HTTPGroupMembers
   let texts: HTTPTexts
+  private let refusals: HTTPRefusal.Waiting
   private let transport: any ByteStream
   private(set) var link: DoorLink!
   var native = ClientSession()
@@ -38,16 +39,21 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// Where replies to the connection's requests come; nil before the first one.
   private var inbox: HTTPInbox?
   private var transportIsOpen = true
+  /// Whether the client's stream has been started.
+  private var isRead = false
   private var hasEnded = false
   /// Why the connection ends: with a request that couldn't be read, or since the client's stream has failed.
   @OutOfLine private var error: IOError? = nil
+  /// Why the broker doesn't take the connection.
+  @OutOfLine private var refusal: HTTPProblem? = nil
   private var timer: TimerToken?
 
   init(
     _ transport: any ByteStream, peer: SocketAddress, _ options: DoorOptions, _ broker: DoorBroker,
-    _ members: HTTPGroupMembers, _ texts: HTTPTexts, on loop: any EventLoop
+    _ members: HTTPGroupMembers, _ texts: HTTPTexts, _ refusals: HTTPRefusal.Waiting, on loop: any EventLoop
   ) {
     self.texts = texts
+    self.refusals = refusals
     self.transport = transport
     self.options = options
     self.broker = broker
@@ -65,6 +71,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: Bytes of the client
 
   func linkStarted() {
+    isRead = true
     transport.start(self)
     rearm()
   }
@@ -129,6 +136,11 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     }
     exchange = try HTTPRoute.exchange(request, by: self)
     if exchange == nil { answer(204, "") }
+  }
+
+  /// Goes on with another exchange for the same request.
+  func goOn(_ next: () throws(HTTPProblem) -> any HTTPExchange) {
+    do throws(HTTPProblem) { exchange = try next() } catch { refuse(error) }
   }
 
   /// The connection's inbox, which the first request opens.
@@ -220,10 +232,14 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   /// The broker ends the connection, and has said why.
   private func failed(_ problem: HTTPProblem) {
+    if !isRead {
+      // There are too many connections, say.
+      refusal = problem
+      return
+    }
     if let exchange {
       exchange.failed(problem)
     } else if session.isWithinRequest || welcome == nil && !session.isClosing {
-      // Where the broker has too many connections, the client is told before its request has come.
       refuse(problem)
     }
     session.end()
@@ -235,6 +251,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   func linkClosed() {
     guard !hasEnded else { return }
+    if !isRead, let refusal {
+      hasEnded = true
+      return HTTPRefusal(transport, session, refusal, refusals, on: loop).begin()
+    }
     failed(.disconnected)
     hasEnded = true
     closeTransport()

@@ -8,7 +8,7 @@ import SluiceWire
 /// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`; or the payloads alone where
 /// it takes `application/octet-stream`, which ends without its last chunk when the topic has failed.
 ///
-/// The ids of a topic's events are ``HTTPEventID``, and the id of the event of its end is `end`. A pattern's events have no ids: one offset can't say where many topics
+/// The ids of a topic's events are ``HTTPEventID``, those of its end included. A pattern's events have no ids: one offset can't say where many topics
 /// go on. Demand follows the connection: what the client doesn't read isn't asked for.
 final class HTTPReading: HTTPExchange {
   private struct Held {
@@ -202,7 +202,7 @@ final class HTTPReading: HTTPExchange {
 
   private func event(_ name: String, _ object: String) {
     var chunk: [UInt8] = []
-    writer.format.append(event: name, object, to: &chunk)
+    writer.append(event: name, object, to: &chunk)
     connection.append(chunk: chunk)
   }
 

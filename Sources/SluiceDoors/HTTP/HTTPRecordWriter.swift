@@ -31,19 +31,6 @@ enum HTTPRecordFormat {
     }
   }
 
-  /// The id of the event of a topic's end. A client that says it when it connects again has had everything.
-  static let endID = "end"
-
-  /// Appends something that isn't a record: a line, an event, or nothing among raw payloads.
-  func append(event: String, _ object: String, to output: inout [UInt8]) {
-    switch self {
-    case .raw: break
-    case .lines: output += Array("{\"\(event)\":\(object)}\n".utf8)
-    case .events where event == "finished" || event == "failure":
-      output += Array("id: \(Self.endID)\nevent: \(event)\ndata: \(object)\n\n".utf8)
-    case .events, .eventsOfMany: output += Array("event: \(event)\ndata: \(object)\n\n".utf8)
-    }
-  }
 }
 
 /// Writes records into an answer: as an object that the command line prints, too, or as they are.
@@ -67,6 +54,24 @@ struct HTTPRecordWriter {
 
   /// The records that follow are of that life of their topic.
   mutating func begin(_ epoch: UInt64) { epochText = HTTPEventID.prefix(epoch) }
+
+  /// Appends something that isn't a record: a line, an event, or nothing among raw payloads.
+  ///
+  /// The event of the topic's end has an id: a client that says it when it connects again has had everything.
+  func append(event: String, _ object: String, to output: inout [UInt8]) {
+    switch format {
+    case .raw: return
+    case .lines:
+      output += Array("{\"\(event)\":\(object)}\n".utf8)
+      return
+    case .events where event == "finished" || event == "failure":
+      output.append("id: ")
+      output += epochText
+      output += Array("\(HTTPEventID.end)\n".utf8)
+    case .events, .eventsOfMany: break
+    }
+    output += Array("event: \(event)\ndata: \(object)\n\n".utf8)
+  }
 
   /// Appends a record.
   ///

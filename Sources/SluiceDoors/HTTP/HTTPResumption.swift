@@ -5,8 +5,8 @@ import SluiceWire
 enum HTTPResumption: Hashable {
   case none
   case behind(HTTPEventID)
-  /// It has had the topic's end.
-  case ended
+  /// It has had the topic's end: that of a life by its epoch; nil for `end` alone, as the id was in earlier versions.
+  case ended(of: UInt64?)
 
   /// - Throws: ``HTTPProblem`` for an id that says nothing of where to go on. To begin elsewhere would lose records, or repeat them.
   init(_ request: HTTPRequest) throws(HTTPProblem) {
@@ -20,13 +20,18 @@ enum HTTPResumption: Hashable {
         "Last-Event-ID can't say where each topic of a pattern goes on; read the topics one by one, or leave it out"
       )
     }
-    if id == HTTPRecordFormat.endID {
-      self = .ended
+    if id == HTTPEventID.end {
+      self = .ended(of: nil)
+      return
+    }
+    if let epoch = HTTPEventID.ended(id) {
+      self = .ended(of: epoch)
       return
     }
     guard let id = HTTPEventID(id) else {
       throw HTTPProblem(
-        400, "Last-Event-ID must be the id of an event of this topic: EPOCH-OFFSET, an offset, or end")
+        400,
+        "Last-Event-ID must be the id of an event of this topic: EPOCH-OFFSET, EPOCH-end, an offset, or end")
     }
     self = .behind(id)
   }

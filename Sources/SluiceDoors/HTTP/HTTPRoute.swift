@@ -14,6 +14,7 @@ import SluiceWire
 /// | `POST /topics/NAME/request` | ``HTTPAsking`` |
 /// | `GET /topics/NAME/requests` | ``HTTPReading`` |
 /// | `HEAD` where `GET` streams records | ``HTTPStreamHead`` |
+/// | the same behind the end of one of the topic's lives | ``HTTPLifeCheck`` |
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
@@ -88,10 +89,17 @@ enum HTTPRoute {
   ) throws(HTTPProblem) -> (any HTTPExchange)? {
     try request.check(parameters: HTTPReadingTerms.parameters)
     let resumption = try HTTPResumption(request)
-    if resumption == .ended, !areRequests { return nil }
+    if resumption == .ended(of: nil), !areRequests { return nil }
     let terms = try HTTPReadingTerms(request, areRequests: areRequests, connection.options)
-    if request.head.method == "HEAD" { return try HTTPStreamHead(terms, by: connection) }
-    return try HTTPReading(terms, resumption, by: connection)
+    let isHead = request.head.method == "HEAD"
+    let begin = { [unowned connection] (resumption: HTTPResumption) throws(HTTPProblem) -> any HTTPExchange in
+      isHead
+        ? try HTTPStreamHead(terms, by: connection) : try HTTPReading(terms, resumption, by: connection)
+    }
+    guard case .ended(let epoch?) = resumption, !areRequests else { return try begin(resumption) }
+    return try HTTPLifeCheck(terms, after: epoch, by: connection) { () throws(HTTPProblem) in
+      try begin(.behind(.end(of: epoch)))
+    }
   }
 
   private static func nothing(_ request: HTTPRequest) -> HTTPProblem {

@@ -20,6 +20,11 @@ final class HTTPStreamHead: HTTPExchange {
       isKnown = true
       return
     }
+    try Self.look(up: terms, by: connection)
+  }
+
+  /// Asks the broker for the topic, which it answers as it would answer a subscription, if there is no topic or the client may not read it.
+  static func look(up terms: HTTPReadingTerms, by connection: HTTPConnection) throws(HTTPProblem) {
     guard connection.link.permissions?.allow(.subscribe, on: terms.name) ?? true else {
       throw HTTPProblem(
         WireError(.permissionDenied, "the client may not subscribe to topic \(terms.name)"))

@@ -13,6 +13,13 @@ package struct HTTPHeadReader: Sendable {
   /// Bytes of memory that are held.
   package var heldBytes: Int { bytes.capacity }
 
+  /// Whether the bytes are those of HEAD, as far as they have come: nil while that can't be told.
+  var isOfHEAD: Bool? {
+    let beginning = Array("HEAD ".utf8)
+    guard zip(bytes, beginning).allSatisfy({ $0 == $1 }) else { return false }
+    return bytes.count >= beginning.count ? true : nil
+  }
+
   /// Takes the next bytes.
   ///
   /// - Returns: the head, and how many bytes of `chunk` it took; nil while it isn't complete.
@@ -35,8 +42,9 @@ package struct HTTPHeadReader: Sendable {
         continue
       }
       if bytes.count >= 4, bytes[bytes.count - 3] == UInt8(ascii: "\n") {
-        defer { (hasSkippedLine, bytes) = (false, []) }
-        return (try HTTPRequestHead(bytes.dropLast(2)), index + 1)
+        let head = try HTTPRequestHead(bytes.dropLast(2))
+        (hasSkippedLine, bytes) = (false, [])
+        return (head, index + 1)
       }
     }
     return nil

@@ -11,6 +11,8 @@ package struct HTTPRequestReader: Sendable {
   package static let maximumBody = 16 << 20
 
   private var head = HTTPHeadReader()
+  /// The method of a head that has come as a whole.
+  private var method: String?
   /// Nil until the head has come.
   private var body: HTTPBodyReader?
 
@@ -20,6 +22,9 @@ package struct HTTPRequestReader: Sendable {
   package var isUntouched: Bool { body == nil && head.heldBytes == 0 }
 
   package var heldBytes: Int { head.heldBytes + (body?.body.count ?? 0) }
+
+  /// Whether the request is HEAD, as far as it has come, also where it can't be read: nil while that can't be told.
+  var isOfHEAD: Bool? { method.map { $0 == "HEAD" } ?? head.isOfHEAD }
 
   /// Takes bytes up to the next event.
   ///
@@ -31,6 +36,7 @@ package struct HTTPRequestReader: Sendable {
       return (body.flatMap { $0.isDone ? .body($0.body) : nil }, taken)
     }
     guard let (head, taken) = try takeHead(bytes) else { return (nil, bytes.count) }
+    method = head.method
     guard head.version == "1.1" else { throw HTTPProblem(505, "only HTTP/1.1 is understood") }
     guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
     return (.head(try HTTPRequest(head)), taken)

@@ -137,10 +137,13 @@ package struct HTTPServerSession: Sendable {
   ) {
     guard phase != .closing else { return }
     let stays = keepsAlive
+    // Of a request that is about to come the answer must do for HEAD as well: the connection's end is that of its content, of which there is none.
+    let isAny = isOfHEAD == nil
+    let body = isAny ? [] : body
     var all = [HTTPDate.field(time)] + fields + crossOrigin.fields(for: request, with: fields)
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
-    if status != 204 { all.append(("Content-Length", "\(body.count)")) }
+    if status != 204, !isAny { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
     output.append(head: status, all)
     if !isHead { output.append(body) }
@@ -178,7 +181,10 @@ package struct HTTPServerSession: Sendable {
   }
 
   /// Whether the answer is its head alone, with the fields that GET would be answered with (RFC 9110, 9.3.2).
-  private var isHead: Bool { request?.head.method == "HEAD" }
+  private var isHead: Bool { isOfHEAD ?? false }
+
+  /// Whether the request that is answered is HEAD: nil where nothing of it has come that tells.
+  private var isOfHEAD: Bool? { request.map { $0.head.method == "HEAD" } ?? reader.isOfHEAD }
 
   private var keepsAlive: Bool { !isLast && request?.keepsAlive ?? false }
 

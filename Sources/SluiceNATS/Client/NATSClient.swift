@@ -47,14 +47,12 @@ public final class NATSClient: @unchecked Sendable {
 
   public let loop: any EventLoop
   public let options: NATSOptions
-  private let connector: NATSConnector
+  private let line: NATSLine
   private var session: NATSSession
   private var events: ((Event) -> Void)?
-  private var connection: NATSConnection?
   private var callbacks = NATSCallbacks()
   private var signal: (any LoopSignal)!
-  private var timer: (token: TimerToken, time: MonotonicTime)?
-  private var isOutputWaiting = false
+  private var timer = DeadlineTimer()
 
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
@@ -71,7 +69,7 @@ public final class NATSClient: @unchecked Sendable {
         .invalidAddress,
         "there is no address of a NATS server; give at least one, such as nats://127.0.0.1:4222")
     }
-    connector = try NATSConnector(addresses, options, network, on: loop)
+    line = NATSLine(try NATSConnector(addresses, options, network, on: loop))
     self.loop = loop
     self.options = options
     session = NATSSession(addresses, options: options, seed: options.seed ?? UInt64.random(in: 0 ... .max))
@@ -178,12 +176,16 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func request(
-    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ inserts: [NATSInsert] = [],
-    timeout: Duration, _ answer: NATSCallbacks.Answer
+    _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, timeout: Duration,
+    _ answer: NATSCallbacks.Answer
   ) throws(NATSError) -> Request {
     let number = try session.request(
-      subject, headers: headers, payload: payload, inserts: inserts, isMany: answer.isMany,
-      timeout: timeout, at: loop.now)
+      subject, headers: headers, payload: payload, isMany: answer.isMany, timeout: timeout, at: loop.now)
+    return expect(answer, to: number)
+  }
+
+  /// The request was encoded.
+  private func expect(_ answer: NATSCallbacks.Answer, to number: UInt64) -> Request {
     callbacks.answers[number] = answer
     flushSoon()
     return Request(number: number)
@@ -197,24 +199,7 @@ public final class NATSClient: @unchecked Sendable {
   func requestBehind(
     _ messages: ArraySlice<NATSMessage>, timeout: Duration, _ completion: @escaping Completion
   ) throws(NATSError) -> Request {
-    let mark = session.mark
-    do throws(NATSError) {
-      for message in messages.dropLast() {
-        try message.payload.withBytes { bytes throws(NATSError) in
-          try session.publish(
-            message.subject, headers: message.headers, payload: bytes, inserts: message.inserts)
-        }
-      }
-      let last = messages[messages.endIndex - 1]
-      return try last.payload.withBytes { bytes throws(NATSError) in
-        try request(
-          last.subject, last.headers, bytes, last.inserts, timeout: timeout, .one(completion))
-      }
-    } catch {
-      // Without a connection, nothing was encoded.
-      if session.mark > mark { session.rewind(to: mark) }
-      throw error
-    }
+    expect(.one(completion), to: try session.requestBehind(messages, timeout: timeout, at: loop.now))
   }
 
   /// Forgets a request: its completion isn't called. What it asked for may still be carried out.
@@ -268,13 +253,13 @@ public final class NATSClient: @unchecked Sendable {
   func violated(_ error: NATSError) { perform(session.violated(error, at: loop.now)) }
 
   func secured(_ connection: NATSConnection) {
-    guard connection === self.connection else { return }
+    guard line.has(connection) else { return }
     perform(session.secured(at: loop.now))
   }
 
   func lost(_ connection: NATSConnection, _ error: IOError?) {
-    guard connection === self.connection else { return }
-    self.connection = nil
+    guard line.has(connection) else { return }
+    line.lost()
     perform(session.lost(NATSError(error), at: loop.now))
   }
 
@@ -298,12 +283,12 @@ public final class NATSClient: @unchecked Sendable {
       if session.isConnecting { connect(to: address, certificateName: name) }
     case .secure(let address, let name):
       do throws(NATSError) {
-        connection?.secure(address, certificateName: name, over: try connector.tls())
+        try line.secure(address, certificateName: name)
       } catch {
-        disconnect()
+        line.drop()
         perform(session.lost(error, at: loop.now))
       }
-    case .disconnect: disconnect()
+    case .disconnect: line.drop()
     case .ready(let info):
       events?(.connected(info))
       tellObservers()
@@ -312,8 +297,7 @@ public final class NATSClient: @unchecked Sendable {
       tellObservers()
     case .lameDuck(let server): events?(.lameDuck(server: server))
     case .closed(let error):
-      if let timer { loop.cancel(timer.token) }
-      timer = nil
+      timer.cancel(on: loop)
       let last = events
       events = nil
       let (observers, waiting) = (callbacks.removeObservers(), callbacks.removeWaiting())
@@ -349,7 +333,7 @@ public final class NATSClient: @unchecked Sendable {
   }
 
   private func connect(to address: NATSAddress, certificateName: String) {
-    connector.connect(to: address, certificateName: certificateName) { [weak self] result in
+    line.connect(to: address, certificateName: certificateName) { [weak self] result in
       guard let self else {
         if case .success(let opened) = result { opened.stream.abort() }
         return
@@ -370,17 +354,10 @@ public final class NATSClient: @unchecked Sendable {
       return perform(session.lost(error, at: loop.now))
     }
     let connection = NATSConnection(stream, of: self)
-    self.connection = connection
-    isOutputWaiting = false
+    line.take(connection)
     session.opened(isSecure: isSecure, credentials: credentials, at: loop.now)
     connection.start()
     flushSoon()
-  }
-
-  private func disconnect() {
-    connector.abandon()
-    connection?.close()
-    connection = nil
   }
 
   // MARK: Output and time
@@ -389,29 +366,22 @@ public final class NATSClient: @unchecked Sendable {
   private func flushSoon() { signal.fire() }
 
   func flush() {
-    if let connection {
-      let waiting = session.output.count
-      if let error = connection.write(&session.output) { return connection.end(error) }
-      if isOutputWaiting, session.output.count < waiting { session.madeProgress(at: loop.now) }
-      isOutputWaiting = session.output.count > 0
+    switch line.write(&session.output) {
+    case .quiet: break
+    case .progress: session.madeProgress(at: loop.now)
+    case .failed(let error): return line.end(error)
     }
     while let body = callbacks.takeWaiting(atBacklog: session.output.count) { body() }
     setTimer()
   }
 
   private func setTimer() {
-    let deadline = session.nextDeadline
-    // A timer that comes too early looks again.
-    if let timer, let deadline, timer.time <= deadline { return }
-    if let timer { loop.cancel(timer.token) }
-    timer = deadline.map { deadline in
-      (
-        loop.schedule(at: deadline) { [weak self] in
-          guard let self else { return }
-          timer = nil
-          perform(session.advance(to: loop.now))
-        }, deadline
-      )
-    }
+    timer.set(
+      session.nextDeadline, on: loop,
+      { [weak self] in
+        guard let self else { return }
+        timer.fired()
+        perform(session.advance(to: loop.now))
+      })
   }
 }

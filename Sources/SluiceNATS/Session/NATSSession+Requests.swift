@@ -35,12 +35,6 @@ extension NATSSession {
     }
   }
 
-  /// Where the output stands, for ``rewind(to:)``.
-  var mark: UInt64 { output.encoded }
-
-  /// Takes back the messages that were encoded since `mark`. Nothing may have been written since.
-  mutating func rewind(to mark: UInt64) { output.rewind(to: mark) }
-
   /// Encodes a message that expects an answer.
   ///
   /// - Parameters:
@@ -64,6 +58,37 @@ extension NATSSession {
         isMany: isMany, timeout: timeout, at: now)
     } catch {
       throw error.at(server)
+    }
+  }
+
+  /// Encodes messages one directly behind the other, the last one as a request: either all of them or none.
+  ///
+  /// - Parameters:
+  ///   - messages: at least one.
+  ///   - timeout: until the answer to the last one.
+  ///   - now: the time of the call.
+  /// - Returns: the request's number.
+  /// - Throws: why nothing was sent.
+  mutating func requestBehind(
+    _ messages: ArraySlice<NATSMessage>, timeout: Duration, at now: MonotonicTime
+  ) throws(NATSError) -> UInt64 {
+    let mark = output.encoded
+    do throws(NATSError) {
+      for message in messages.dropLast() {
+        try message.payload.withBytes { bytes throws(NATSError) in
+          try publish(message.subject, headers: message.headers, payload: bytes, inserts: message.inserts)
+        }
+      }
+      let last = messages[messages.endIndex - 1]
+      return try last.payload.withBytes { bytes throws(NATSError) in
+        try request(
+          last.subject, headers: last.headers, payload: bytes, inserts: last.inserts, timeout: timeout,
+          at: now)
+      }
+    } catch {
+      // Without a connection, nothing was encoded.
+      if output.encoded > mark { output.rewind(to: mark) }
+      throw error
     }
   }
 

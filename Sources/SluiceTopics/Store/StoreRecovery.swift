@@ -60,7 +60,7 @@ final class StoreRecovery {
     plans = [.light]
     plans += writer.due.entries.values.filter { $0.topic.isDeleted }.map { .deletion($0.topic) }
     plans += writer.stuck.all.filter { $0.change.truncateBefore != nil }.map { .truncation($0) }
-    plans += writer.builders.values.map { .trim($0.topic, $0.builder) }
+    plans += writer.builders.all.map { .trim($0.topic, $0.builder) }
     plans += [.reclaim, .all]
     plans.reverse()
   }
@@ -101,7 +101,7 @@ final class StoreRecovery {
       change.truncateBefore = min(offset, commit.before.head)
       return Step(what: .truncation, changes: [change])
     case .trim(let topic, let builder):
-      guard writer.builders[ObjectIdentifier(topic)]?.builder === builder,
+      guard writer.builders.has(builder, of: topic),
         let (change, limit) = builder.trim(topic, wallClock: wallClock)
       else { return nil }
       return Step(what: .trim(builder, limit), changes: [change])

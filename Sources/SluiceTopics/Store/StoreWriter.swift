@@ -10,10 +10,6 @@ import SluiceWire
 // @unchecked: belongs to `loop`, whose thread is blocked while a store that blocks writes something.
 final class StoreWriter: @unchecked Sendable {
   private static let trimInterval = Duration.seconds(1)
-  /// How often waiting producers are reported.
-  private static let reminderInterval = Duration.seconds(60)
-  /// How long commits under way are waited for at the end.
-  private static let longestClose = Duration.seconds(10)
 
   /// What a commit under way is for.
   private enum Work {
@@ -29,7 +25,7 @@ final class StoreWriter: @unchecked Sendable {
   private let notify: @Sendable () -> Void
 
   private(set) var due = DueTopics()
-  private(set) var builders: [ObjectIdentifier: (topic: any DurableTopic, builder: TopicCommitBuilder)] = [:]
+  private(set) var builders: TopicCommitBuilders
   private var timer: TimerToken?
   private var underWay = CommitsUnderWay<Work>()
   private let pace: CommitPace
@@ -38,20 +34,19 @@ final class StoreWriter: @unchecked Sendable {
   private var recovery: StoreRecovery?
   private var retry = StoreRetry()
   private var retryTimer: TimerToken?
-  private var hasGarbage = true
-  private var isClosed = false
-  /// Why nothing is stored any more: another owner has the shard.
-  private var fence: StoreError?
-  private var closing: (body: @Sendable () -> Void, timer: TimerToken?)?
-  /// When waiting producers are reported next; nil while the store works.
-  private var reminder: MonotonicTime?
-  /// Whether there was a commit, or an attempt at one, since the size was read.
-  private var hasGrown = true
+  private var space = StoreSpace()
+  private var reports: StoreReports
+  private var closing = StoreClosing()
+  private var closingTimer: TimerToken?
+  /// Another owner has the shard: nothing is stored any more.
+  private var isFenced = false
 
   init(_ service: StoreService, on loop: any EventLoop, notify: @escaping @Sendable () -> Void) {
     self.service = service
     store = service.store
+    builders = TopicCommitBuilders(store)
     pace = CommitPace(commitBytes: store.commitBytes)
+    reports = StoreReports(service.health)
     self.loop = loop
     self.notify = notify
   }
@@ -61,7 +56,7 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Whether the store takes another commit.
   private var isFree: Bool {
-    stuck.isEmpty && recovery == nil && fence == nil && underWay.count < store.depth
+    stuck.isEmpty && recovery == nil && !isFenced && underWay.count < store.depth
   }
 
   /// Whether the next commit may be begun.
@@ -72,7 +67,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   func run() {
-    guard !isClosed else { return }
+    guard !closing.isClosed else { return }
     takeArrivals()
     let now = loop.now
     // A commit takes everything along, due or not: the sync is paid for.
@@ -111,10 +106,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
-    if let known = builders[ObjectIdentifier(topic)] { return known.builder }
-    let builder = TopicCommitBuilder(topic, store)
-    builders[ObjectIdentifier(topic)] = (topic, builder)
-    return builder
+    builders.builder(of: topic)
   }
 
   private func attempt(_ commits: [TopicCommit]) {
@@ -127,7 +119,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   private func begin(_ changes: [TopicChange]) -> CommitOutcome {
-    hasGrown = true
+    space.commitBegins()
     return store.commit(changes, as: underWay.next())
   }
 
@@ -166,8 +158,8 @@ final class StoreWriter: @unchecked Sendable {
   func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
     service.noteWaiting(-commit.taken.bytes)
     if commit.change.isDeletion {
-      builders[ObjectIdentifier(commit.topic)] = nil
-      hasGarbage = true
+      builders.remove(commit.topic)
+      space.topicDeleted()
       collectGarbage()
     } else {
       builder(of: commit.topic).moved(to: commit)
@@ -194,7 +186,7 @@ final class StoreWriter: @unchecked Sendable {
     case .resumed: if stuck.isEmpty { recovered() }
     case .fenced(let error):
       fenced(error)
-      if closing != nil { goOnClosing() }
+      if closing.isClosing { goOnClosing() }
     }
   }
 
@@ -206,7 +198,7 @@ final class StoreWriter: @unchecked Sendable {
     case .step(let step): conclude(step, error, since: entry.start)
     }
     tellFlushed()
-    if closing != nil { return goOnClosing() }
+    if closing.isClosing { return goOnClosing() }
     if recovery != nil { advance() } else { run() }
   }
 
@@ -227,25 +219,23 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   private func report(failure error: StoreError) {
-    guard service.health.failed(error, now: loop.now) else { return }
-    reminder = reminder ?? loop.now
-    service.report(.failed(message: error.message, isFull: error.kind == .full))
+    guard let event = reports.failed(error, at: loop.now) else { return }
+    service.report(event)
     notify()
   }
 
   func recovered() {
     retry.reset()
-    guard service.health.recovered() else { return }
+    guard let event = reports.recovered() else { return }
     service.waiters.removeAll()
-    reminder = nil
-    service.report(.recovered)
+    service.report(event)
     notify()
   }
 
   /// Tries failed commits again.
   private func tryAgain() {
     retryTimer = nil
-    guard !isClosed, !stuck.isEmpty, recovery == nil, fence == nil else { return }
+    guard !closing.isClosed, !stuck.isEmpty, recovery == nil, !isFenced else { return }
     takeArrivals()
     recover(StoreRecovery(stuckOf: self))
   }
@@ -262,7 +252,7 @@ final class StoreWriter: @unchecked Sendable {
         self.recovery = nil
         // The timer may have fired while the steps were under way.
         if !stuck.isEmpty { armRetry() }
-        if closing == nil { run() } else { goOnClosing() }
+        if closing.isClosing { goOnClosing() } else { run() }
         return
       }
       let start = loop.readClock()
@@ -280,8 +270,8 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Another owner has the shard: nothing more is stored of these topics, granted, or acknowledged.
   private func fenced(_ error: StoreError) {
-    guard fence == nil else { return }
-    fence = error
+    guard !isFenced else { return }
+    isFenced = true
     report(failure: error)
     service.report(.fenced(message: error.message))
     let fault = StoreHealth.fault(error)
@@ -289,7 +279,9 @@ final class StoreWriter: @unchecked Sendable {
       if case .commits(let commits) = entry.work { stuck.add(commits) }
     }
     let taken = Dictionary(stuck.all.map { (ObjectIdentifier($0.topic), $0.taken) }) { first, _ in first }
-    for (key, (topic, _)) in builders { set(aside: topic, taken[key] ?? UncommittedTail.Taken(), fault) }
+    for (topic, _) in builders.all {
+      set(aside: topic, taken[ObjectIdentifier(topic)] ?? UncommittedTail.Taken(), fault)
+    }
     underWay.removeAll()
     stuck.removeAll()
     due.removeAll()
@@ -322,13 +314,11 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Drops records that have become too old, and frees the space of deleted topics.
   func tick() {
-    guard !isClosed else { return }
+    guard !closing.isClosed else { return }
     collectGarbage()
     inspect()
     if isReady {
-      for (topic, builder) in builders.values where builder.isOutdated(topic, wallClock: loop.wallClock) {
-        makeDue(topic)
-      }
+      for topic in builders.outdated(wallClock: loop.wallClock) { makeDue(topic) }
       run()
     }
     _ = loop.schedule(after: Self.trimInterval) { [weak service] in service?.withWriter { $0.tick() } }
@@ -336,30 +326,18 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Reads the store's size, and reports producers that wait.
   private func inspect() {
-    let failure = service.health.failure
-    if hasGrown || failure != nil {
-      hasGrown = false
-      if let found = try? store.size() { service.health.size = found }
+    let size = space.size(isFailing: service.health.failure != nil) { () throws(StoreError) in
+      try store.size()
     }
-    guard let due = reminder, due <= loop.now, let failure else { return }
-    guard service.waiters.count > 0 || service.backlog > 0 else { return }
-    reminder = loop.now + Self.reminderInterval
-    service.report(
-      .waiting(
-        publishers: service.waiters.count, bytes: service.backlog,
-        isFull: failure.fault.code == .storageFull,
-        milliseconds: (loop.now - failure.since).clampedMilliseconds))
+    if let size { service.health.size = size }
+    let waiting = reports.waiting(publishers: service.waiters.count, bytes: service.backlog, at: loop.now)
+    if let waiting { service.report(waiting) }
   }
 
   /// Frees space a piece at a time, so that commits don't wait for it.
   private func collectGarbage() {
-    guard hasGarbage, !isClosed, stuck.isEmpty, recovery == nil, fence == nil else { return }
-    do throws(StoreError) {
-      hasGarbage = try store.reclaim()
-    } catch {
-      hasGarbage = false
-    }
-    guard hasGarbage else { return }
+    guard space.hasGarbage, !closing.isClosed, stuck.isEmpty, recovery == nil, !isFenced else { return }
+    guard space.free({ () throws(StoreError) in try store.reclaim() }) else { return }
     loop.execute { [weak service] in service?.withWriter { $0.collectGarbage() } }
   }
 
@@ -378,7 +356,7 @@ final class StoreWriter: @unchecked Sendable {
   /// Commits what waits, if that is possible, and calls `body` when all that was begun is settled.
   func flush(_ body: @escaping @Sendable () -> Void) {
     takeArrivals()
-    while isFree, !isClosed, !due.isEmpty { commitAll() }
+    while isFree, !closing.isClosed, !due.isEmpty { commitAll() }
     underWay.whenSettled(body)
     tellFlushed()
   }
@@ -389,12 +367,11 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Commits what waits, closes the store, which may not be used any more, and calls `body`.
   func close(_ body: @escaping @Sendable () -> Void) {
-    guard closing == nil, !isClosed else { return body() }
-    closing = (body, nil)
+    guard closing.begin(body) else { return body() }
     takeArrivals()
     if let timer { loop.cancel(timer) }
     loop.cancel(&retryTimer)
-    if fence == nil, recovery == nil, !stuck.isEmpty {
+    if !isFenced, recovery == nil, !stuck.isEmpty {
       attempt(stuck.takeAll())
     }
     goOnClosing()
@@ -402,44 +379,38 @@ final class StoreWriter: @unchecked Sendable {
 
   private func goOnClosing() {
     while isFree, !due.isEmpty { commitAll(isLast: true) }
-    guard underWay.isEmpty, recovery == nil else { return awaitLast() }
-    finishClosing()
-  }
-
-  /// The store may never say what became of the last commits.
-  private func awaitLast() {
-    guard closing?.timer == nil, !isClosed else { return }
-    closing?.timer = loop.schedule(after: Self.longestClose) { [weak service] in
-      service?.withWriter { $0.finishClosing() }
+    switch closing.next(isSettled: underWay.isEmpty && recovery == nil) {
+    case .await: break
+    // The store may never say what became of the last commits.
+    case .awaitAtMost:
+      closingTimer = loop.schedule(after: StoreClosing.patience) { [weak service] in
+        service?.withWriter { $0.finishClosing() }
+      }
+    case .finish: finishClosing()
     }
   }
 
   private func finishClosing() {
-    guard let (body, timer) = closing, !isClosed else { return }
-    isClosed = true
-    // The caller's body has the service, which has this writer.
-    closing = nil
-    if let timer { loop.cancel(timer) }
+    let closed = closing.finish(refusal: service.refusal, isSettled: underWay.isEmpty)
+    guard let (end, body) = closed else { return }
+    loop.cancel(&closingTimer)
     loop.cancel(&retryTimer)
-    let isUnknown = !underWay.isEmpty
     due.removeAll()
-    builders = [:]
+    builders.removeAll()
     stuck.removeAll()
     underWay.removeAll()
     underWay.removeFlushes()
     recovery = nil
-    let (service, report) = (service, service.report)
-    if let refusal = service.refusal {
-      report(.closed(message: "\(refusal.message); what waited is lost"))
-      return body()
-    }
-    if isUnknown {
-      report(.closed(message: "the store doesn't say whether the last commits were stored"))
-      return body()
-    }
-    store.close { error in
-      report(.closed(message: error?.message))
+    let report = service.report
+    switch end {
+    case .leave(let message):
+      report(.closed(message: message))
       body()
+    case .close:
+      store.close { error in
+        report(.closed(message: error?.message))
+        body()
+      }
     }
   }
 }

@@ -139,4 +139,104 @@ struct StoreWriterValueTests {
     retry.reset()
     #expect(retry.next() == .milliseconds(100))
   }
+
+  // MARK: Space
+
+  @Test("space is freed piece by piece until there is none, and again after a deletion")
+  func freeing() {
+    var space = StoreSpace()
+    var pieces = [true, true, false]
+    let piece = { pieces.removeFirst() }
+    #expect(space.free(piece) && space.free(piece) && !space.free(piece))
+    #expect(!space.hasGarbage && !space.free(piece) && pieces.isEmpty)
+    space.topicDeleted()
+    #expect(space.hasGarbage)
+    // What can't be freed is left for the next deletion.
+    #expect(!space.free { () throws(StoreError) in throw StoreError(.failed, "broken") })
+    #expect(!space.hasGarbage)
+  }
+
+  @Test("the size is read once after commits, and each time while the store fails")
+  func size() {
+    var space = StoreSpace()
+    var reads = 0
+    func read(isFailing: Bool = false) -> StoreSize? {
+      space.size(isFailing: isFailing) {
+        reads += 1
+        return StoreSize(files: UInt64(reads), reusable: 0)
+      }
+    }
+    #expect(read()?.files == 1 && read() == nil && reads == 1)
+    space.commitBegins()
+    space.commitBegins()
+    #expect(read()?.files == 2 && read() == nil)
+    #expect(read(isFailing: true)?.files == 3 && read(isFailing: true)?.files == 4)
+    #expect(read() == nil && reads == 4)
+  }
+
+  // MARK: Reports
+
+  @Test("a failure is told once for each kind, then that producers wait, each minute, then the recovery")
+  func reports() {
+    let health = StoreHealth()
+    var reports = StoreReports(health)
+    func waiting(_ seconds: UInt64, publishers: Int = 0, bytes: Int = 0) -> StoreEvent? {
+      reports.waiting(publishers: publishers, bytes: bytes, at: Self.time(seconds * 1_000))
+    }
+    #expect(reports.recovered() == nil && waiting(0, publishers: 3) == nil)
+    #expect(
+      reports.failed(StoreError(.failed, "broken"), at: Self.time(1_000))
+        == .failed(message: "broken", isFull: false))
+    #expect(reports.failed(StoreError(.failed, "still"), at: Self.time(1_500)) == nil)
+    #expect(waiting(2) == nil)
+    #expect(
+      waiting(2, publishers: 3)
+        == .waiting(publishers: 3, bytes: 0, isFull: false, milliseconds: 1_000))
+    #expect(waiting(61, publishers: 3, bytes: 5) == nil)
+    // Another kind of failure is told; since when producers wait stays.
+    #expect(
+      reports.failed(StoreError(.full, "full"), at: Self.time(61_500))
+        == .failed(message: "full", isFull: true))
+    #expect(
+      waiting(62, bytes: 5) == .waiting(publishers: 0, bytes: 5, isFull: true, milliseconds: 61_000))
+    #expect(reports.recovered() == .recovered && reports.recovered() == nil)
+    #expect(health.failure == nil && waiting(500, publishers: 3) == nil)
+  }
+
+  // MARK: The end
+
+  @Test("a writer that closes awaits what is under way, asks for one timer, and ends once")
+  func closing() throws {
+    var closing = StoreClosing()
+    #expect(!closing.isClosing && !closing.isClosed)
+    #expect(closing.finish(refusal: nil, isSettled: true) == nil)
+    let calls = Atomic(0)
+    #expect(closing.begin { calls.add(1, ordering: .relaxed) } && closing.isClosing)
+    #expect(!closing.begin {})
+    #expect(closing.next(isSettled: false) == .awaitAtMost)
+    #expect(closing.next(isSettled: false) == .await && closing.next(isSettled: false) == .await)
+    #expect(closing.next(isSettled: true) == .finish)
+    let finished = closing.finish(refusal: nil, isSettled: true)
+    let (end, body) = try #require(finished)
+    body()
+    #expect(end == .close && calls.load(ordering: .relaxed) == 1)
+    #expect(closing.isClosed && !closing.isClosing)
+    #expect(closing.finish(refusal: nil, isSettled: true) == nil && !closing.begin {})
+  }
+
+  @Test("a store that takes nothing, or hasn't said what became of a commit, isn't closed in order")
+  func leaving() {
+    func end(refusal: Fault? = nil, isSettled: Bool) -> StoreClosing.End? {
+      var closing = StoreClosing()
+      _ = closing.begin {}
+      return closing.finish(refusal: refusal, isSettled: isSettled)?.end
+    }
+    let fault = Fault(code: .storageFull, message: "full")
+    for isSettled in [true, false] {
+      #expect(end(refusal: fault, isSettled: isSettled) == .leave(message: "full; what waited is lost"))
+    }
+    #expect(
+      end(isSettled: false)
+        == .leave(message: "the store doesn't say whether the last commits were stored"))
+  }
 }

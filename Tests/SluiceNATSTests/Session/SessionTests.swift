@@ -232,4 +232,50 @@ struct SessionTests {
     test.session.opened(isSecure: false, credentials: .none, at: test.now)
     #expect(try test.receive("MSG a 1 0\r\n\r\n") == ["disconnect", "interrupted: protocol-violation"])
   }
+
+  private func messages(_ payloads: String...) -> [NATSMessage] {
+    payloads.enumerated().map { NATSMessage(subject: "s\($0.offset)", payload: bytes($0.element)) }
+  }
+
+  @Test("messages behind one another end with a request, and the answer is the last one's")
+  func requestBehind() throws {
+    var test = try SessionUnderTest()
+    try test.open()
+    let number = try test.session.requestBehind(
+      messages("one", "two", "three")[...], timeout: .seconds(5), at: test.now)
+    let sent = test.sent()
+    #expect(sent.hasPrefix("PUB s0 3\r\none\r\nPUB s1 3\r\ntwo\r\nPUB s2 "))
+    let inbox = String(try #require(sent.split(separator: "\r\n").dropLast().last?.split(separator: " ")[2]))
+    #expect(try test.receive("MSG \(inbox) 1 2\r\nok\r\n") == ["request \(number): ok"])
+  }
+
+  @Test(
+    "of messages behind one another none is sent where one of them can't be",
+    arguments: [0, 1, 2])
+  func requestBehindRefused(bad: Int) throws {
+    var test = try SessionUnderTest()
+    try test.open()
+    try test.publish("before", "x")
+    var batch = messages("one", "two", "three")
+    batch[bad].payload = [UInt8](repeating: 0x61, count: 1_001)
+    #expect(throws: NATSError.self) {
+      try test.session.requestBehind(batch[...], timeout: .seconds(5), at: test.now)
+    }
+    #expect(test.session.requestCount == 0)
+    try test.publish("behind", "y")
+    #expect(test.sent() == "PUB before 1\r\nx\r\nPUB behind 1\r\ny\r\n")
+  }
+
+  @Test("without a connection, messages behind one another aren't sent")
+  func requestBehindWithoutConnection() throws {
+    var test = try SessionUnderTest()
+    try test.open()
+    _ = try test.request("a")
+    _ = test.lost()
+    let waiting = test.sent()
+    #expect(throws: NATSError.self) {
+      try test.session.requestBehind(messages("one", "two")[...], timeout: .seconds(5), at: test.now)
+    }
+    #expect(test.sent() == "" && test.session.requestCount == 0, "\(waiting)")
+  }
 }

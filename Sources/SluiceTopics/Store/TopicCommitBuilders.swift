@@ -1,0 +1,37 @@
+import SluiceStore
+
+/// The builders of the topics' commits: one for each topic that has had a commit, or was restored from the store, until its deletion is stored.
+struct TopicCommitBuilders {
+  typealias Entry = (topic: any DurableTopic, builder: TopicCommitBuilder)
+
+  private let store: any ShardStore
+  private var entries: [ObjectIdentifier: Entry] = [:]
+
+  init(_ store: any ShardStore) {
+    self.store = store
+  }
+
+  var all: some Collection<Entry> { entries.values }
+
+  /// Returns the topic's builder, which is made if there is none.
+  mutating func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
+    if let known = entries[ObjectIdentifier(topic)] { return known.builder }
+    let builder = TopicCommitBuilder(topic, store)
+    entries[ObjectIdentifier(topic)] = (topic, builder)
+    return builder
+  }
+
+  /// Whether that is the topic's builder, and not one of a former life of it.
+  func has(_ builder: TopicCommitBuilder, of topic: any DurableTopic) -> Bool {
+    entries[ObjectIdentifier(topic)]?.builder === builder
+  }
+
+  mutating func remove(_ topic: any DurableTopic) { entries[ObjectIdentifier(topic)] = nil }
+
+  /// The topics that have records to be dropped, though nothing else of them is to be stored.
+  func outdated(wallClock: Int64) -> [any DurableTopic] {
+    entries.values.filter { $0.builder.isOutdated($0.topic, wallClock: wallClock) }.map(\.topic)
+  }
+
+  mutating func removeAll() { entries = [:] }
+}
