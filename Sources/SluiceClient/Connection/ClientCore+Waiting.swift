@@ -57,6 +57,11 @@ extension ClientCore {
     }
   }
 
+  /// Opens the owner's stream at the client's own broker, which may name another node.
+  func ask(_ attachment: Attachment) {
+    if let connection { connection.streams.open(attachment) } else { awaitConnection(attachment) }
+  }
+
   /// Opens the owner's stream at the client's own broker, which isn't to name another node.
   func relay(_ attachment: Attachment) {
     if let connection {
@@ -80,7 +85,7 @@ extension ClientCore {
     guard interrupt(attachment) else { return false }
     let timer = loop.schedule(after: delay) { [self] in
       awaiting.remove(attachment.owner)
-      if let connection { connection.streams.open(attachment) } else { awaitConnection(attachment) }
+      ask(attachment)
     }
     awaiting.add(attachment, until: .timer(timer))
     return true

@@ -17,7 +17,7 @@ final class DirectLink {
   fileprivate var unusableUntil: MonotonicTime?
   /// When the last connection was lost.
   fileprivate var lostAt: MonotonicTime?
-  /// Looks whether the connection is used.
+  /// Looks whether the connection is used; while there is none yet, has the streams that wait for it ask again.
   fileprivate var timer: TimerToken?
   fileprivate var wasIdle = false
 
@@ -45,6 +45,9 @@ final class DirectLinks {
   private static let mostNodes = 256
   /// The longest time for connecting to a node, with the handshake.
   private static let connectTimeout = Duration.seconds(2)
+  /// How often streams that wait for a connection ask the client's broker again: a node that doesn't answer may have failed, and another one has its
+  /// topics soon, long before the time for connecting is over.
+  private static let askInterval = Duration.milliseconds(250)
   /// How long streams are relayed whose node couldn't be reached.
   private static let unusableTime = Duration.seconds(60)
   /// How long after the loss of a connection its node may have failed, so that its topics are about to move: streams aren't relayed, but ask for their
@@ -103,11 +106,22 @@ final class DirectLinks {
       core: core, to: link.address, node: link, within: min(core.options.connectTimeout, Self.connectTimeout)
     ) { [unowned self] result in connected(link, result) }
     link.state = .connecting(connector)
+    askAgainLater(link)
     connector.start(on: core.nodeNetwork)
+  }
+
+  private func askAgainLater(_ link: DirectLink) {
+    link.timer = core.loop.schedule(after: Self.askInterval) { [unowned self] in
+      link.timer = nil
+      guard case .connecting = link.state else { return }
+      askAgainLater(link)
+      for attachment in core.removeWaiting(for: link) { core.ask(attachment) }
+    }
   }
 
   private func connected(_ link: DirectLink, _ result: Result<(Connection, Welcome), ClientError>) {
     guard case .connecting = link.state else { return }
+    core.loop.cancel(&link.timer)
     switch result {
     case .success(let (connection, _)):
       link.state = .open(Weak(connection))

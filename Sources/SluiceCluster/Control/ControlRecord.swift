@@ -3,12 +3,14 @@
 /// ```text
 /// ctl.cluster        format=1 shards=64
 /// ctl.node.NAME      writer=7 count=3 session=17 state=live|leaving|ended address=HOST:PORT version=1.2 [by=NAME]
-/// ctl.shard.NUMBER   writer=7 count=4 state=held|moving|free owner=NAME session=17 term=21 [to=NAME]
+/// ctl.shard.NUMBER   writer=7 count=4 state=held|moving|free owner=NAME session=17 term=21 [to=NAME] [from=NAME]
 /// ctl.drain.NAME     drain           an operator wants the node to have no shards; empty: not any more
 /// ctl.pin.NUMBER     NAME            an operator wants the shard there; empty: not any more
 /// ```
 ///
 /// A session or term of 0 is the message's own sequence: both are numbers that the stream has never used before.
+///
+/// A shard is taken by its next owner, when it is free, or given to it by the last one, which writes `held` in the next owner's stead.
 enum ControlRecord: Hashable, Sendable {
   case cluster(ClusterRecord)
   case node(String, NodeRecord?)
@@ -144,6 +146,7 @@ struct ShardRecord: Hashable, Sendable {
     case free
   }
 
+  /// The owner's process, also where the last owner has written the record.
   var writer: UInt64
   var count: UInt64
   var state: State
@@ -153,10 +156,12 @@ struct ShardRecord: Hashable, Sendable {
   /// The sequence of the message by which the owner has taken it.
   var term: UInt64
   var successor: String?
+  /// The node that has given the shard to the owner; nil for one that the owner has taken.
+  var giver: String?
 
   init(
     writer: UInt64, count: UInt64, state: State, owner: String, session: UInt64, term: UInt64,
-    successor: String? = nil
+    successor: String? = nil, giver: String? = nil
   ) {
     self.writer = writer
     self.count = count
@@ -165,6 +170,7 @@ struct ShardRecord: Hashable, Sendable {
     self.session = session
     self.term = term
     self.successor = successor
+    self.giver = giver
   }
 
   fileprivate init?(_ fields: Fields, _ sequence: UInt64) {
@@ -174,12 +180,12 @@ struct ShardRecord: Hashable, Sendable {
     else { return nil }
     self.init(
       writer: writer, count: count, state: state, owner: owner, session: session,
-      term: term == 0 ? sequence : term, successor: fields["to"])
+      term: term == 0 ? sequence : term, successor: fields["to"], giver: fields["from"])
   }
 
   var text: String {
     "writer=\(writer) count=\(count) state=\(state.rawValue) owner=\(owner) session=\(session) term=\(term)"
-      + (successor.map { " to=\($0)" } ?? "")
+      + (successor.map { " to=\($0)" } ?? "") + (giver.map { " from=\($0)" } ?? "")
   }
 }
 

@@ -3,7 +3,7 @@ import SluiceIO
 /// A node's part in one shard, as a value: it takes it, holds it, gives it up in order, or loses it.
 ///
 /// ```text
-/// none ──taken──▶ held ──given up──▶ closing ──closed──▶ releasing ──stored──▶ none
+/// none ──taken──▶ held ──given up──▶ closing ──closed──▶ releasing ──given, or free──▶ none
 ///                   └─────────────── lost: another node has taken it, or the session is over ───▶ none
 /// ```
 struct ShardLeaseState: Hashable, Sendable {
@@ -54,7 +54,12 @@ struct ShardLeaseState: Hashable, Sendable {
   ///   - session: the node's session; nil outside of one.
   mutating func observed(_ record: ShardRecord?, writer: UInt64, session: UInt64?) -> [Change] {
     let isOwn = record.map { $0.writer == writer && $0.session == session } ?? false
-    guard let record, isOwn else { return lose() }
+    guard let record, isOwn else {
+      // It is closed here: what was told is that it is given to another node.
+      guard case .releasing(let term) = phase, let record, record.term > term else { return lose() }
+      phase = .none
+      return [.released]
+    }
     switch (phase, record.state) {
     case (.none, .held):
       phase = .held(term: record.term)

@@ -18,8 +18,9 @@ public struct ClusterOptions: Sendable {
   public var shards = 64
   /// Copies of the stream with leases and the directory. Default: 3.
   public var replicas = 3
-  /// How many shards a node gives away at a time. Default: 4.
-  public var maximumMoves = 4
+  /// How many shards a node gives away at a time, or one in 32 of those that it has, if these are more: the engine stores what several moves need one after
+  /// the other, so that each topic pauses for longer the more shards move beside its own. Default: 1.
+  public var maximumMoves = 1
   public var times = LeaseTimes()
   /// Joins even if the engine may lose data, or can't be asked about it.
   public var engineUnsafe = false

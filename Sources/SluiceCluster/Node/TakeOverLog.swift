@@ -8,9 +8,18 @@ struct TakeOverLog {
   ///
   /// - Parameters:
   ///   - former: what the directory had of the shard before.
+  ///   - giver: the node that has given the shard to this one; nil when it has taken it.
   ///   - directory: what it has of nodes.
-  mutating func gained(_ shard: Int, _ former: ShardEntry?, _ directory: Directory, at now: MonotonicTime) {
-    origins[shard] = Self.origin(former, directory, at: now)
+  mutating func gained(
+    _ shard: Int, _ former: ShardEntry?, givenBy giver: String?, _ directory: Directory, at now: MonotonicTime
+  ) {
+    if let giver {
+      // Its topics pause from when the giver has begun to close it.
+      let isSeen = former?.record?.owner == giver && former?.record?.state == .moving
+      origins[shard] = (.handedOver(from: giver), isSeen ? former?.heard ?? now : now)
+    } else {
+      origins[shard] = Self.origin(former, directory, at: now)
+    }
   }
 
   private static func origin(

@@ -11,9 +11,14 @@ struct ShardAllotment {
     case endSession(ofOwner: ShardRecord)
     /// Close a shard that belongs to another node; nil when there is none.
     case move(Int, term: UInt64, to: String?)
-    /// Give up a shard that is closed.
+    /// Give a shard that is closed to the node that it belongs to.
+    case give(Int, term: UInt64, to: String)
+    /// Give up a shard that is closed and belongs to no other node.
     case free(Int, term: UInt64)
   }
+
+  /// A node that has many shards gives one in so many away at a time, so that all of them have moved soon.
+  private static let shardsPerMove = 32
 
   private let name: String
   private let maximumMoves: Int
@@ -28,7 +33,7 @@ struct ShardAllotment {
 
   /// - Parameters:
   ///   - name: the node's.
-  ///   - maximumMoves: the most shards that it opens and closes at a time.
+  ///   - maximumMoves: the most shards that it opens and closes at a time, unless it has many.
   init(for name: String, maximumMoves: Int) {
     self.name = name
     self.maximumMoves = maximumMoves
@@ -78,6 +83,7 @@ struct ShardAllotment {
       guard lease.term != nil else { return false }
       return !lease.isHeld || !requests.areIdle && requests.isBusy(ControlRecord.shard(shard, nil).subject)
     }
+    let mostMoves = max(maximumMoves, leases.count / Self.shardsPerMove)
     var steps: [Step] = []
     // The others have nothing to do with this node: the work of an event grows with the number of its own shards only.
     for shard in belonging.union(leases.keys).sorted() {
@@ -99,11 +105,16 @@ struct ShardAllotment {
       case .held(let term):
         if belonging.contains(shard) { continue }
         let target = placement.target(of: shard)
-        guard target != nil || isLeaving, moves < maximumMoves else { continue }
+        guard target != nil || isLeaving, moves < mostMoves else { continue }
         moves += 1
         steps.append(.move(shard, term: term, to: target))
       case .closing: break
-      case .releasing(let term): steps.append(.free(shard, term: term))
+      case .releasing(let term):
+        if let target = placement.target(of: shard), target != name {
+          steps.append(.give(shard, term: term, to: target))
+        } else {
+          steps.append(.free(shard, term: term))
+        }
       }
     }
     return steps

@@ -9,6 +9,8 @@ import SluiceWire
 ///   last sequence, last fence ─► own fence, expecting that sequence ─► fences and checkpoints ─► changes behind the front
 /// ```
 ///
+/// Where the last fence says that the stream was closed, it is the last message, too: the own fence expects its sequence at once.
+///
 /// The acknowledgement of the own fence ends the term of a former owner, and says up to which sequence everything has to be read: replicas that haven't got it
 /// yet are asked again. Nothing is decided before it.
 // @unchecked: belongs to the client's loop.
@@ -39,9 +41,14 @@ final class EngineOpening: @unchecked Sendable {
   private let deadline: MonotonicTime
   private var result = Result()
   private var parts = PartAssembly()
+  /// Asked next for the messages.
+  private var reader = StreamReads.Reader.anyReplica
   private var checkpoints: [TopicID: UInt64] = [:]
   private var next: UInt64 = 1
   private var fault: StoreError?
+  private var isRead = false
+  private var isSizeKnown = false
+  private var isReadingSize = false
   private var isFinished = false
 
   /// - Parameter opener: a number that no other opening of the shard has.
@@ -67,13 +74,45 @@ final class EngineOpening: @unchecked Sendable {
   // MARK: The fence
 
   func run() {
-    result.fences.countsEverything = options.flaw == .noFence
+    readFence { [self] sequence, last in
+      guard last?.what == .closed else { return findLast() }
+      writeFence(behind: sequence)
+      readSize()
+    }
+  }
+
+  /// Asks how many bytes the stream has, beside what else is under way.
+  private func readSize() {
+    guard !isSizeKnown, !isReadingSize else { return }
+    isReadingSize = true
+    do throws(NATSError) {
+      try api.streamInfo(names.stream) { [self] answer in
+        isReadingSize = false
+        switch answer {
+        case .success(let info): sizeIsKnown(info)
+        case .failure(let error): wait(error) { [self] in readSize() }
+        }
+      }
+    } catch {
+      isReadingSize = false
+      wait(error) { [self] in readSize() }
+    }
+  }
+
+  private func sizeIsKnown(_ info: StreamInfo) {
+    result.bytes = info.state.bytes
+    isSizeKnown = true
+    finishOpening()
+  }
+
+  /// Finds the stream's last sequence, and then its last fence: one that comes in between makes the engine refuse the own one.
+  private func findLast() {
     attempt { [self] () throws(NATSError) in
       try api.streamInfo(names.stream) { [self] result in
         switch result {
         case .success(let info):
-          self.result.bytes = info.state.bytes
-          readFence(before: info.state.lastSequence)
+          sizeIsKnown(info)
+          expectFence(before: info.state.lastSequence)
         case .failure(let error) where error.code == .streamNotFound: create()
         case .failure(let error): tryAgain(error)
         }
@@ -85,14 +124,23 @@ final class EngineOpening: @unchecked Sendable {
     attempt { [self] () throws(NATSError) in
       try api.createStream(options.stream(names)) { [self] result in
         switch result {
-        case .success(let info): readFence(before: info.state.lastSequence)
+        case .success(let info):
+          sizeIsKnown(info)
+          expectFence(before: info.state.lastSequence)
         case .failure(let error): tryAgain(error)
         }
       }
     }
   }
 
-  private func readFence(before last: UInt64) {
+  private func expectFence(before last: UInt64) {
+    readFence { [self] _, _ in writeFence(behind: last) }
+  }
+
+  /// Reads the last fence from the leader.
+  ///
+  /// - Parameter then: gets its sequence, and the fence; nil when there is none, or no stream.
+  private func readFence(_ then: @escaping (UInt64, EngineFence?) -> Void) {
     attempt { [self] () throws(NATSError) in
       try api.leaderMessage(.last(subject: names.fence), of: names.stream) { [self] result in
         switch result {
@@ -100,11 +148,12 @@ final class EngineOpening: @unchecked Sendable {
           do throws(StoreError) {
             let fence = try EngineFence(message.payload)
             guard fence.term <= lease.term else { return finish(.failure(overtaken(by: fence.term))) }
-            writeFence(behind: last)
+            then(message.sequence, fence)
           } catch {
             finish(.failure(error))
           }
-        case .failure(let error) where error.code == .messageNotFound: writeFence(behind: last)
+        case .failure(let error) where error.code == .messageNotFound || error.code == .streamNotFound:
+          then(0, nil)
         case .failure(let error): tryAgain(error)
         }
       }
@@ -148,14 +197,22 @@ final class EngineOpening: @unchecked Sendable {
     result.wasClosed = before.map { $0.fence.what == .closed } ?? true
     next = result.front + 1
     parts = PartAssembly()
-    read(names.all) { [self] in finish(.success(opened())) }
+    read(names.all) { [self] in
+      isRead = true
+      finishOpening()
+    }
+  }
+
+  private func finishOpening() {
+    if isRead, isSizeKnown { finish(.success(opened())) }
   }
 
   /// Reads everything that matches up to the own fence, and calls `then`.
   private func read(_ pattern: String, _ then: @escaping () -> Void) {
     attempt { [self] () throws(NATSError) in
       try reads.messages(
-        api, of: names.stream, matching: pattern, from: next, count: 512, maximumBytes: 4 << 20,
+        api, of: names.stream, by: reader, matching: pattern, from: next, count: 512,
+        maximumBytes: 4 << 20,
         each: { [self] message in
           guard fault == nil, message.sequence <= result.fence else { return }
           next = message.sequence + 1
@@ -167,16 +224,26 @@ final class EngineOpening: @unchecked Sendable {
         }
       ) { [self] page in
         if let fault { return finish(.failure(fault)) }
-        if next > result.fence { return then() }
+        if next > result.fence {
+          reader = .anyReplica
+          return then()
+        }
         if options.flaw == .staleRead, case .success(let page) = page, page.pending == 0 { return then() }
         switch page {
         case .failure(let error): wait(error) { [self] in read(pattern, then) }
         case .success(let page) where page.pending == 0:
-          // This replica hasn't got the own fence yet.
+          // This replica hasn't got the own fence yet. The leader has.
+          if reader == .anyReplica {
+            reader = .leader
+            return read(pattern, then)
+          }
+          reader = .anyReplica
           wait(NATSError(.unavailable, "the replicas of \(names.stream) are far behind")) { [self] in
             read(pattern, then)
           }
-        case .success: read(pattern, then)
+        case .success:
+          reader = .anyReplica
+          read(pattern, then)
         }
       }
     }
@@ -300,7 +367,9 @@ final class EngineOpening: @unchecked Sendable {
   /// Begins anew: it isn't known what has come of the own fence, and it doesn't matter.
   private func tryAgain(_ error: NATSError) {
     wait(error) { [self] in
+      let bytes = result.bytes
       result = Result()
+      result.bytes = bytes
       checkpoints = [:]
       parts = PartAssembly()
       run()

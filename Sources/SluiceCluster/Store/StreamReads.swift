@@ -7,6 +7,12 @@ import SluiceNATS
 /// there stays unanswered, and so may each that follows.
 // @unchecked: used on the client's loop only.
 final class StreamReads: @unchecked Sendable {
+  enum Reader {
+    case anyReplica
+    /// Slower, and has everything that was acknowledged.
+    case leader
+  }
+
   private let options: JetStreamEngineOptions
   /// Until when only leaders are asked.
   private var leadersUntil: MonotonicTime?
@@ -17,8 +23,8 @@ final class StreamReads: @unchecked Sendable {
 
   /// Reads messages in the order of their sequences; see ``JetStream/messages(of:matching:from:count:maximumBytes:each:_:)``.
   func messages(
-    _ api: JetStream, of stream: String, matching pattern: String, from sequence: UInt64, count: Int,
-    maximumBytes: Int, each: @escaping (StoredMessageView) -> Void,
+    _ api: JetStream, of stream: String, by reader: Reader = .anyReplica, matching pattern: String,
+    from sequence: UInt64, count: Int, maximumBytes: Int, each: @escaping (StoredMessageView) -> Void,
     _ completion: @escaping JetStream.Completion<ReadPage>
   ) throws(NATSError) {
     let loop = api.client.loop
@@ -29,6 +35,7 @@ final class StreamReads: @unchecked Sendable {
         of: stream, matching: pattern, from: sequence, count: min(count, Self.leaderPage),
         maximumBytes: maximumBytes, each: each, completion)
     }
+    if reader == .leader { return try askLeader(from: sequence, completion) }
     if let end = leadersUntil, loop.now < end { return try askLeader(from: sequence, completion) }
     var direct = api
     direct.timeout = min(options.timeout, options.replicaTimeout ?? options.timeout)

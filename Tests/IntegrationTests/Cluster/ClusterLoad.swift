@@ -119,8 +119,22 @@ final class ClusterLoad {
     return paths
   }
 
+  /// The topics that a node owns.
+  func topics(of node: String) async throws -> Set<String> {
+    let info = try await clients[0].cluster()
+    let own = Set(info.shards.filter { $0.owner == node }.map { Int($0.number) })
+    return Set(
+      topics.map(\.name).filter { own.contains(ShardHash.shard(of: $0, of: Int(info.shardCount))) })
+  }
+
   /// Lets each producer publish steadily while `body` runs. Returns the longest time between two records of one producer, in each way.
-  func longestGaps(away: Int?, while body: () throws -> Void) throws -> ClusterPause {
+  ///
+  /// - Parameters:
+  ///   - moving: the topics that move to another node meanwhile.
+  ///   - away: the node whose subscribers don't count.
+  func longestGaps(of moving: Set<String>, away: Int?, while body: () async throws -> Void)
+    async throws -> ClusterPause
+  {
     for producer in producers { producer.restart() }
     for topic in topics { topic.reader.restart() }
     for watcher in watchers { watcher.restart() }
@@ -133,20 +147,30 @@ final class ClusterLoad {
       }
     }
     defer { isOver.update { $0 = true } }
-    try body()
+    try await body()
     // What waits still has to come through.
     let mark = mark()
     try eventually("all topics go on\(stage.logs)", within: 120, every: 0.002) {
       try progress(behind: mark, away: away).count == ClusterPath.allCases.count
     }
     var pause = ClusterPause(.gaps)
-    func note(_ path: ClusterPath, _ arrivals: [ClusterArrivals]) {
-      pause.goesOn(path, after: arrivals.map { $0.longestGap() }.max() ?? 0)
+    let watchers = watchers(without: away)
+    let now = ContinuousClock.now
+    for topic in topics {
+      for path in ClusterPath.allCases {
+        let arrivals =
+          switch path {
+          case .publishing: topic.producers.map(\.arrivals)
+          case .delivering: topic.producers.map { topic.reader.arrivals(of: $0.id) }
+          case .relaying: watchers.flatMap { at in topic.producers.map { at.arrivals(of: $0.id) } }
+          }
+        let gap = arrivals.map { $0.longestGap(at: now) }.max() ?? 0
+        var one = ClusterPause(.gaps)
+        one.goesOn(path, after: gap)
+        if moving.contains(topic.name) { one.moved(path, after: gap) }
+        pause.extend(by: one)
+      }
     }
-    note(.publishing, producers.map(\.arrivals))
-    note(.delivering, arrivalsAtReaders)
-    note(
-      .relaying, watchers(without: away).flatMap { watcher in producers.map { watcher.arrivals(of: $0.id) } })
     return pause
   }
 

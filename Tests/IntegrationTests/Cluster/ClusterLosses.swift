@@ -23,7 +23,7 @@ struct ClusterLosses {
     switch loss {
     case .killNode: node.signal(SIGKILL)
     case .killEngine: engine.signal(SIGKILL)
-    case .stopNode: return try stop(number)
+    case .stopNode: return try await stop(number)
     case .pauseNode: return try pauseAndWake(number)
     case .drainNode: return try await drain(node)
     case .killNodes: try kill(stage.nodes)
@@ -34,7 +34,7 @@ struct ClusterLosses {
     case .cutNode, .cutNodeFromNodes, .cutNodeFromEngine, .cutEngineServer, .cutSite, .loseToEngine,
       .loseFromEngine:
       return try cut(loss, number)
-    case .rollNodes: return try replaceNodes(from: number, backlog)
+    case .rollNodes: return try await replaceNodes(from: number, backlog)
     case .rollEngine: return try replaceEngine(from: number, backlog)
     }
     return try awaitProgress(since: start, away: loss == .killNode ? number : nil)
@@ -77,20 +77,27 @@ struct ClusterLosses {
   }
 
   /// Stops a node in order. Returns when it has ended.
-  private func stop(_ number: Int) throws -> ClusterPause {
+  private func stop(_ number: Int) async throws -> ClusterPause {
     let node = stage.nodes[number]
     let stops = stage.stops(of: node.name)
-    return try load.longestGaps(away: number) {
+    return try await load.longestGaps(of: try await load.topics(of: node.name), away: number) {
       node.signal(SIGTERM)
       // It may still disconnect its clients.
-      try eventually("\(node.name) has ended\(stage.logs)") { stage.stops(of: node.name) > stops }
+      // Seldom: looking takes the processors from what is measured.
+      try eventually("\(node.name) has ended\(stage.logs)", every: 0.1) {
+        stage.stops(of: node.name) > stops
+      }
     }
   }
 
   private func drain(_ node: ClusterStage.Member) async throws -> ClusterPause {
-    try await load.clients[0].drain(node.name)
-    let pause = try load.longestGaps(away: nil) {
-      try eventually("\(node.name) has no shards\(stage.logs)") { try stage.shards(of: node.name) == 0 }
+    let moving = try await load.topics(of: node.name)
+    let pause = try await load.longestGaps(of: moving, away: nil) {
+      try await load.clients[0].drain(node.name)
+      // Seldom: a process that looks takes the processors from what is measured.
+      try eventually("\(node.name) has no shards\(stage.logs)", every: 0.5) {
+        try stage.shards(of: node.name) == 0
+      }
     }
     try await load.clients[0].drain(node.name, false)
     return pause
@@ -131,12 +138,12 @@ struct ClusterLosses {
     return result
   }
 
-  private func replaceNodes(from first: Int, _ backlog: UInt64) throws -> ClusterPause {
+  private func replaceNodes(from first: Int, _ backlog: UInt64) async throws -> ClusterPause {
     stage.changePrograms()
     var longest = ClusterPause(.gaps)
     for index in 0..<3 {
       load.allow(backlog)
-      longest.extend(by: try stop((first + index) % 3))
+      longest.extend(by: try await stop((first + index) % 3))
       try stage.up()
     }
     return longest

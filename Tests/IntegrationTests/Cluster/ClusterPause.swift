@@ -22,6 +22,8 @@ struct ClusterPause: CustomStringConvertible {
   private(set) var taken: [ClusterPath: Double] = [:]
   /// From the end of a cut, where topics waited for it.
   private(set) var afterCut: [ClusterPath: Double] = [:]
+  /// The longest time without a record of each topic that moved, in seconds: what a topic's own clients noticed.
+  private(set) var moved: [ClusterPath: [Double]] = [:]
 
   init(_ measure: Measure) {
     self.measure = measure
@@ -37,8 +39,14 @@ struct ClusterPause: CustomStringConvertible {
     afterCut[path] = cut
   }
 
+  /// Notes how long a topic paused that another node has now.
+  mutating func moved(_ path: ClusterPath, after seconds: Double) {
+    moved[path, default: []].append(seconds)
+  }
+
   /// Of several losses, one after the other, the longest.
   mutating func extend(by other: ClusterPause) {
+    moved.merge(other.moved) { $0 + $1 }
     taken.merge(other.taken) { max($0, $1) }
     afterCut.merge(other.afterCut) { max($0, $1) }
   }
@@ -46,7 +54,8 @@ struct ClusterPause: CustomStringConvertible {
   var description: String {
     let parts = ClusterPath.allCases.compactMap { path in
       taken[path].map { seconds in
-        let text = "\(path.rawValue) \(seconds.inMilliseconds)"
+        var text = "\(path.rawValue) \(seconds.inMilliseconds)"
+        if let moved = moved[path] { text += " (\(moved.count) topics that moved: \(Self.figures(moved)))" }
         return afterCut[path].map { "\(text), \($0.inMilliseconds) after the cut's end" } ?? text
       }
     }
@@ -59,7 +68,9 @@ struct ClusterPause: CustomStringConvertible {
       let taken = pauses.compactMap { $0.taken[path] }
       guard !taken.isEmpty else { return nil }
       let waited = pauses.compactMap { $0.afterCut[path] }
+      let moved = pauses.flatMap { $0.moved[path] ?? [] }
       return "\(path.rawValue) \(figures(taken))"
+        + (moved.isEmpty ? "" : " (\(moved.count) topics that moved: \(figures(moved)))")
         + (waited.isEmpty
           ? ""
           : " (from the cut's end, where topics waited for it: \(waited.count) times, \(figures(waited)))")

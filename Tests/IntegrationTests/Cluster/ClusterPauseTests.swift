@@ -65,6 +65,26 @@ struct ClusterPauseTests {
     )
   }
 
+  @Test("of what is planned, the pauses of the topics that moved are told beside the longest of all")
+  func moved() {
+    var first = ClusterPause(.gaps)
+    first.goesOn(.publishing, after: 0.3)
+    first.moved(.publishing, after: 0.3)
+    first.moved(.publishing, after: 0.1)
+    #expect(
+      first.description
+        == "longest time without a record of one producer: publishing 300 ms (2 topics that moved: median 300 ms, longest 300 ms)"
+    )
+    var second = ClusterPause(.gaps)
+    second.goesOn(.publishing, after: 0.2)
+    second.moved(.publishing, after: 0.11)
+    let summary =
+      "longest time without a record of one producer: publishing median 300 ms, longest 300 ms (3 topics that moved: median 110 ms, longest 300 ms)"
+    #expect(ClusterPause.summary(of: [first, second]) == "2 times, \(summary)")
+    first.extend(by: second)
+    #expect(ClusterPause.summary(of: [first]) == "1 times, \(summary)")
+  }
+
   @Test("a gap is what is longest without a record, also the one that still lasts")
   func gaps() {
     let start = ContinuousClock.now

@@ -75,6 +75,7 @@ struct ClusterNodeTests {
     #expect(scene.settle(limit: .seconds(30)))
     let moved = scene.takeOvers.dropFirst(before)
     #expect(!moved.isEmpty)
+    #expect(scene.oracle.gifts == moved.count)
     for takeOver in moved {
       guard case .handedOver = takeOver.cause else {
         Issue.record("\(takeOver)")

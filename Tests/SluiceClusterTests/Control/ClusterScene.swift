@@ -68,7 +68,7 @@ final class ClusterScene {
     switch event {
     case .gained, .resumed, .joined: checkBeliefs()
     case .closing:
-      if member.closing.count > member.node.options.maximumMoves {
+      if member.closing.count > max(member.node.options.maximumMoves, shards / 32) {
         violations.append("\(member.name) gives \(member.closing.count) shards away at a time")
       }
     case .takenOver(let takeOver): takeOvers.append(takeOver)

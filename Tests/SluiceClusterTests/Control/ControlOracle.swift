@@ -8,6 +8,8 @@ final class ControlOracle {
   private var nodes: [String: NodeRecord] = [:]
   private var shards: [Int: ShardRecord] = [:]
   private(set) var takes = 0
+  /// Those that the last owner has made for the next one.
+  private(set) var gifts = 0
 
   func committed(_ stored: StreamContents.Message) {
     guard
@@ -39,7 +41,9 @@ final class ControlOracle {
     let before = shards[shard]
     if record.term == sequence {
       takes += 1
-      if let before, before.state != .free, isLive(before) {
+      let isGiven = before.map { $0.state != .free && record.giver == $0.owner } ?? false
+      if isGiven { gifts += 1 }
+      if let before, before.state != .free, isLive(before), !isGiven {
         fault("\(sequence): shard \(shard) was taken by \(record.owner) while \(before.owner) had it")
       }
     } else if before?.term != record.term {

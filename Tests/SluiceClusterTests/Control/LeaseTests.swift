@@ -136,6 +136,22 @@ struct LeaseTests {
     #expect(lease.term == nil)
   }
 
+  @Test("a closed shard is given away by a record of a later term; any other one ends the term")
+  func givenShard() {
+    for (record, change) in [
+      (Self.shard(.held, writer: 8, term: 10), ShardLeaseState.Change.released),
+      (Self.shard(.held, writer: 8, term: 9), .lost(term: 9)), (nil, .lost(term: 9)),
+    ] {
+      var lease = ShardLeaseState()
+      _ = lease.observed(Self.shard(.held), writer: 7, session: 5)
+      _ = lease.observed(Self.shard(.moving), writer: 7, session: 5)
+      lease.closed(9)
+      let changes = lease.observed(record, writer: 7, session: 5)
+      #expect(changes == [change])
+      #expect(lease.term == nil)
+    }
+  }
+
   @Test("another owner, or another session, ends a term")
   func lostShard() {
     for record in [Self.shard(.held, writer: 8, term: 10), Self.shard(.held, session: 6), nil] {

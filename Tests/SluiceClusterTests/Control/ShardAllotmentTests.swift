@@ -69,7 +69,7 @@ struct ShardAllotmentTests {
     #expect(node.steps() == [.move(0, term: 3, to: "b")])
   }
 
-  @Test("shards move a few at a time, and are given up when they are closed")
+  @Test("shards move a few at a time, and are given to the node that they belong to when they are closed")
   func moves() {
     var node = Node(shards: 4)
     for shard in 0..<4 {
@@ -82,8 +82,13 @@ struct ShardAllotmentTests {
     #expect(node.steps().isEmpty)
     node.leases[0]?.closed(3)
     node.allotment.leasesChanged()
-    #expect(node.steps() == [.free(0, term: 3)])
-    node.shard(0, of: "a", .free)
+    #expect(node.steps() == [.give(0, term: 3, to: "b")])
+    let given = ShardRecord(
+      writer: 2, count: 1, state: .held, owner: "b", session: 1, term: 9, giver: "a")
+    node.set(.shard(0, given))
+    #expect(node.leases[0]?.observed(given, writer: 1, session: 1) == [.released])
+    node.leases[0] = nil
+    node.allotment.leasesChanged()
     #expect(node.steps() == [.move(2, term: 3, to: "b")])
   }
 
@@ -94,6 +99,34 @@ struct ShardAllotmentTests {
     node.join("a", .leaving)
     node.isLeaving = true
     #expect(node.steps() == [.move(0, term: 3, to: nil)])
+  }
+
+  @Test("a node with many shards moves more of them at a time")
+  func many() {
+    var node = Node(shards: 200)
+    for shard in 0..<200 { node.shard(shard, of: "a", .held) }
+    node.join("b")
+    node.join("a", .leaving)
+    node.isLeaving = true
+    #expect(node.steps() == (0..<6).map { .move($0, term: 3, to: "b") })
+  }
+
+  @Test("a closed shard that belongs to no other node is given up")
+  func closedWithoutTarget() {
+    for isAlone in [true, false] {
+      var node = Node(shards: 1)
+      if isAlone {
+        node.isLeaving = true
+        node.join("a", .leaving)
+      } else {
+        // The broker couldn't open it.
+        node.join("b")
+        node.pin(0, to: "a")
+      }
+      node.shard(0, of: "a", .held)
+      node.leases[0]?.closed(3)
+      #expect(node.steps() == [.free(0, term: 3)])
+    }
   }
 
   @Test("a shard that the broker couldn't open is taken again later")

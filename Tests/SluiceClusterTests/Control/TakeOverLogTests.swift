@@ -24,10 +24,10 @@ struct TakeOverLogTests {
     let node = NodeRecord(writer: 1, count: 1, session: 1, state: .live, address: "a:1", version: "1")
     _ = directory.apply(.node("b", node), 1, at: Self.time(4))
     var log = TakeOverLog()
-    log.gained(0, nil, directory, at: Self.time(10))
-    log.gained(1, Self.former(.free, heard: 7), directory, at: Self.time(10))
-    log.gained(2, Self.former(.held, heard: 3), directory, at: Self.time(10))
-    log.gained(3, nil, directory, at: Self.time(10))
+    log.gained(0, nil, givenBy: nil, directory, at: Self.time(10))
+    log.gained(1, Self.former(.free, heard: 7), givenBy: nil, directory, at: Self.time(10))
+    log.gained(2, Self.former(.held, heard: 3), givenBy: nil, directory, at: Self.time(10))
+    log.gained(3, nil, givenBy: nil, directory, at: Self.time(10))
     log.lost(3)
     let reports = (0..<4).map { log.opened($0, term: 5, at: Self.time(12)) }
     #expect(
@@ -37,5 +37,17 @@ struct TakeOverLogTests {
         TakeOver(shard: 2, term: 5, cause: .died("b"), duration: .seconds(8)), nil,
       ])
     #expect(log.opened(0, term: 5, at: Self.time(13)) == nil)
+  }
+
+  @Test("the time of a shard that was given counts from the beginning of its closing, if that is known")
+  func given() {
+    let cases = [(Self.former(.moving, heard: 7), 5), (Self.former(.held, heard: 7), 2), (nil, 2)]
+    for (former, seconds) in cases {
+      var log = TakeOverLog()
+      log.gained(0, former, givenBy: "b", Directory(), at: Self.time(10))
+      #expect(
+        log.opened(0, term: 5, at: Self.time(12))
+          == TakeOver(shard: 0, term: 5, cause: .handedOver(from: "b"), duration: .seconds(seconds)))
+    }
   }
 }
