@@ -11,7 +11,8 @@ struct TopicCommitBuilders {
     self.store = store
   }
 
-  var all: some Collection<Entry> { entries.values }
+  /// In the order of the topics' names, so that what is done to all of them happens in the same order each time.
+  var all: [Entry] { entries.values.sorted { $0.topic.name < $1.topic.name } }
 
   /// Returns the topic's builder, which is made if there is none.
   mutating func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
@@ -28,9 +29,10 @@ struct TopicCommitBuilders {
 
   mutating func remove(_ topic: any DurableTopic) { entries[ObjectIdentifier(topic)] = nil }
 
-  /// The topics that have records to be dropped, though nothing else of them is to be stored.
+  /// The topics that have records to be dropped, though nothing else of them is to be stored, in the order of their names.
   func outdated(wallClock: Int64) -> [any DurableTopic] {
-    entries.values.filter { $0.builder.isOutdated($0.topic, wallClock: wallClock) }.map(\.topic)
+    entries.values.lazy.filter { $0.builder.isOutdated($0.topic, wallClock: wallClock) }.map(\.topic)
+      .sorted { $0.name < $1.name }
   }
 
   mutating func removeAll() { entries = [:] }
