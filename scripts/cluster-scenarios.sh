@@ -3,7 +3,8 @@
 #
 #   scripts/cluster-scenarios.sh [SCENARIO]...     such as 21-cluster-owner-paused; all of them, unless told
 #
-#   SLUICE_BIN_DIR=FOLDER   where sluiced and sluice are; built unless told
+#   SLUICE_BIN_DIR=FOLDER        where sluiced and sluice are; built unless told
+#   SLUICE_NEXT_BIN_DIR=FOLDER   where the sluiced of another version is, which 26-cluster-replace puts in its place
 #
 # Scenarios that cut the network need root, and are skipped without. All of them are skipped where the engine isn't installed: see scripts/nats-server.sh.
 set -euo pipefail

@@ -61,7 +61,7 @@ has_ended() { ! kill -0 "$1" 2>/dev/null; } # PID
 replace_member() { # NAME
   local pid
   mkdir -p "$WORK/programs"
-  cp --update "$SLUICE_BIN_DIR/sluiced" "$SLUICE_BIN_DIR/sluice" "$WORK/programs/"
+  cp --update "${SLUICE_NEXT_BIN_DIR:-$SLUICE_BIN_DIR}/sluiced" "$SLUICE_BIN_DIR/sluice" "$WORK/programs/"
   pid=$(process "$1")
   kill -TERM "$pid"
   eventually "$1 has ended" has_ended "$pid"
