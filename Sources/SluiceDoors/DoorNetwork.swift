@@ -22,6 +22,7 @@ public final class DoorNetwork: Network {
   private let members = HTTPGroupMembers()
   private let texts = HTTPTexts.Table()
   private let loops = MQTTLoop.Table()
+  private let compression = WebSocketCompression.Table()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
@@ -46,7 +47,7 @@ public final class DoorNetwork: Network {
     upgrade = WebSocketUpgrade(
       WebSocketUpgrade.Rules(
         subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
-        origins: options.permittedOrigins),
+        origins: options.permittedOrigins, compression: options.compressesWebSockets),
       sha1: { sha1($0) })
   }
 
@@ -73,7 +74,7 @@ public final class DoorNetwork: Network {
         let peer = address.bound(to: stream.peer)
         switch door {
         case .webSocket:
-          let socket = WebSocketStream(stream, peer: peer, upgrade, on: loop)
+          let socket = WebSocketStream(stream, peer: peer, upgrade, compression, on: loop)
           accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
         case .http: accepted(http(stream, peer, loop).link, loop)
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)

@@ -7,7 +7,8 @@ import SluiceWebSocket
 /// The bytes in a client's WebSocket messages over another stream, after the opening handshake.
 ///
 /// Messages are read in place. Each write becomes one message of one frame, whose payload goes to the transport from where it is. Where messages
-/// begin and end has no meaning in either direction.
+/// begin and end has no meaning in either direction. With a client that has agreed on compression, messages are inflated to where they are read, and written from
+/// memory that all connections of the loop share.
 ///
 /// On its loop only. Kept by the transport, as its handler, until it is closed or has failed.
 final class WebSocketStream: ByteStream, ByteStreamHandler {
@@ -19,6 +20,8 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   private static let maximumVectors = 1000
   /// Bytes of answers to control frames that may wait for the client to read before no more is read from it.
   private static let maximumControl = 4096
+  /// Bytes that are read at a time where messages are compressed.
+  private static let compressedRead = 16_384
 
   enum State {
     /// Before `start(_:)`.
@@ -34,6 +37,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   let peer: SocketAddress
   private let transport: any ByteStream
   private let loop: any EventLoop
+  private let compression: WebSocketCompression.Table
   private var state = State.idle
   private var opening: WebSocketOpening
   private var inbox = WebSocketInbox()
@@ -44,17 +48,21 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   /// The client's end, to be told behind the bytes before it.
   private var ending: ReadResult?
   private var isEnded = false
+  /// The handler is called in the next turn.
+  private var comesRound = false
 
   private var outbox = WebSocketOutbox()
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
   init(
-    _ transport: any ByteStream, peer: SocketAddress, _ upgrade: WebSocketUpgrade, on loop: any EventLoop
+    _ transport: any ByteStream, peer: SocketAddress, _ upgrade: WebSocketUpgrade,
+    _ compression: WebSocketCompression.Table, on loop: any EventLoop
   ) {
     self.transport = transport
     self.peer = peer
     opening = WebSocketOpening(upgrade)
+    self.compression = compression
     self.loop = loop
   }
 
@@ -98,6 +106,11 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   private func take(_ bytes: UnsafeRawBufferPointer) {
     switch unsafe opening.take(bytes) {
     case .agreed(let agreement, let early):
+      if let terms = agreement.compression {
+        let shared = compression.find(loop)
+        inbox = WebSocketInbox(shared.inflaters)
+        outbox = WebSocketOutbox(shared.packer(terms))
+      }
       inbox.append(early: early)
       outbox.append(answer: agreement.answer)
       state = .open
@@ -137,6 +150,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     }
     if isEnded { return .end }
     guard unsafe !buffer.isEmpty else { return .wouldBlock }
+    if inbox.isCompressed { return unsafe readCompressed(into: buffer) }
     let count: Int
     if inbox.hasEarly {
       count = unsafe inbox.takeEarly(into: buffer)
@@ -144,22 +158,51 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     } else {
       switch unsafe transport.read(into: buffer) {
       case .bytes(let read): count = read
-      case .wouldBlock: return .wouldBlock
-      case .end:
-        isEnded = true
-        return .end
-      case .failed(let error):
-        state = .gone
-        release()
-        return .failed(error)
+      case let other: return transportEnded(other)
       }
     }
-    return unsafe unpack(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+    var answers: [UInt8] = []
+    let (read, end) = unsafe inbox.unpack(
+      UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), answers: &answers)
+    return finish(read, end, answers)
   }
 
-  private func unpack(_ bytes: UnsafeMutableRawBufferPointer) -> ReadResult {
+  private func readCompressed(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     var answers: [UInt8] = []
-    let (count, end) = unsafe inbox.unpack(bytes, answers: &answers)
+    if inbox.hasEarly {
+      let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+      let (read, end) = unsafe inbox.inflate(none, into: buffer, answers: &answers)
+      if inbox.hasEarly, end == nil { comeRound() }
+      return finish(read, end, answers)
+    }
+    // No more than the reader has room for: what is compressed seldom gets shorter.
+    let size = min(buffer.count, Self.compressedRead)
+    return unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 16) { chunk in
+      switch unsafe transport.read(into: chunk) {
+      case .bytes(let count):
+        let bytes = unsafe UnsafeMutableRawBufferPointer(rebasing: chunk[..<count])
+        let (read, end) = unsafe inbox.inflate(bytes, into: buffer, answers: &answers)
+        if inbox.hasEarly, end == nil { comeRound() }
+        return finish(read, end, answers)
+      case let other: return transportEnded(other)
+      }
+    }
+  }
+
+  /// The transport had nothing to read.
+  private func transportEnded(_ result: ReadResult) -> ReadResult {
+    switch result {
+    case .end: isEnded = true
+    case .failed:
+      state = .gone
+      release()
+    case .wouldBlock, .bytes: break
+    }
+    return result
+  }
+
+  /// Answers what was read, and reports it.
+  private func finish(_ count: Int, _ end: WebSocketEnding?, _ answers: [UInt8]) -> ReadResult {
     if !answers.isEmpty { outbox.append(control: answers) }
     if let end {
       isEnded = true
@@ -201,7 +244,12 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   /// Has the handler called in the next turn.
   private func comeRound() {
-    _ = loop.schedule(at: loop.now) { [weak self] in self?.handOut() }
+    guard !comesRound else { return }
+    comesRound = true
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      self?.comesRound = false
+      self?.handOut()
+    }
   }
 
   private func handOut() {
