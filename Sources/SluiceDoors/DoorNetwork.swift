@@ -16,13 +16,12 @@ import Synchronization
 /// May be used from any thread, where the network beneath may.
 public final class DoorNetwork: Network {
   private let beneath: any Network
-  private let upgrade: WebSocketUpgrade
+  private let webSockets: WebSocketDoor
   private let broker = DoorBroker()
   let sessions: MQTTHub
   private let members = HTTPGroupMembers()
   private let texts = HTTPTexts.Table()
   private let loops = MQTTLoop.Table()
-  private let compression = WebSocketCompression.Table()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
@@ -44,11 +43,12 @@ public final class DoorNetwork: Network {
     self.options = options
     rules = MQTTSessionRules.Shared(options.mqtt.rules)
     sessions = MQTTHub(broker, options.mqtt, note: note)
-    upgrade = WebSocketUpgrade(
-      WebSocketUpgrade.Rules(
-        subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
-        origins: options.permittedOrigins, compression: options.compressesWebSockets),
-      sha1: { sha1($0) })
+    webSockets = WebSocketDoor(
+      WebSocketUpgrade(
+        WebSocketUpgrade.Rules(
+          subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
+          origins: options.permittedOrigins, compression: options.compressesWebSockets),
+        sha1: { sha1($0) }))
   }
 
   public func listen(
@@ -74,7 +74,7 @@ public final class DoorNetwork: Network {
         let peer = address.bound(to: stream.peer)
         switch door {
         case .webSocket:
-          let socket = WebSocketStream(stream, peer: peer, upgrade, compression, on: loop)
+          let socket = WebSocketStream(stream, peer: peer, webSockets, on: loop)
           accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
         case .http: accepted(http(stream, peer, loop).link, loop)
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)

@@ -97,6 +97,15 @@ import Testing
     #expect(door.broker.metrics[.connections] == 0)
   }
 
+  /// Whatever is in it, the subprotocols have binary messages.
+  @Test func compressedTextIsRefused() throws {
+    let door = try DoorWorld([.webSocket], options: Self.options)
+    let client = try CompressedClient.open(door, "mqtt")
+    client.send(payload: [0x07], opcode: .text)
+    client.settle(.seconds(1))
+    #expect(client.closed == .unsupportedData)
+  }
+
   @Test func aClientThatDoesNotOfferItIsServedWithout() throws {
     let door = try DoorWorld([.webSocket], options: Self.options)
     let client = CompressedClient(door)
@@ -159,11 +168,11 @@ private final class CompressedClient {
     send(payload: count.map { Array(room[..<$0]) } ?? message, rsv: count != nil)
   }
 
-  func send(payload: [UInt8], rsv isCompressed: Bool = true) {
+  func send(payload: [UInt8], rsv isCompressed: Bool = true, opcode: WebSocketOpcode = .binary) {
     var frame: [UInt8] = []
     payload.withUnsafeBytes {
       WebSocketEncoder.append(
-        .binary, $0, isCompressed: isCompressed, mask: WebSocketMask((1, 2, 3, 4)), to: &frame)
+        opcode, $0, isCompressed: isCompressed, mask: WebSocketMask((1, 2, 3, 4)), to: &frame)
     }
     bytes.send(frame)
   }

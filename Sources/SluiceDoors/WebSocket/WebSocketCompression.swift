@@ -1,6 +1,4 @@
-import SluiceIO
 import SluiceWebSocket
-import Synchronization
 
 /// What the connections with compression on a loop share. It is made with the first of them.
 ///
@@ -15,18 +13,5 @@ final class WebSocketCompression {
     let packer = packers[terms.windowBits] ?? WebSocketPacker(windowBits: terms.windowBits)
     packers[terms.windowBits] = packer
     return packer
-  }
-
-  /// Those of all loops. From any thread.
-  final class Table: Sendable {
-    private let loops = Mutex<[ObjectIdentifier: WebSocketCompression]>([:])
-
-    func find(_ loop: any EventLoop) -> WebSocketCompression {
-      loops.withLock { loops in
-        let found = loops[ObjectIdentifier(loop)] ?? WebSocketCompression()
-        loops[ObjectIdentifier(loop)] = found
-        return found
-      }
-    }
   }
 }

@@ -20,8 +20,6 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   private static let maximumVectors = 1000
   /// Bytes of answers to control frames that may wait for the client to read before no more is read from it.
   private static let maximumControl = 4096
-  /// Bytes that are read at a time where messages are compressed.
-  private static let compressedRead = 16_384
 
   enum State {
     /// Before `start(_:)`.
@@ -35,34 +33,31 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   let peer: SocketAddress
-  private let transport: any ByteStream
-  private let loop: any EventLoop
-  private let compression: WebSocketCompression.Table
-  private var state = State.idle
+  let transport: any ByteStream
+  let loop: any EventLoop
+  var state = State.idle
   private var opening: WebSocketOpening
-  private var inbox = WebSocketInbox()
-  private var handler: (any ByteStreamHandler)?
+  var inbox = WebSocketInbox()
+  var handler: (any ByteStreamHandler)?
   /// Called with the subprotocol when the handshake is done. Another handler may be started in it, which has the stream from then on.
   var opened: ((String) -> Void)?
 
   /// The client's end, to be told behind the bytes before it.
-  private var ending: ReadResult?
-  private var isEnded = false
+  var ending: ReadResult?
+  var isEnded = false
   /// The handler is called in the next turn.
-  private var comesRound = false
+  var comesRound = false
 
-  private var outbox = WebSocketOutbox()
+  var outbox = WebSocketOutbox()
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
   init(
-    _ transport: any ByteStream, peer: SocketAddress, _ upgrade: WebSocketUpgrade,
-    _ compression: WebSocketCompression.Table, on loop: any EventLoop
+    _ transport: any ByteStream, peer: SocketAddress, _ door: WebSocketDoor, on loop: any EventLoop
   ) {
     self.transport = transport
     self.peer = peer
-    opening = WebSocketOpening(upgrade)
-    self.compression = compression
+    opening = WebSocketOpening(door)
     self.loop = loop
   }
 
@@ -107,7 +102,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     switch unsafe opening.take(bytes) {
     case .agreed(let agreement, let early):
       if let terms = agreement.compression {
-        let shared = compression.find(loop)
+        let shared = opening.door.compression(on: loop)
         inbox = WebSocketInbox(shared.inflaters)
         outbox = WebSocketOutbox(shared.packer(terms))
       }
@@ -137,90 +132,6 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   // MARK: Reading
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-    switch state {
-    case .idle, .opening: return .wouldBlock
-    case .closing, .gone: return .failed(IOError(action: "read from \(peer)", code: EBADF))
-    case .open: break
-    }
-    if let ending {
-      self.ending = nil
-      if case .failed = ending { leave() }
-      return ending
-    }
-    if isEnded { return .end }
-    guard unsafe !buffer.isEmpty else { return .wouldBlock }
-    if inbox.isCompressed { return unsafe readCompressed(into: buffer) }
-    let count: Int
-    if inbox.hasEarly {
-      count = unsafe inbox.takeEarly(into: buffer)
-      if inbox.hasEarly { comeRound() }
-    } else {
-      switch unsafe transport.read(into: buffer) {
-      case .bytes(let read): count = read
-      case let other: return transportEnded(other)
-      }
-    }
-    var answers: [UInt8] = []
-    let (read, end) = unsafe inbox.unpack(
-      UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), answers: &answers)
-    return finish(read, end, answers)
-  }
-
-  private func readCompressed(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-    var answers: [UInt8] = []
-    if inbox.hasEarly {
-      let none = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
-      let (read, end) = unsafe inbox.inflate(none, into: buffer, answers: &answers)
-      if inbox.hasEarly, end == nil { comeRound() }
-      return finish(read, end, answers)
-    }
-    // No more than the reader has room for: what is compressed seldom gets shorter.
-    let size = min(buffer.count, Self.compressedRead)
-    return unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 16) { chunk in
-      switch unsafe transport.read(into: chunk) {
-      case .bytes(let count):
-        let bytes = unsafe UnsafeMutableRawBufferPointer(rebasing: chunk[..<count])
-        let (read, end) = unsafe inbox.inflate(bytes, into: buffer, answers: &answers)
-        if inbox.hasEarly, end == nil { comeRound() }
-        return finish(read, end, answers)
-      case let other: return transportEnded(other)
-      }
-    }
-  }
-
-  /// The transport had nothing to read.
-  private func transportEnded(_ result: ReadResult) -> ReadResult {
-    switch result {
-    case .end: isEnded = true
-    case .failed:
-      state = .gone
-      release()
-    case .wouldBlock, .bytes: break
-    }
-    return result
-  }
-
-  /// Answers what was read, and reports it.
-  private func finish(_ count: Int, _ end: WebSocketEnding?, _ answers: [UInt8]) -> ReadResult {
-    if !answers.isEmpty { outbox.append(control: answers) }
-    if let end {
-      isEnded = true
-      updateTransport()
-      sendOutput()
-      let result = ReadResult(end, at: peer)
-      guard count > 0 else {
-        if case .failed = result { leave() }
-        return result
-      }
-      ending = result
-      comeRound()
-      return .bytes(count)
-    }
-    if outbox.controlBytes > 0 { sendOutput() }
-    return count > 0 ? .bytes(count) : .wouldBlock
-  }
-
   var readsPaused = false {
     didSet {
       guard readsPaused != oldValue else { return }
@@ -229,10 +140,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     }
   }
 
-  /// Whether there is something to read that the transport won't report.
-  private var hasMore: Bool { ending != nil || inbox.hasEarly }
-
-  private func updateTransport() {
+  func updateTransport() {
     let pauses =
       switch state {
       case .idle, .opening: false
@@ -240,21 +148,6 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       case .closing, .gone: true
       }
     if transport.readsPaused != pauses { transport.readsPaused = pauses }
-  }
-
-  /// Has the handler called in the next turn.
-  private func comeRound() {
-    guard !comesRound else { return }
-    comesRound = true
-    _ = loop.schedule(at: loop.now) { [weak self] in
-      self?.comesRound = false
-      self?.handOut()
-    }
-  }
-
-  private func handOut() {
-    guard case .open = state, !readsPaused, hasMore else { return }
-    handler?.streamReadable()
   }
 
   // MARK: Writing
@@ -297,7 +190,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Sends what stands before payloads, as far as the transport takes it.
-  private func sendOutput() {
+  func sendOutput() {
     if let error = outbox.flush(to: transport) { return transportFailed(error) }
     if outbox.isClear { updateTransport() }
   }
@@ -367,7 +260,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Closes the transport when the output is out.
-  private func leave() {
+  func leave() {
     state = .closing
     updateTransport()
     sendOutput()
@@ -388,7 +281,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Last in whatever calls it: the handler's end may call the stream.
-  private func release() {
+  func release() {
     let released = handler
     handler = nil
     _ = consume released
