@@ -24,6 +24,12 @@ struct WebSocketOutbox {
     self.packer = packer
   }
 
+  /// Bytes of payload that are compressed at a time, so that a client with much to come doesn't keep its loop from others.
+  private static let compressedWrite = 131_072
+
+  /// Whether the last payload was cut short to be fair, so that the transport takes more but won't report it.
+  private(set) var isCutShort = false
+
   /// Whether payload may follow.
   var isClear: Bool { front.isEmpty }
 
@@ -88,19 +94,20 @@ struct WebSocketOutbox {
     return .wrote(first + ofPayload)
   }
 
-  /// Writes messages of the packer's, of which the transport's rest is kept.
+  /// Writes messages of the packer's, of which is kept what the transport doesn't take.
   private mutating func write(
     _ vectors: UnsafeBufferPointer<iovec>, total: Int, _ packer: WebSocketPacker,
     to transport: any ByteStream
   ) -> WriteResult {
     var position = WebSocketPacker.Position()
-    while position.taken < total, front.isEmpty {
+    while position.taken < min(total, Self.compressedWrite), front.isEmpty {
       let frame = unsafe packer.pack(vectors, from: &position)
       switch unsafe transport.write(frame) {
       case .wrote(let sent): front = unsafe Array(frame[sent...])
       case .failed(let error): return .failed(error)
       }
     }
+    isCutShort = position.taken < total && front.isEmpty
     return .wrote(position.taken)
   }
 

@@ -179,7 +179,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     case .wrote(let count):
       if count < all { waitsForRoom = true }
       // The transport has taken all that it was given, so it reports no room later.
-      if count == total, count < all { comeRoundToWrite() }
+      if count < all, count == total || outbox.isCutShort { comeRoundToWrite() }
       if !outbox.isWithinFrame, outbox.controlBytes > 0 { sendOutput() }
       return .wrote(count)
     }
