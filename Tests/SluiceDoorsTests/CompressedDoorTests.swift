@@ -43,6 +43,24 @@ import Testing
     #expect(client.bytes.hasEnded == false)
   }
 
+  /// The network takes all of it, and so won't say that it takes more: the loop sees to others in between.
+  @Test func aLargeRecordArrivesWithoutAnythingElseHappening() throws {
+    let door = try DoorWorld([.webSocket], options: Self.options)
+    let (producer, subscriber) = (
+      try CompressedClient.open(door, "sluice.1"), try CompressedClient.open(door, "sluice.1")
+    )
+    for client in [producer, subscriber] {
+      client.send(Hello(maximumFrame: 1 << 20, keepalive: 30_000, name: "page").encoded(stream: 0))
+    }
+    subscriber.send(Subscribe(topic: "t", grantedThrough: .max).encoded(stream: 2))
+    producer.send(PublishOpen(topic: "t", acknowledgement: .received).encoded(stream: 1))
+    door.settle()
+    let lines = Self.lines(20_000)
+    producer.send(Self.publish(lines, sequence: 0))
+    subscriber.settle(.seconds(2))
+    #expect(subscriber.records == [lines])
+  }
+
   /// Megabytes for a client that reads in between, through a network that takes little at a time.
   @Test(arguments: 1...5) func recordsOfAnySizeArriveWhole(seed: UInt64) throws {
     let door = try DoorWorld(
