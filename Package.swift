@@ -33,6 +33,8 @@ let package = Package(
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     // TLS, and the cryptography of passwords and tokens.
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    // Compression of WebSocket messages.
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     // HTTP, for the admin listener.
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
 
@@ -56,7 +58,7 @@ let package = Package(
     .target(name: "SluiceSession", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     // The server's halves of other protocols, as values without sockets: bytes and events in, bytes and actions out.
     .target(name: "SluiceHTTP", swiftSettings: strictSettings),
-    .target(name: "SluiceWebSocket", dependencies: ["SluiceHTTP"], swiftSettings: strictSettings),
+    .target(name: "SluiceWebSocket", dependencies: ["SluiceHTTP", "CZlib"], swiftSettings: strictSettings),
     .target(name: "SluiceMQTT", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
     // The embedded engine. Programs choose it; the broker knows the protocol alone.

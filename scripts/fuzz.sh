@@ -20,6 +20,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
   Tests/SluiceHTTPTests/HTTPSessionProbe.swift
   Tests/SluiceWebSocketTests/WebSocketProbe.swift Tests/SluiceWebSocketTests/EchoServer.swift
+  Tests/SluiceWebSocketTests/CompressedStream.swift Tests/SluiceWebSocketTests/DecodedEvent.swift
   Tests/SluiceMQTTTests/MQTTProbe.swift Tests/SluiceMQTTTests/MQTTSessionProbe.swift Tests/SluiceMQTTTests/SessionRig.swift
   Tests/SluiceMQTTTests/OwnedPacket.swift Tests/SluiceMQTTTests/PacketCollector.swift
   Tests/SluiceDoorsTests/HTTPProbe.swift Tests/SluiceDoorsTests/MQTTValueProbe.swift"
@@ -27,7 +28,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
 # One library per module that has changed.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
 flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
-flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CMicroHTTPD"
+flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CMicroHTTPD -I Sources/CZlib"
 flags="$flags -I $build/modules/CTOML"
 newest=$build/flags
 printf '%s\n' "$flags" | cmp -s - "$newest" || printf '%s\n' "$flags" >"$newest"
@@ -75,7 +76,7 @@ for module in $modules; do link="-l$module $link"; done
 if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
   # shellcheck disable=SC2086
   swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
-    -llmdb -lssl -lcrypto -lmicrohttpd -lstdc++ -o "$build/fuzz"
+    -llmdb -lssl -lcrypto -lmicrohttpd -lz -lstdc++ -o "$build/fuzz"
 fi
 
 all=$("$build/fuzz")

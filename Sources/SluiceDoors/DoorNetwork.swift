@@ -16,7 +16,7 @@ import Synchronization
 /// May be used from any thread, where the network beneath may.
 public final class DoorNetwork: Network {
   private let beneath: any Network
-  private let upgrade: WebSocketUpgrade
+  private let webSockets: WebSocketDoor
   private let broker = DoorBroker()
   let sessions: MQTTHub
   private let members = HTTPGroupMembers()
@@ -44,11 +44,12 @@ public final class DoorNetwork: Network {
     self.options = options
     rules = MQTTSessionRules.Shared(options.mqtt.rules)
     sessions = MQTTHub(broker, options.mqtt, note: note)
-    upgrade = WebSocketUpgrade(
-      WebSocketUpgrade.Rules(
-        subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
-        origins: options.permittedOrigins),
-      sha1: { sha1($0) })
+    webSockets = WebSocketDoor(
+      WebSocketUpgrade(
+        WebSocketUpgrade.Rules(
+          subprotocols: [WebSocketStream.nativeProtocol, WebSocketStream.mqttProtocol],
+          origins: options.permittedOrigins, compression: options.compressesWebSockets),
+        sha1: { sha1($0) }))
   }
 
   public func listen(
@@ -74,7 +75,7 @@ public final class DoorNetwork: Network {
         let peer = address.bound(to: stream.peer)
         switch door {
         case .webSocket:
-          let socket = WebSocketStream(stream, peer: peer, upgrade, on: loop)
+          let socket = WebSocketStream(stream, peer: peer, webSockets, on: loop)
           accepted(WebSocketDoorStream(socket) { self.mqtt($0, peer, loop) }, loop)
         case .http: accepted(http(stream, peer, loop).link, loop)
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)

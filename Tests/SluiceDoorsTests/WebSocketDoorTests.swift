@@ -67,7 +67,7 @@ private final class WebSocketClient {
       try chunk.withUnsafeMutableBytes { chunk in
         try decoder.decode(chunk) { event in
           switch event {
-          case .part(_, let part, _, let isLast):
+          case .part(_, let part, _, let isLast, _):
             if isLast { messages += 1 }
             _ = try? frames.decode(UnsafeRawBufferPointer(part)) { header, body in
               received.append((header, Array(body)))

@@ -69,7 +69,7 @@ final class AutobahnServer: Sendable {
       single.withUnsafeMutableBytes { chunk in
         session.receive(chunk, now: 0, output: &output) { action in
           switch action {
-          case .part(let isText, let part, let isFirst, let isLast):
+          case .part(let isText, let part, let isFirst, let isLast, _):
             // Frame by frame is a message's way back, too.
             WebSocketEncoder.append(
               isFirst ? (isText ? .text : .binary) : .continuation, part, isFinal: isLast, to: &echo)

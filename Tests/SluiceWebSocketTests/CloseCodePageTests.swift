@@ -15,6 +15,11 @@ struct CloseCodePageTests {
     frame(2, [1], fin: false) + [UInt8](hex: "80 ff 7fffffffffffffff 01020304"),
   ]
 
+  /// What it does wrong where compression was agreed on.
+  private static let compressionViolations: [[UInt8]] = [
+    frame(2, [1], rsv: 2), frame(9, [1], rsv: 4), frame(2, [0x07], rsv: 4), frame(2, [0xF2], rsv: 4),
+  ]
+
   /// As the page writes it: numbers as N, kinds of frames as TYPE.
   private static func written(_ reason: String) -> String {
     reason.replacing(/[0-9]+/, with: "N").replacing("UTF-N", with: "UTF-8")
@@ -22,14 +27,28 @@ struct CloseCodePageTests {
   }
 
   /// With the rules of the broker's door.
-  private static func ending(_ bytes: [UInt8]) -> WebSocketEnding? {
+  private static func ending(_ bytes: [UInt8], compression: Bool = false) -> WebSocketEnding? {
     let limits = WebSocketDecoder.Limits(frame: .max >> 1, message: .max >> 1)
     var session = WebSocketSession(
-      .server, WebSocketSession.Rules(limits: limits, takesText: false, pingAfter: 0), now: 0)
+      .server,
+      WebSocketSession.Rules(
+        limits: limits, takesText: false, compression: compression, pingAfter: 0), now: 0)
+    let messages = WebSocketMessageReader(InflaterPool())
+    var room = [UInt8](repeating: 0, count: 1000)
     var ending: WebSocketEnding?
     var output: [UInt8] = []
     withWritable(bytes) { chunk in
-      session.receive(chunk, now: 0, output: &output) { if case .end(let end) = $0 { ending = end } }
+      _ = session.receive(partOf: chunk, now: 0, output: &output) { action throws(WebSocketError) in
+        switch action {
+        case .part(_, let part, _, let isLast, let isCompressed):
+          try room.withUnsafeMutableBufferPointer { room throws(WebSocketError) in
+            _ = try messages.take(
+              part, isCompressed: isCompressed, isLast: isLast, into: UnsafeMutableRawBufferPointer(room))
+          }
+        case .end(let end): ending = end
+        }
+        return true
+      }
     }
     return ending
   }
@@ -42,8 +61,9 @@ struct CloseCodePageTests {
     let rows = section.prefix(through: try #require(section.firstRange(of: "\n## ")).lowerBound)
       .matches(of: /\| (1[0-9]{3}) \| `([^`]+)` \|/).map { "\($0.output.1) \($0.output.2)" }
     var sent: [String] = []
-    for bytes in Self.violations {
-      let ending = try #require(Self.ending(bytes), "\(bytes) ends nothing")
+    let all = Self.violations.map { ($0, false) } + Self.compressionViolations.map { ($0, true) }
+    for (bytes, compression) in all {
+      let ending = try #require(Self.ending(bytes, compression: compression), "\(bytes) ends nothing")
       #expect(ending.isViolation)
       sent.append("\(ending.code) \(Self.written(ending.reason))")
     }

@@ -52,7 +52,7 @@ struct EchoServer {
       session.receive(chunk, now: now, output: &output) { action in
         // The output isn't this closure's: echoes are gathered and put behind it.
         switch action {
-        case .part(let isText, let part, _, let isLast):
+        case .part(let isText, let part, _, let isLast, _):
           message += Array(part)
           if isLast {
             echoes.append((isText, message))
@@ -97,7 +97,7 @@ struct EchoServer {
       do throws(WebSocketError) {
         try client.decode(chunk) { event throws(WebSocketError) in
           switch event {
-          case .part(let isText, let part, _, let isLast):
+          case .part(let isText, let part, _, let isLast, _):
             message += Array(part)
             if isLast {
               seen.append(isText ? .text(message) : .binary(message))

@@ -7,6 +7,8 @@ enum WebSocketProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A byte for the side, one for how the stream is cut; then the stream.
     case webSocketFrames
+    /// A byte for how the stream is cut, one for the room for what it inflates to; then the stream, from a client with compression.
+    case webSocketCompressedFrames
     /// A request.
     case webSocketUpgrades
   }
@@ -14,6 +16,7 @@ enum WebSocketProbe: Probe {
   static func run(_ target: Target, on input: [UInt8]) throws {
     switch target {
     case .webSocketFrames: try frames(input)
+    case .webSocketCompressedFrames: try compressed(input)
     case .webSocketUpgrades: try upgrade(input)
     }
   }
@@ -38,6 +41,22 @@ enum WebSocketProbe: Probe {
     }
   }
 
+  /// The same comes out however the stream is cut and however little room there is.
+  private static func compressed(_ bytes: [UInt8]) throws {
+    var input = ProbeInput(bytes)
+    let step = max(1, Int(input.byte()))
+    let room = 64 * (1 + Int(input.byte()))
+    let stream = input.remaining()
+    let chunks = stride(from: 0, to: stream.count, by: step).map {
+      Array(stream[$0..<min($0 + step, stream.count)])
+    }
+    let whole = CompressedStream.outcome(of: [stream], room: 65_536)
+    let cut = CompressedStream.outcome(of: chunks, room: room)
+    guard whole == cut else {
+      throw ProbeViolation("cut every \(step) bytes, with room for \(room): \(cut) instead of \(whole)")
+    }
+  }
+
   private static func outcome(_ chunks: [[UInt8]], _ side: WebSocketSide) -> String {
     var (decoder, text, parts) = (
       WebSocketDecoder(side, limits: WebSocketDecoder.Limits(frame: 1000, message: 2000)), "", [UInt8]()
@@ -48,7 +67,7 @@ enum WebSocketProbe: Probe {
         do throws(WebSocketError) {
           try decoder.decode(chunk) { event throws(WebSocketError) in
             switch event {
-            case .part(_, let bytes, _, let isLast):
+            case .part(_, let bytes, _, let isLast, _):
               parts += Array(bytes)
               if isLast {
                 text += "message \(parts);"
@@ -70,7 +89,8 @@ enum WebSocketProbe: Probe {
   }
 
   private static func upgrade(_ bytes: [UInt8]) throws {
-    let upgrade = WebSocketUpgrade(WebSocketUpgrade.Rules(subprotocols: ["mqtt"])) { Array($0.prefix(20)) }
+    let rules = WebSocketUpgrade.Rules(subprotocols: ["mqtt"], compression: true)
+    let upgrade = WebSocketUpgrade(rules) { Array($0.prefix(20)) }
     var reader = HTTPHeadReader(limit: 512)
     do {
       guard let found = try withExactMemory(bytes, { try reader.take($0) }) else { return }

@@ -172,6 +172,10 @@ struct DaemonSettings {
         settings.doors.allowsAnyOrigin = origins.contains("any")
         settings.doors.origins = Set(origins.filter { $0 != "any" })
       },
+      .choice(
+        "websocket-compression", "on|off", \.doors.compressesWebSockets,
+        "Whether messages of WebSockets are compressed for clients that offer permessage-deflate, such as browsers. Costs processor time for each client.",
+        ["off": false, "on": true]),
     ]
   }
 

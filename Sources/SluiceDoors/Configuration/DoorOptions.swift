@@ -6,6 +6,9 @@ public struct DoorOptions: Hashable, Sendable {
   /// Whether pages of every origin may connect.
   public var allowsAnyOrigin = false
 
+  /// Whether messages of WebSockets are compressed for clients that offer to do so, by permessage-deflate.
+  public var compressesWebSockets = false
+
   /// After how long without a record an answer of server-sent events gets a comment, so that a connection whose client has vanished ends; 0 for never.
   public var keepalive = Duration.seconds(15)
 

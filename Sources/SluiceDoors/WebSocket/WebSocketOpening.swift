@@ -11,11 +11,11 @@ struct WebSocketOpening {
     case refused(WebSocketUpgrade.Refusal)
   }
 
-  private let upgrade: WebSocketUpgrade
+  let door: WebSocketDoor
   private var head = HTTPHeadReader()
 
-  init(_ upgrade: WebSocketUpgrade) {
-    self.upgrade = upgrade
+  init(_ door: WebSocketDoor) {
+    self.door = door
   }
 
   var heldBytes: Int { head.heldBytes }
@@ -26,7 +26,7 @@ struct WebSocketOpening {
       guard let (request, taken) = try unsafe head.take(bytes) else { return nil }
       head = HTTPHeadReader()
       do throws(WebSocketUpgrade.Refusal) {
-        return try .agreed(upgrade.answer(request), early: unsafe Array(bytes[taken...]))
+        return try .agreed(door.upgrade.answer(request), early: unsafe Array(bytes[taken...]))
       } catch {
         return .refused(error)
       }

@@ -17,6 +17,18 @@ struct WebSocketOutbox {
   private var control: [UInt8] = []
   /// Bytes of payload that the frame under way still needs.
   private var missing = 0
+  /// Nil where messages aren't compressed.
+  private let packer: WebSocketPacker?
+
+  init(_ packer: WebSocketPacker? = nil) {
+    self.packer = packer
+  }
+
+  /// Bytes of payload that are compressed at a time, so that a client with much to come doesn't keep its loop from others.
+  private static let compressedWrite = 131_072
+
+  /// Whether the last payload was cut short to be fair, so that the transport takes more but won't report it.
+  private(set) var isCutShort = false
 
   /// Whether payload may follow.
   var isClear: Bool { front.isEmpty }
@@ -44,14 +56,17 @@ struct WebSocketOutbox {
       guard !front.isEmpty else { return nil }
       switch unsafe front.withUnsafeBytes({ unsafe transport.write($0) }) {
       case .wrote(let count):
-        front.removeFirst(count)
-        if !front.isEmpty { return nil }
+        guard count == front.count else {
+          front.removeFirst(count)
+          return nil
+        }
+        front = []
       case .failed(let error): return error
       }
     }
   }
 
-  /// Writes what completes the frame under way, and a new frame with the rest. Only while ``isClear``.
+  /// Writes what completes the frame under way, and a new frame with the rest; or messages that may be compressed. Only while ``isClear``.
   ///
   /// - Parameters:
   ///   - vectors: the payload.
@@ -60,6 +75,7 @@ struct WebSocketOutbox {
   mutating func write(
     _ vectors: UnsafeBufferPointer<iovec>, total: Int, to transport: any ByteStream
   ) -> WriteResult {
+    if let packer { return unsafe write(vectors, total: total, packer, to: transport) }
     let first = min(missing, total)
     let second = total - first
     var head: [UInt8] = []
@@ -76,6 +92,23 @@ struct WebSocketOutbox {
     front += head[ofHead...]
     missing = second - ofPayload
     return .wrote(first + ofPayload)
+  }
+
+  /// Writes messages of the packer's, of which is kept what the transport doesn't take.
+  private mutating func write(
+    _ vectors: UnsafeBufferPointer<iovec>, total: Int, _ packer: WebSocketPacker,
+    to transport: any ByteStream
+  ) -> WriteResult {
+    var position = WebSocketPacker.Position()
+    while position.taken < min(total, Self.compressedWrite), front.isEmpty {
+      let frame = unsafe packer.pack(vectors, from: &position)
+      switch unsafe transport.write(frame) {
+      case .wrote(let sent): front = unsafe Array(frame[sent...])
+      case .failed(let error): return .failed(error)
+      }
+    }
+    isCutShort = position.taken < total && front.isEmpty
+    return .wrote(position.taken)
   }
 
   /// Writes a payload with a frame's head in it, behind so many bytes.

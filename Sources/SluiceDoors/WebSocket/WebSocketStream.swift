@@ -7,7 +7,8 @@ import SluiceWebSocket
 /// The bytes in a client's WebSocket messages over another stream, after the opening handshake.
 ///
 /// Messages are read in place. Each write becomes one message of one frame, whose payload goes to the transport from where it is. Where messages
-/// begin and end has no meaning in either direction.
+/// begin and end has no meaning in either direction. With a client that has agreed on compression, messages are inflated to where they are read, and written from
+/// memory that all connections of the loop share.
 ///
 /// On its loop only. Kept by the transport, as its handler, until it is closed or has failed.
 final class WebSocketStream: ByteStream, ByteStreamHandler {
@@ -32,29 +33,31 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   let peer: SocketAddress
-  private let transport: any ByteStream
-  private let loop: any EventLoop
-  private var state = State.idle
+  let transport: any ByteStream
+  let loop: any EventLoop
+  var state = State.idle
   private var opening: WebSocketOpening
-  private var inbox = WebSocketInbox()
-  private var handler: (any ByteStreamHandler)?
+  var inbox = WebSocketInbox()
+  var handler: (any ByteStreamHandler)?
   /// Called with the subprotocol when the handshake is done. Another handler may be started in it, which has the stream from then on.
   var opened: ((String) -> Void)?
 
   /// The client's end, to be told behind the bytes before it.
-  private var ending: ReadResult?
-  private var isEnded = false
+  var ending: ReadResult?
+  var isEnded = false
+  /// The handler is called in the next turn.
+  var comesRound = false
 
-  private var outbox = WebSocketOutbox()
+  var outbox = WebSocketOutbox()
   /// A write came short and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
   init(
-    _ transport: any ByteStream, peer: SocketAddress, _ upgrade: WebSocketUpgrade, on loop: any EventLoop
+    _ transport: any ByteStream, peer: SocketAddress, _ door: WebSocketDoor, on loop: any EventLoop
   ) {
     self.transport = transport
     self.peer = peer
-    opening = WebSocketOpening(upgrade)
+    opening = WebSocketOpening(door)
     self.loop = loop
   }
 
@@ -98,6 +101,11 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   private func take(_ bytes: UnsafeRawBufferPointer) {
     switch unsafe opening.take(bytes) {
     case .agreed(let agreement, let early):
+      if let terms = agreement.compression {
+        let shared = opening.door.compression(on: loop)
+        inbox = WebSocketInbox(shared.inflaters)
+        outbox = WebSocketOutbox(shared.packer(terms))
+      }
       inbox.append(early: early)
       outbox.append(answer: agreement.answer)
       state = .open
@@ -124,60 +132,6 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
 
   // MARK: Reading
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-    switch state {
-    case .idle, .opening: return .wouldBlock
-    case .closing, .gone: return .failed(IOError(action: "read from \(peer)", code: EBADF))
-    case .open: break
-    }
-    if let ending {
-      self.ending = nil
-      if case .failed = ending { leave() }
-      return ending
-    }
-    if isEnded { return .end }
-    guard unsafe !buffer.isEmpty else { return .wouldBlock }
-    let count: Int
-    if inbox.hasEarly {
-      count = unsafe inbox.takeEarly(into: buffer)
-      if inbox.hasEarly { comeRound() }
-    } else {
-      switch unsafe transport.read(into: buffer) {
-      case .bytes(let read): count = read
-      case .wouldBlock: return .wouldBlock
-      case .end:
-        isEnded = true
-        return .end
-      case .failed(let error):
-        state = .gone
-        release()
-        return .failed(error)
-      }
-    }
-    return unsafe unpack(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
-  }
-
-  private func unpack(_ bytes: UnsafeMutableRawBufferPointer) -> ReadResult {
-    var answers: [UInt8] = []
-    let (count, end) = unsafe inbox.unpack(bytes, answers: &answers)
-    if !answers.isEmpty { outbox.append(control: answers) }
-    if let end {
-      isEnded = true
-      updateTransport()
-      sendOutput()
-      let result = ReadResult(end, at: peer)
-      guard count > 0 else {
-        if case .failed = result { leave() }
-        return result
-      }
-      ending = result
-      comeRound()
-      return .bytes(count)
-    }
-    if outbox.controlBytes > 0 { sendOutput() }
-    return count > 0 ? .bytes(count) : .wouldBlock
-  }
-
   var readsPaused = false {
     didSet {
       guard readsPaused != oldValue else { return }
@@ -186,10 +140,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     }
   }
 
-  /// Whether there is something to read that the transport won't report.
-  private var hasMore: Bool { ending != nil || inbox.hasEarly }
-
-  private func updateTransport() {
+  func updateTransport() {
     let pauses =
       switch state {
       case .idle, .opening: false
@@ -197,16 +148,6 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       case .closing, .gone: true
       }
     if transport.readsPaused != pauses { transport.readsPaused = pauses }
-  }
-
-  /// Has the handler called in the next turn.
-  private func comeRound() {
-    _ = loop.schedule(at: loop.now) { [weak self] in self?.handOut() }
-  }
-
-  private func handOut() {
-    guard case .open = state, !readsPaused, hasMore else { return }
-    handler?.streamReadable()
   }
 
   // MARK: Writing
@@ -238,7 +179,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     case .wrote(let count):
       if count < all { waitsForRoom = true }
       // The transport has taken all that it was given, so it reports no room later.
-      if count == total, count < all { comeRoundToWrite() }
+      if count < all, count == total || outbox.isCutShort { comeRoundToWrite() }
       if !outbox.isWithinFrame, outbox.controlBytes > 0 { sendOutput() }
       return .wrote(count)
     }
@@ -249,7 +190,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Sends what stands before payloads, as far as the transport takes it.
-  private func sendOutput() {
+  func sendOutput() {
     if let error = outbox.flush(to: transport) { return transportFailed(error) }
     if outbox.isClear { updateTransport() }
   }
@@ -319,7 +260,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Closes the transport when the output is out.
-  private func leave() {
+  func leave() {
     state = .closing
     updateTransport()
     sendOutput()
@@ -340,7 +281,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   }
 
   /// Last in whatever calls it: the handler's end may call the stream.
-  private func release() {
+  func release() {
     let released = handler
     handler = nil
     _ = consume released

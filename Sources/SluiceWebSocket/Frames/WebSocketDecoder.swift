@@ -2,8 +2,8 @@
 @safe
 package enum WebSocketEvent {
   /// A part of a message, unmasked in place: wherever the transport and the frames cut it. The parts of a message follow each other, with
-  /// control frames between; an empty message is one empty part.
-  case part(isText: Bool, UnsafeRawBufferPointer, isFirst: Bool, isLast: Bool)
+  /// control frames between; an empty message is one empty part. Parts of a compressed message are as they came, and text in them isn't checked.
+  case part(isText: Bool, UnsafeRawBufferPointer, isFirst: Bool, isLast: Bool, isCompressed: Bool)
   case ping(UnsafeRawBufferPointer)
   case pong(UnsafeRawBufferPointer)
   /// The code is ``WebSocketCloseCode/noStatus`` where the frame has none. The reason is valid UTF-8.
@@ -28,6 +28,8 @@ package struct WebSocketDecoder: Sendable {
 
   private let side: WebSocketSide
   private let limits: Limits
+  /// Whether messages may be compressed.
+  private let compression: Bool
 
   /// The start of a head that isn't complete, or a control frame's payload that isn't.
   private var held: [UInt8] = []
@@ -41,6 +43,7 @@ package struct WebSocketDecoder: Sendable {
 
   private struct Message: Hashable {
     var isText: Bool
+    var isCompressed = false
     /// Whether a part of it has been handed out.
     var hasBegun = false
     /// Of all its frames so far.
@@ -48,10 +51,14 @@ package struct WebSocketDecoder: Sendable {
     var text = UTF8Validator()
   }
 
-  /// - Parameter side: the side that reads.
-  package init(_ side: WebSocketSide, limits: Limits) {
+  /// - Parameters:
+  ///   - side: the side that reads.
+  ///   - limits: of payloads as they come: of a compressed message before it is inflated.
+  ///   - compression: whether permessage-deflate was agreed on.
+  package init(_ side: WebSocketSide, limits: Limits, compression: Bool = false) {
     self.side = side
     self.limits = limits
+    self.compression = compression
   }
 
   /// Whether the stream may end here without a frame or a message being cut off.
@@ -66,18 +73,31 @@ package struct WebSocketDecoder: Sendable {
   package mutating func decode(
     _ chunk: UnsafeMutableRawBufferPointer, _ body: (WebSocketEvent) throws(WebSocketError) -> Void
   ) throws(WebSocketError) {
+    _ = try unsafe decode(partOf: chunk) { event throws(WebSocketError) in
+      try body(event)
+      return true
+    }
+  }
+
+  /// The same until `body` returns false: the event before was the last one that it wants now.
+  ///
+  /// - Returns: how many bytes were decoded. The rest is to be given again.
+  package mutating func decode(
+    partOf chunk: UnsafeMutableRawBufferPointer, while body: (WebSocketEvent) throws(WebSocketError) -> Bool
+  ) throws(WebSocketError) -> Int {
     var rest = unsafe chunk
     while !isClosed {
       guard let head = frame else {
-        guard unsafe try readHead(&rest) else { return }
+        guard unsafe try readHead(&rest) else { return chunk.count }
         continue
       }
       if head.opcode.isControl {
-        guard try unsafe control(head, &rest, body) else { return }
+        guard try unsafe control(head, &rest, body) else { break }
       } else {
-        guard try unsafe data(head, &rest, body) else { return }
+        guard try unsafe data(head, &rest, body) else { break }
       }
     }
+    return isClosed ? chunk.count : chunk.count - rest.count
   }
 
   // MARK: Heads
@@ -86,7 +106,7 @@ package struct WebSocketDecoder: Sendable {
   private mutating func readHead(_ rest: inout UnsafeMutableRawBufferPointer) throws(WebSocketError) -> Bool {
     if held.isEmpty {
       let bytes = UnsafeRawBufferPointer(rest)
-      try unsafe WebSocketFrameHead.checkStart(bytes, at: side)
+      try unsafe WebSocketFrameHead.checkStart(bytes, at: side, compression: compression)
       let size = unsafe WebSocketFrameHead.size(bytes)
       guard bytes.count >= size else {
         unsafe held.append(contentsOf: rest)
@@ -113,7 +133,8 @@ package struct WebSocketDecoder: Sendable {
 
   private func check(_ bytes: [UInt8]) throws(WebSocketError) {
     try unsafe bytes.withUnsafeBufferPointer { bytes throws(WebSocketError) in
-      try unsafe WebSocketFrameHead.checkStart(UnsafeRawBufferPointer(bytes), at: side)
+      try unsafe WebSocketFrameHead.checkStart(
+        UnsafeRawBufferPointer(bytes), at: side, compression: compression)
     }
   }
 
@@ -130,7 +151,7 @@ package struct WebSocketDecoder: Sendable {
       case (.continuation, nil):
         throw WebSocketError(.protocolError, "a continuation frame came, but there is no message to continue")
       case (.continuation, _): break
-      case (_, nil): message = Message(isText: head.opcode == .text)
+      case (_, nil): message = Message(isText: head.opcode == .text, isCompressed: head.isCompressed)
       default:
         throw WebSocketError(
           .protocolError, "a \(head.opcode) frame came before the message under way was finished")
@@ -152,10 +173,10 @@ package struct WebSocketDecoder: Sendable {
 
   // MARK: Payloads
 
-  /// Returns false when the chunk is used up.
+  /// Returns false when the chunk is used up, or `body` wants no more of it.
   private mutating func data(
     _ head: WebSocketFrameHead, _ rest: inout UnsafeMutableRawBufferPointer,
-    _ body: (WebSocketEvent) throws(WebSocketError) -> Void
+    _ body: (WebSocketEvent) throws(WebSocketError) -> Bool
   ) throws(WebSocketError) -> Bool {
     let count = Int(min(UInt64(rest.count), missing))
     guard count > 0 || missing == 0 else { return false }
@@ -166,7 +187,7 @@ package struct WebSocketDecoder: Sendable {
     let isLast = missing == 0 && head.isFinal
     // The message is there since its first frame was admitted.
     var message = self.message ?? Message(isText: false)
-    if message.isText {
+    if message.isText, !message.isCompressed {
       guard unsafe message.text.take(UnsafeRawBufferPointer(part)), !isLast || message.text.isBetweenScalars
       else { throw WebSocketError(.invalidPayload, "a text message isn't valid UTF-8") }
     }
@@ -174,18 +195,17 @@ package struct WebSocketDecoder: Sendable {
     if count > 0 || isLast { message.hasBegun = true }
     self.message = isLast ? nil : message
     if missing == 0 { frame = nil }
-    if count > 0 || isLast {
-      try unsafe body(
-        .part(
-          isText: message.isText, UnsafeRawBufferPointer(part), isFirst: isFirst, isLast: isLast))
-    }
-    return true
+    guard count > 0 || isLast else { return true }
+    return try unsafe body(
+      .part(
+        isText: message.isText, UnsafeRawBufferPointer(part), isFirst: isFirst, isLast: isLast,
+        isCompressed: message.isCompressed))
   }
 
-  /// Returns false when the chunk is used up.
+  /// Returns false when the chunk is used up, or `body` wants no more of it.
   private mutating func control(
     _ head: WebSocketFrameHead, _ rest: inout UnsafeMutableRawBufferPointer,
-    _ body: (WebSocketEvent) throws(WebSocketError) -> Void
+    _ body: (WebSocketEvent) throws(WebSocketError) -> Bool
   ) throws(WebSocketError) -> Bool {
     let count = Int(min(UInt64(rest.count), missing))
     let part = unsafe UnsafeMutableRawBufferPointer(rebasing: rest[..<count])
@@ -197,26 +217,22 @@ package struct WebSocketDecoder: Sendable {
       return false
     }
     frame = nil
-    if held.isEmpty {
-      try unsafe emit(head.opcode, UnsafeRawBufferPointer(part), body)
-    } else {
-      unsafe held.append(contentsOf: part)
-      var payload: [UInt8] = []
-      swap(&payload, &held)
-      try unsafe payload.withUnsafeBufferPointer { bytes throws(WebSocketError) in
-        try unsafe emit(head.opcode, UnsafeRawBufferPointer(bytes), body)
-      }
+    guard !held.isEmpty else { return try unsafe emit(head.opcode, UnsafeRawBufferPointer(part), body) }
+    unsafe held.append(contentsOf: part)
+    var payload: [UInt8] = []
+    swap(&payload, &held)
+    return try unsafe payload.withUnsafeBufferPointer { bytes throws(WebSocketError) in
+      try unsafe emit(head.opcode, UnsafeRawBufferPointer(bytes), body)
     }
-    return true
   }
 
   private mutating func emit(
     _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer,
-    _ body: (WebSocketEvent) throws(WebSocketError) -> Void
-  ) throws(WebSocketError) {
+    _ body: (WebSocketEvent) throws(WebSocketError) -> Bool
+  ) throws(WebSocketError) -> Bool {
     switch opcode {
-    case .ping: try unsafe body(.ping(payload))
-    case .pong: try unsafe body(.pong(payload))
+    case .ping: return try unsafe body(.ping(payload))
+    case .pong: return try unsafe body(.pong(payload))
     default:
       isClosed = true
       guard unsafe !payload.isEmpty else { return try unsafe body(.close(.noStatus, reason: payload)) }
@@ -233,7 +249,7 @@ package struct WebSocketDecoder: Sendable {
       guard unsafe text.take(reason), text.isBetweenScalars else {
         throw WebSocketError(.invalidPayload, "the reason in a Close frame isn't valid UTF-8")
       }
-      try unsafe body(.close(code, reason: reason))
+      return try unsafe body(.close(code, reason: reason))
     }
   }
 }

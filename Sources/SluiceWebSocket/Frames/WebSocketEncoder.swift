@@ -4,12 +4,14 @@ package enum WebSocketEncoder {
   ///
   /// - Parameters:
   ///   - isFinal: whether the message ends with it.
+  ///   - isCompressed: whether it begins a compressed message.
   ///   - mask: what a client masks the payload with; nil for a server.
   package static func append(
     _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool = true,
-    mask: WebSocketMask? = nil, to bytes: inout [UInt8]
+    isCompressed: Bool = false, mask: WebSocketMask? = nil, to bytes: inout [UInt8]
   ) {
-    appendHead(opcode, length: payload.count, isFinal: isFinal, mask: mask, to: &bytes)
+    appendHead(
+      opcode, length: payload.count, isFinal: isFinal, isCompressed: isCompressed, mask: mask, to: &bytes)
     let start = bytes.count
     unsafe bytes.append(contentsOf: payload)
     if var mask {
@@ -21,10 +23,10 @@ package enum WebSocketEncoder {
 
   /// Appends what stands in front of a payload of `length` bytes that the caller sends from elsewhere.
   package static func appendHead(
-    _ opcode: WebSocketOpcode, length: Int, isFinal: Bool = true, mask: WebSocketMask? = nil,
-    to bytes: inout [UInt8]
+    _ opcode: WebSocketOpcode, length: Int, isFinal: Bool = true, isCompressed: Bool = false,
+    mask: WebSocketMask? = nil, to bytes: inout [UInt8]
   ) {
-    bytes.append((isFinal ? 0x80 : 0) | opcode.rawValue)
+    bytes.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
     let masked: UInt8 = mask == nil ? 0 : 0x80
     switch length {
     case ...125: bytes.append(masked | UInt8(length))

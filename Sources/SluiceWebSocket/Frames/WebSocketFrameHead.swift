@@ -13,6 +13,8 @@
 /// ```
 struct WebSocketFrameHead: Hashable {
   var isFinal: Bool
+  /// R1: the message that begins with the frame is compressed, where that was agreed on (RFC 7692, section 6).
+  var isCompressed: Bool
   var opcode: WebSocketOpcode
   var length: UInt64
   var mask: WebSocketMask?
@@ -33,14 +35,25 @@ struct WebSocketFrameHead: Hashable {
   }
 
   /// Checks what the first bytes tell, so that a fault is found before the rest of the head has come.
-  static func checkStart(_ bytes: UnsafeRawBufferPointer, at side: WebSocketSide) throws(WebSocketError) {
+  ///
+  /// - Parameter compression: whether messages may be compressed.
+  static func checkStart(
+    _ bytes: UnsafeRawBufferPointer, at side: WebSocketSide, compression: Bool
+  ) throws(WebSocketError) {
     guard let first = unsafe bytes.first else { return }
-    guard first & 0x70 == 0 else {
+    guard first & (compression ? 0x30 : 0x70) == 0 else {
       throw WebSocketError(
-        .protocolError, "a frame has reserved bits set, but no extension was agreed on")
+        .protocolError,
+        compression
+          ? "a frame has reserved bits set that permessage-deflate has no meaning for"
+          : "a frame has reserved bits set, but no extension was agreed on")
     }
     guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else {
       throw WebSocketError(.protocolError, "opcode \(first & 0x0F) isn't defined")
+    }
+    guard first & 0x40 == 0 || opcode == .text || opcode == .binary else {
+      throw WebSocketError(
+        .protocolError, "a \(opcode) frame is marked as compressed; only the first frame of a message is")
     }
     guard !opcode.isControl || first & 0x80 != 0 else {
       throw WebSocketError(.protocolError, "a \(opcode) frame is fragmented; control frames can't be")
@@ -62,6 +75,7 @@ struct WebSocketFrameHead: Hashable {
   init(_ bytes: UnsafeRawBufferPointer) throws(WebSocketError) {
     let (first, second) = unsafe (bytes[0], bytes[1])
     isFinal = first & 0x80 != 0
+    isCompressed = first & 0x40 != 0
     opcode = unsafe WebSocketOpcode(rawValue: first & 0x0F).unsafelyUnwrapped
     var end = 2
     switch second & 0x7F {

@@ -10,17 +10,24 @@ package struct WebSocketUpgrade: Sendable {
     /// Origins whose pages may connect, such as `https://example.org`; nil for any. A request without an Origin doesn't come from a page, and is
     /// taken; so is one whose Origin is the server's own numeric address.
     package var origins: Set<String>?
+    /// Whether an offer of permessage-deflate is accepted.
+    package var compression: Bool
 
-    package init(subprotocols: [String], paths: Set<String> = [], origins: Set<String>? = nil) {
+    package init(
+      subprotocols: [String], paths: Set<String> = [], origins: Set<String>? = nil, compression: Bool = false
+    ) {
       self.subprotocols = subprotocols
       self.paths = paths
       self.origins = origins.map { Set($0.map { $0.lowercased() }) }
+      self.compression = compression
     }
   }
 
   /// The connection is a WebSocket once the answer is sent.
   package struct Agreement: Hashable, Sendable {
     package var subprotocol: String
+    /// Nil where messages aren't compressed.
+    package var compression: WebSocketCompressionTerms?
     /// To be sent before any frame.
     package var answer: [UInt8]
     /// The request, for what else it says, such as its credentials.
@@ -106,13 +113,16 @@ package struct WebSocketUpgrade: Sendable {
     }
     try checkOrigin(request)
     let subprotocol = try chooseSubprotocol(request)
-    let fields = [
+    var fields = [
       ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept(keys[0])),
       ("Sec-WebSocket-Protocol", subprotocol),
     ]
-    // Extensions that the client offers aren't named in the answer, and so aren't in use: permessage-deflate is declined.
+    // Extensions that the client offers and the answer doesn't name aren't in use.
+    let compression = rules.compression ? Self.compression(request) : nil
+    if let compression { fields.append(("Sec-WebSocket-Extensions", compression.field)) }
     return Agreement(
-      subprotocol: subprotocol, answer: HTTPAnswerHead.bytes(101, fields), request: request)
+      subprotocol: subprotocol, compression: compression, answer: HTTPAnswerHead.bytes(101, fields),
+      request: request)
   }
 
   /// What `Sec-WebSocket-Accept` is for that key.
@@ -137,6 +147,11 @@ package struct WebSocketUpgrade: Sendable {
     throw Self.bad(
       "the request needs a Sec-WebSocket-Protocol that is served here: \(rules.subprotocols.joined(separator: ", "))"
     )
+  }
+
+  private static func compression(_ request: HTTPRequestHead) -> WebSocketCompressionTerms? {
+    WebSocketCompressionTerms(
+      offers: request.values("sec-websocket-extensions").flatMap(WebSocketExtensionOffer.all))
   }
 
   private static func bad(_ message: String) -> Refusal { Refusal(400, message) }

@@ -1,8 +1,8 @@
 /// What a session asks for, beside sending the bytes that it appends to the output. Memory is valid during the call only.
 @safe
 package enum WebSocketAction {
-  /// Hand on a part of a message: see ``WebSocketEvent/part(isText:_:isFirst:isLast:)``.
-  case part(isText: Bool, UnsafeRawBufferPointer, isFirst: Bool, isLast: Bool)
+  /// Hand on a part of a message: see ``WebSocketEvent/part(isText:_:isFirst:isLast:isCompressed:)``.
+  case part(isText: Bool, UnsafeRawBufferPointer, isFirst: Bool, isLast: Bool, isCompressed: Bool)
   /// Send what is in the output, then close the transport. Nothing follows.
   case end(WebSocketEnding)
 }
@@ -30,17 +30,20 @@ package struct WebSocketSession: Sendable {
     package var limits: WebSocketDecoder.Limits
     /// Whether text messages are taken. Where they aren't, one is answered with ``WebSocketCloseCode/unsupportedData``.
     package var takesText: Bool
+    /// Whether permessage-deflate was agreed on, so that messages may be compressed.
+    package var compression: Bool
     /// A peer that has sent nothing for so long is sent a ping; 0 for none.
     package var pingAfter: UInt64
     /// A peer that doesn't answer a ping, or a Close frame, for so long is dropped.
     package var patience: UInt64
 
     package init(
-      limits: WebSocketDecoder.Limits, takesText: Bool, pingAfter: UInt64 = 20_000_000_000,
-      patience: UInt64 = 10_000_000_000
+      limits: WebSocketDecoder.Limits, takesText: Bool, compression: Bool = false,
+      pingAfter: UInt64 = 20_000_000_000, patience: UInt64 = 10_000_000_000
     ) {
       self.limits = limits
       self.takesText = takesText
+      self.compression = compression
       self.pingAfter = pingAfter
       self.patience = patience
     }
@@ -63,7 +66,7 @@ package struct WebSocketSession: Sendable {
   package init(_ side: WebSocketSide, _ rules: Rules, now: UInt64) {
     self.side = side
     self.rules = rules
-    decoder = WebSocketDecoder(side, limits: rules.limits)
+    decoder = WebSocketDecoder(side, limits: rules.limits, compression: rules.compression)
     lastReceived = now
   }
 
@@ -80,19 +83,33 @@ package struct WebSocketSession: Sendable {
     _ chunk: UnsafeMutableRawBufferPointer, now: UInt64, output: inout [UInt8],
     _ body: (WebSocketAction) -> Void
   ) {
-    guard phase != .ended else { return }
+    _ = unsafe receive(partOf: chunk, now: now, output: &output) { action in
+      body(action)
+      return true
+    }
+  }
+
+  /// The same until `body` returns false: it wants no more now. What it throws about a part is a violation of the protocol that ends the session.
+  ///
+  /// - Returns: how many bytes were taken. The rest is to be given again.
+  package mutating func receive(
+    partOf chunk: UnsafeMutableRawBufferPointer, now: UInt64, output: inout [UInt8],
+    while body: (WebSocketAction) throws(WebSocketError) -> Bool
+  ) -> Int {
+    guard phase != .ended else { return chunk.count }
     lastReceived = now
     pingSent = nil
     // Taken out, so that the session can be changed while the decoder runs.
     var decoder = self.decoder
+    defer { self.decoder = decoder }
     do {
-      try unsafe decoder.decode(chunk) { event throws(WebSocketError) in
+      return try unsafe decoder.decode(partOf: chunk) { event throws(WebSocketError) in
         try take(event, output: &output, body)
       }
     } catch {
-      fail(error, output: &output, body)
+      fail(error, output: &output) { _ = try? body($0) }
+      return chunk.count
     }
-    self.decoder = decoder
   }
 
   /// The application closes the connection. Parts that come after this are dropped.
@@ -145,29 +162,37 @@ package struct WebSocketSession: Sendable {
   // MARK: Frames
 
   private mutating func take(
-    _ event: WebSocketEvent, output: inout [UInt8], _ body: (WebSocketAction) -> Void
-  ) throws(WebSocketError) {
+    _ event: WebSocketEvent, output: inout [UInt8],
+    _ body: (WebSocketAction) throws(WebSocketError) -> Bool
+  ) throws(WebSocketError) -> Bool {
     switch event {
-    case .part(let isText, let bytes, let isFirst, let isLast):
-      guard phase == .open else { return }
+    case .part(let isText, let bytes, let isFirst, let isLast, let isCompressed):
+      guard phase == .open else { return true }
       guard !isText || rules.takesText else {
         throw WebSocketError(
           .unsupportedData, "a text message came; the subprotocol has binary messages only")
       }
-      unsafe body(.part(isText: isText, bytes, isFirst: isFirst, isLast: isLast))
+      return try unsafe body(
+        .part(isText: isText, bytes, isFirst: isFirst, isLast: isLast, isCompressed: isCompressed))
     case .ping(let payload):
-      guard phase == .open else { return }
+      guard phase == .open else { return true }
       unsafe WebSocketEncoder.append(.pong, payload, mask: mask, to: &output)
     case .pong: break
     case .close(let code, let reason):
-      if case .closing(let ending, _) = phase { return end(ending, body) }
-      guard phase == .open else { return }
-      WebSocketEncoder.appendClose(code, reason: "", mask: mask, to: &output)
-      unsafe end(WebSocketEnding(code, String(decoding: reason, as: UTF8.self)), body)
+      var ending = WebSocketEnding(code, unsafe String(decoding: reason, as: UTF8.self))
+      switch phase {
+      case .closing(let own, _): ending = own
+      case .open: WebSocketEncoder.appendClose(code, reason: "", mask: mask, to: &output)
+      case .ended: return true
+      }
+      phase = .ended
+      return try body(.end(ending))
     }
+    return true
   }
 
-  private mutating func fail(
+  /// The peer has broken the protocol's rules in a way that its user has found.
+  package mutating func fail(
     _ error: WebSocketError, output: inout [UInt8], _ body: (WebSocketAction) -> Void
   ) {
     if phase == .open {

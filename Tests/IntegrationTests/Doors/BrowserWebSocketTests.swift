@@ -43,4 +43,36 @@ struct BrowserWebSocketTests {
     try browser.wait("window.seen[0] === 'closed'")
     withExtendedLifetime(broker) {}
   }
+
+  /// The page subscribes to a topic of MQTT and publishes a message there that is worth compressing. The browser compresses what it sends.
+  @Test func aPageCompressesItsMessages() throws {
+    let broker = try BrokerProcess(
+      options: ["--listen", "ws://127.0.0.1:0", "--origins", "any", "--websocket-compression", "on"])
+    let address = try #require(broker.addresses.first { $0.hasPrefix("ws://") })
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.run(
+      """
+      (() => {
+        window.seen = [];
+        const payload = new TextEncoder().encode('a line of many, '.repeat(1000));
+        const length = payload.length + 3;
+        const bytes = (...values) => new Uint8Array(values);
+        const socket = new WebSocket('\(address)', 'mqtt');
+        socket.binaryType = 'arraybuffer';
+        socket.onopen = () => {
+          window.extensions = socket.extensions;
+          socket.send(bytes(0x10, 13, 0, 4, 77, 81, 84, 84, 4, 2, 0, 60, 0, 1, 99));
+          socket.send(bytes(0x82, 6, 0, 1, 0, 1, 116, 0));
+          const head = bytes(0x30, length & 0x7F | 0x80, length >> 7, 0, 1, 116);
+          socket.send(new Blob([head, payload]));
+        };
+        socket.onmessage = (event) => window.seen.push(...new Uint8Array(event.data));
+        window.isSame = () => window.seen.length === 9 + 6 + payload.length
+          && payload.every((byte, index) => window.seen[15 + index] === byte);
+      })()
+      """.split(separator: "\n").joined(separator: " "))
+    try browser.wait("window.isSame()")
+    try browser.wait("window.extensions.startsWith('permessage-deflate')")
+    withExtendedLifetime(broker) {}
+  }
 }

@@ -92,6 +92,41 @@ struct PythonClientTests {
     #expect(output == "sluice.1 2 4 77\n")
   }
 
+  /// The module `websockets` compresses every message, and inflates what comes compressed, with the window that it has asked for.
+  @Test(arguments: [9, 15]) func websocketsCompressed(bits: Int) throws {
+    let stage = try PythonStage(options: ["--websocket-compression", "on"])
+    let output = try stage.run(
+      """
+      import asyncio, json, websockets
+      from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
+
+      def length(count): return bytes([count]) if count < 128 else bytes([count & 127 | 128]) + length(count >> 7)
+
+      def publish(payload): return b"\\x30" + length(len(payload) + 3) + b"\\x00\\x01t" + payload
+
+      async def main():
+          offer = ClientPerMessageDeflateFactory(server_max_window_bits=\(bits), client_max_window_bits=\(bits))
+          async with websockets.connect("ws://127.0.0.1:WS_PORT", subprotocols=["mqtt"], extensions=[offer], max_size=None) as socket:
+              extension, = socket.protocol.extensions
+              print(extension.name, extension.remote_no_context_takeover, extension.local_no_context_takeover, extension.remote_max_window_bits)
+              marks, inflate = [], extension.decode
+              def decode(frame, **more):
+                  marks.append(frame.rsv1)
+                  return inflate(frame, **more)
+              extension.decode = decode
+              await socket.send(b"\\x10\\x0d\\x00\\x04MQTT\\x04\\x02\\x00\\x3c\\x00\\x01c")
+              await socket.send([b"\\x82\\x06\\x00\\x01", b"\\x00\\x01t\\x00"])
+              lines = "".join(json.dumps({"sensor": i % 7, "value": i * 31}) + "\\n" for i in range(20000)).encode()
+              sent = b"".join(publish(payload) for payload in (lines, b"", lines[:1000], b"x"))
+              await socket.send(sent)
+              got = b""
+              while len(got) < 9 + len(sent): got += await asyncio.wait_for(socket.recv(), 60)
+              print(got == b"\\x20\\x02\\x00\\x00\\x90\\x03\\x00\\x01\\x00" + sent, any(marks))
+      asyncio.run(main())
+      """)
+    #expect(output == "permessage-deflate True True \(bits)\nTrue True\n")
+  }
+
   /// MQTT 5 with aiomqtt: each QoS with properties, a retained message, a shared subscription.
   @Test func aiomqtt() throws {
     let output = try stage.run(

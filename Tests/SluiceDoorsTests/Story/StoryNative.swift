@@ -50,7 +50,7 @@ final class StoryConnection {
       try chunk.withUnsafeMutableBytes { chunk in
         guard wraps else { return try read(UnsafeRawBufferPointer(chunk)) }
         try socket.decode(chunk) { event in
-          if case .part(_, let part, _, _) = event { try? read(UnsafeRawBufferPointer(part)) }
+          if case .part(_, let part, _, _, _) = event { try? read(UnsafeRawBufferPointer(part)) }
         }
       }
     } catch {
