@@ -3,7 +3,7 @@
 . "$(dirname "$0")/cluster.sh"
 
 start_members
-start_load 20000
+start_load 30000
 for node in "${NODES[@]}"; do
   say "$node is replaced"
   replace_member "$node"
