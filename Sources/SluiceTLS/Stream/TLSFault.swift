@@ -80,7 +80,7 @@ extension TLSFault {
       self.init(
         .broken,
         isServer
-          ? "the client wants to speak another protocol than sluice/1"
+          ? "the client names no protocol by ALPN that is spoken on this port"
           : "the server speaks TLS, but not sluice/1 in it; is it a Sluice broker?")
     default:
       self.init(.broken, "TLS fails: \(text)")
