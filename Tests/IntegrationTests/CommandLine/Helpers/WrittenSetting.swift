@@ -67,7 +67,8 @@ struct WrittenSetting {
 
   /// Values of those that aren't numbers and amounts, or can't have just any.
   private static let words = [
-    "loops": ("3", "5"), "admin-history": ("1h", "2h"), "admin-actions": ("true", "false"),
+    "loops": ("3", "5"), "websocket-compression": ("true", "false"),
+    "admin-history": ("1h", "2h"), "admin-actions": ("true", "false"),
     "access.certificate-names": ("listed", "any"),
     "access.allow-unauthenticated": ("true", "false"), "storage.limit": ("16MiB", "17MiB"),
     "topics.replay-records": ("10", "11"), "topics.replay-age": ("1h", "2h"),
