@@ -76,36 +76,40 @@ import Testing
     )
   }
 
+  private func reopened(_ source: UInt64) -> RelayedTopics.Neglect { .init(reopened: [source]) }
+
+  private static let lookAgain = RelayedTopics.Neglect(looksAgain: true)
+
   @Test mutating func aFormerNodeThatIsHeardLateIsNotBelievedForLong() throws {
     try begin()
     #expect(topics.begin(2) { _ in false } == [])
-    #expect(topics.neglect(by: 1) { _ in true } == .none)
+    #expect(topics.neglect { _ in 1 } == .init())
     // Stream 2's node has the topic now, and has told of it before stream 1 does so once more.
     _ = try match(3, "t", place(1, 5), from: 2)
     _ = try match(9, "t", place(1, 5), from: 1)
     #expect(try deliver(3, 5, 1, from: 2) == nil)
-    #expect(topics.neglect(by: 2) { _ in false } == .none)
-    #expect(topics.neglect(by: 2) { _ in true } == .lookAgain)
-    #expect(topics.neglect(by: 2) { _ in true } == .reopen)
+    #expect(topics.neglect { _ in nil } == .init())
+    #expect(topics.neglect { _ in 2 } == Self.lookAgain)
+    #expect(topics.neglect { _ in 2 } == reopened(2))
     topics.end(2)
     #expect(topics.begin(3) { _ in true }.map(\.nextOffset) == [5])
     // It knows where the subscriber is, and has yet to go on.
-    #expect(topics.neglect(by: 3) { _ in true } == .none)
+    #expect(topics.neglect { _ in 3 } == .init())
     _ = try match(1, "t", place(1, 5), from: 3)
     #expect(try deliver(1, 5, 1, from: 3) != nil)
-    #expect(topics.neglect(by: 3) { _ in true } == .none)
+    #expect(topics.neglect { _ in 3 } == .init())
   }
 
   @Test mutating func aNodeThatGoesOnInTimeIsNotAskedAgain() throws {
     try begin()
     #expect(topics.begin(2) { _ in false } == [])
-    #expect(topics.neglect(by: 2) { _ in true } == .lookAgain)
+    #expect(topics.neglect { _ in 2 } == Self.lookAgain)
     _ = try match(3, "t", place(1, 5), from: 2)
-    #expect(topics.neglect(by: 2) { _ in true } == .none)
+    #expect(topics.neglect { _ in 2 } == .init())
     // With a topic that no stream goes on with there is nothing to wait for.
     topics.end(2)
     #expect(topics.begin(3) { _ in false } == [])
-    #expect(topics.neglect(by: 3) { _ in true } == .reopen)
+    #expect(topics.neglect { _ in 3 } == reopened(3))
   }
 
   @Test mutating func aTopicThatStartsOverIsAnotherOne() throws {

@@ -54,7 +54,7 @@ struct CompressionTermsTests {
   }
 
   @Test(
-    "are declined, without an error, where they aren't in order or can't be accepted",
+    "are declined, without an error, where they can't be accepted",
     arguments: [
       [], [""], ["other"], ["Permessage-Deflate"], ["permessage-deflate; other"],
       ["permessage-deflate; server_max_window_bits"],
@@ -69,13 +69,24 @@ struct CompressionTermsTests {
       ["permessage-deflate; server_no_context_takeover=1"],
       ["permessage-deflate; client_no_context_takeover=true"],
       ["permessage-deflate; server_no_context_takeover; server_no_context_takeover"],
+    ])
+  func declines(_ offers: [String]) throws {
+    #expect(try Self.answer(offers) == nil)
+  }
+
+  @Test(
+    "are refused where the field isn't in the form of RFC 6455, also where the server takes none",
+    arguments: [
       ["permessage-deflate;"], ["permessage-deflate; =9"], ["permessage-deflate; server_max_window_bits="],
       ["permessage-deflate; server_max_window_bits=\"9"], ["permessage-deflate; a=\"\""],
       ["permessage-deflate; client_max_window_bits=\"1,0\""], ["permessage-deflate other"],
       ["\"permessage-deflate\""], ["permessage-deflate; client_max_window_bits=9\\"],
+      ["permessage-deflate", "other;"],
     ])
-  func declines(_ offers: [String]) throws {
-    #expect(try Self.answer(offers) == nil)
+  func refuses(_ offers: [String]) {
+    for compression in [true, false] {
+      #expect(throws: WebSocketUpgrade.Refusal.self) { try Self.answer(offers, compression: compression) }
+    }
   }
 
   @Test("are declined unless the server takes them")

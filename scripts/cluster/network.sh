@@ -39,7 +39,7 @@ make_router() {
   ip link set "$cable" up
   ip -n "$space" address add "$network.254/30" dev eth0
   ip -n "$space" link set eth0 up
-  ip route add "$network.0/24" via "$network.254"
+  ip route replace "$network.0/24" via "$network.254"
 }
 
 # Makes a member's namespace and its cable, unless they are there.
@@ -68,6 +68,7 @@ lose_packets() { # FROM TO
 heal() {
   local router rule from to
   router=$(network_name router)
+  [ -e "/run/netns/$router" ] || return 0
   ip -n "$router" rule | sed -n 's/^\([0-9]*\):.*to \([0-9.]*\) iif \(sl[-0-9]*[nb][0-9]\) blackhole.*/\1 \2 \3/p' | while read -r rule to from; do
     ip -n "$router" rule del pref "$rule" iif "$from" to "$to"
   done

@@ -103,13 +103,13 @@ final class RelayedPattern: RemoteTopics {
     orphanTimer = relay.loop.schedule(after: .milliseconds(100)) { [weak self] in
       guard let self else { return }
       orphanTimer = nil
-      for part in parts where part.isComplete && part.hasStream {
-        switch topics.neglect(by: part.source, where: { relay.isServed($0, by: part.node) }) {
-        case .none: break
-        case .lookAgain: lookForOrphans()
-        case .reopen: reopen(part)
-        }
+      var sources: [RemoteNode: UInt64] = [:]
+      for part in parts where part.isComplete && part.hasStream { sources[part.node] = part.source }
+      let neglect = topics.neglect { name in
+        if case .remote(let node) = relay.route(of: name) { sources[node] } else { nil }
       }
+      if neglect.looksAgain { lookForOrphans() }
+      for part in parts where neglect.reopened.contains(part.source) { reopen(part) }
     }
   }
 

@@ -82,31 +82,34 @@ struct RelayedTopics {
     for index in ended.numbers.values where topics[index]?.source == source { topics[index]?.source = 0 }
   }
 
-  /// What there is to do about a node that serves topics with which its stream doesn't go on.
-  enum Neglect: Hashable {
-    case none
-    /// Another node's stream goes on with some of them, perhaps only until this one tells of them.
-    case lookAgain
-    /// The stream doesn't go on with them by itself: it is opened again.
-    case reopen
+  /// What there is to do about streams that don't go on with topics that their nodes serve.
+  struct Neglect: Hashable {
+    /// Streams that don't do so by themselves: they are opened again.
+    var reopened: Set<UInt64> = []
+    /// Other nodes' streams go on with some topics, perhaps only until the right one tells of them.
+    var looksAgain = false
   }
 
-  /// Looks for topics that a stream should go on with.
+  /// Looks for topics with which another stream should go on.
   ///
   /// A node that has lost a topic doesn't say so: the next one does, by going on with it. When what the two have sent arrives in the other order, the former
   /// node's stream has the topic, and nothing comes of it any more. The second look finds that.
   ///
-  /// - Parameter isThere: whether the stream's node serves the topic of that name.
-  mutating func neglect(by source: UInt64, where isThere: (String) -> Bool) -> Neglect {
-    var found = Neglect.none
+  /// - Parameter serving: the stream of the node that serves the topic of that name; nil when there is none. Called once for each topic.
+  mutating func neglect(serving: (String) -> UInt64?) -> Neglect {
+    var neglect = Neglect()
     for index in topics.indices {
-      guard let topic = topics[index], topic.source != source, topic.told != source, isThere(topic.name)
+      guard let topic = topics[index], let source = serving(topic.name), topic.source != source,
+        topic.told != source
       else { continue }
-      if topic.source == 0 || topic.missed == source { return .reopen }
-      topics[index]?.missed = source
-      found = .lookAgain
+      if topic.source == 0 || topic.missed == source {
+        neglect.reopened.insert(source)
+      } else {
+        topics[index]?.missed = source
+        neglect.looksAgain = true
+      }
     }
-    return found
+    return neglect
   }
 
   // MARK: Topics of this node

@@ -84,12 +84,11 @@ final class SnapshotGathering: Sendable {
   /// The topics to list, in order of name.
   private static func topics(_ request: SnapshotRequest, in registry: TopicRegistry) -> [Topic] {
     if let name = request.topic { return registry.find(name).map { [$0] } ?? [] }
-    var topics = registry.all
-    if topics.count > request.topics {
-      let ranked = topics.map { (head: $0.epoch.log.head, topic: $0) }
-      topics = ranked.sorted { $0.head > $1.head }.prefix(max(request.topics, 0)).map(\.topic)
-    }
-    return topics.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    let topics = registry.all
+    guard topics.count > request.topics else { return topics }
+    let ranked = topics.map { (head: $0.epoch.log.head, topic: $0) }
+    return ranked.sorted { $0.head > $1.head }.prefix(max(request.topics, 0)).map(\.topic)
+      .sorted { NameSpan.precedes($0.name, $1.name) }
   }
 
   func begin() {

@@ -9,7 +9,8 @@ import SluiceWire
 ///   last sequence, last fence ─► own fence, expecting that sequence ─► fences and checkpoints ─► changes behind the front
 /// ```
 ///
-/// Where the last fence says that the stream was closed, it is the last message, too: the own fence expects its sequence at once.
+/// Where the last fence says that the stream was closed, it is the last message as a rule, and the own fence expects its sequence at once. A message of a former owner
+/// may stand behind it nevertheless, see ``FenceTable/note(_:under:)``: then the own fence is refused, and the second attempt asks for the last sequence.
 ///
 /// The acknowledgement of the own fence ends the term of a former owner, and says up to which sequence everything has to be read: replicas that haven't got it
 /// yet are asked again. Nothing is decided before it.
@@ -50,6 +51,8 @@ final class EngineOpening: @unchecked Sendable {
   private var isSizeKnown = false
   private var isReadingSize = false
   private var isFinished = false
+  /// The first attempt has come to nothing.
+  private var isRepeated = false
 
   /// - Parameter opener: a number that no other opening of the shard has.
   init(
@@ -74,6 +77,8 @@ final class EngineOpening: @unchecked Sendable {
   // MARK: The fence
 
   func run() {
+    result.fences.countsEverything = options.flaw == .noFence
+    if isRepeated { return findLast() }
     readFence { [self] sequence, last in
       guard last?.what == .closed else { return findLast() }
       writeFence(behind: sequence)
@@ -372,6 +377,7 @@ final class EngineOpening: @unchecked Sendable {
       result.bytes = bytes
       checkpoints = [:]
       parts = PartAssembly()
+      isRepeated = true
       run()
     }
   }

@@ -104,15 +104,13 @@ package final class Group: Sendable {
     _ member: any GroupParticipant, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64,
     on loop: any GroupLoop
   ) -> Answer {
-    let before = inHand
-    let (answer, held) = step(on: loop) { core in
-      core.ask(member.number, sent: sent, inHand: before, available: available)
+    var held = inHand
+    defer { inHand = held }
+    return step(on: loop) { core in
+      core.ask(member, sent: sent, inHand: &held, available: available)
     } then: { core in
-      var held = before
-      return (core.answer(member, &held), held)
+      core.answer(member, &held)
     }
-    inHand = held
-    return answer
   }
 
   // MARK: Events

@@ -120,17 +120,27 @@ extension Group.Core {
     return looked
   }
 
-  /// A member asks for records. See ``Group/exchange(_:sent:inHand:available:)``.
-  package mutating func ask(_ number: Int, sent: UInt64, inHand: [GroupState.Assignment], available: UInt64) {
-    guard let seat = seats[number] else { return }
-    if sent > 0 { state.sent(sent, by: number, next: (inHand + seat.inbox).map(\.first).min()) }
-    let waiting = (inHand + seat.inbox).reduce(0) { $0 + UInt64($1.count) }
+  /// A member asks for records. See ``Group/exchange(_:sent:inHand:available:)``. What it has lost meanwhile is taken out of `inHand`.
+  package mutating func ask(
+    _ member: any GroupParticipant, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64
+  ) {
+    let number = member.number
+    guard seats[number] != nil else { return }
+    // What has waited in hand may have been settled meanwhile, too: after a take-over a client acknowledges here what the former owner has sent it.
+    if !inHand.isEmpty && state.rules.isExplicit || state.revocations != member.seenRevocations {
+      member.seenRevocations = state.revocations
+      inHand = held(inHand, by: number)
+      seats[number]!.inbox = held(seats[number]!.inbox, by: number)
+    }
+    let waits = inHand + seats[number]!.inbox
+    if sent > 0 { state.sent(sent, by: number, next: waits.map(\.first).min()) }
+    let waiting = waits.reduce(0) { $0 + UInt64($1.count) }
     let free = available > waiting ? available - waiting : 0
     seats[number]!.asked = free
     state.setRoom(waiting < Self.window ? min(free, Self.window - waiting) : 0, of: number)
   }
 
-  /// What a member gets that has asked. What it has lost meanwhile is taken out of `inHand`.
+  /// What a member gets that has asked.
   package mutating func answer(_ member: any GroupParticipant, _ inHand: inout [GroupState.Assignment])
     -> Group.Answer
   {
@@ -142,12 +152,6 @@ extension Group.Core {
     if let fault {
       inHand = []
       return .fault(fault)
-    }
-    // What has waited in hand may have been settled meanwhile, too: after a take-over a client acknowledges here what the former owner has sent it.
-    if !inHand.isEmpty && state.rules.isExplicit || state.revocations != member.seenRevocations {
-      member.seenRevocations = state.revocations
-      inHand = held(inHand, by: number)
-      seats[number]!.inbox = held(seats[number]!.inbox, by: number)
     }
     if missed > 0 {
       defer { missed = 0 }

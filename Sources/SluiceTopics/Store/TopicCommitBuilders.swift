@@ -1,4 +1,5 @@
 import SluiceStore
+import SluiceWire
 
 /// The builders of the topics' commits: one for each topic that has had a commit, or was restored from the store, until its deletion is stored.
 struct TopicCommitBuilders {
@@ -12,7 +13,7 @@ struct TopicCommitBuilders {
   }
 
   /// In the order of the topics' names, so that what is done to all of them happens in the same order each time.
-  var all: [Entry] { entries.values.sorted { $0.topic.name < $1.topic.name } }
+  var all: [Entry] { entries.values.sorted { NameSpan.precedes($0.topic.name, $1.topic.name) } }
 
   /// Returns the topic's builder, which is made if there is none.
   mutating func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
@@ -32,7 +33,7 @@ struct TopicCommitBuilders {
   /// The topics that have records to be dropped, though nothing else of them is to be stored, in the order of their names.
   func outdated(wallClock: Int64) -> [any DurableTopic] {
     entries.values.lazy.filter { $0.builder.isOutdated($0.topic, wallClock: wallClock) }.map(\.topic)
-      .sorted { $0.name < $1.name }
+      .sorted { NameSpan.precedes($0.name, $1.name) }
   }
 
   mutating func removeAll() { entries = [:] }

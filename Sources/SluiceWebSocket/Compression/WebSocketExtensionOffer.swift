@@ -11,22 +11,22 @@ struct WebSocketExtensionOffer: Hashable {
   var name: String
   var parameters: [Parameter] = []
 
-  /// The offers in a field, in the client's order. A field that isn't in the form of the RFC has none.
-  static func all(in field: String) -> [WebSocketExtensionOffer] {
+  /// The offers in a field, in the client's order; nil for a field that isn't in the form of the RFC.
+  static func all(in field: String) -> [WebSocketExtensionOffer]? {
     var offers: [WebSocketExtensionOffer] = []
     var rest = Substring(field)
     while true {
       // A list may have empty elements (RFC 9110, section 5.6.1).
       while skip(",", in: &rest) {}
       if rest.isEmpty { return offers }
-      guard let name = token(in: &rest) else { return [] }
+      guard let name = token(in: &rest) else { return nil }
       var offer = WebSocketExtensionOffer(name: name)
       while skip(";", in: &rest) {
-        guard let parameter = parameter(in: &rest) else { return [] }
+        guard let parameter = parameter(in: &rest) else { return nil }
         offer.parameters.append(parameter)
       }
       offers.append(offer)
-      guard rest.isEmpty || rest.first == "," else { return [] }
+      guard rest.isEmpty || rest.first == "," else { return nil }
     }
   }
 

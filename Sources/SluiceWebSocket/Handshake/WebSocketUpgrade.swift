@@ -118,7 +118,8 @@ package struct WebSocketUpgrade: Sendable {
       ("Sec-WebSocket-Protocol", subprotocol),
     ]
     // Extensions that the client offers and the answer doesn't name aren't in use.
-    let compression = rules.compression ? Self.compression(request) : nil
+    let offers = try Self.offers(request)
+    let compression = rules.compression ? WebSocketCompressionTerms(offers: offers) : nil
     if let compression { fields.append(("Sec-WebSocket-Extensions", compression.field)) }
     return Agreement(
       subprotocol: subprotocol, compression: compression, answer: HTTPAnswerHead.bytes(101, fields),
@@ -149,9 +150,16 @@ package struct WebSocketUpgrade: Sendable {
     )
   }
 
-  private static func compression(_ request: HTTPRequestHead) -> WebSocketCompressionTerms? {
-    WebSocketCompressionTerms(
-      offers: request.values("sec-websocket-extensions").flatMap(WebSocketExtensionOffer.all))
+  /// - Throws: a refusal of a field that isn't in the form of RFC 6455, section 9.1, which has the connection fail then, whatever the field offers.
+  private static func offers(_ request: HTTPRequestHead) throws(Refusal) -> [WebSocketExtensionOffer] {
+    var all: [WebSocketExtensionOffer] = []
+    for field in request.values("sec-websocket-extensions") {
+      guard let offers = WebSocketExtensionOffer.all(in: field) else {
+        throw bad("Sec-WebSocket-Extensions must be a list of names, each with parameters behind semicolons")
+      }
+      all += offers
+    }
+    return all
   }
 
   private static func bad(_ message: String) -> Refusal { Refusal(400, message) }

@@ -179,6 +179,23 @@ struct EngineStoreTests {
     return isStored
   }
 
+  @Test("what a former owner has stored behind the end of a shard doesn't keep the next owner out")
+  func strayMessage() throws {
+    let scene = try Scene()
+    let (one, two) = (try scene.client(), try scene.client())
+    let old = try scene.open(one, term: 1)
+    try old.commit([Self.row()])
+    try old.commit([Self.record(0)])
+    try old.close()
+    let stray = NATSMessage(
+      subject: "sl.7.t.1", payload: EngineEnvelope(.change, fence: 1, commit: 99).writer().bytes)
+    _ = try two.retry { try $0.publish(stray, to: "SLUICE_7", $1) }
+    let next = try scene.open(two, term: 2) { $0.openTimeout = .seconds(10) }
+    #expect(next.opened.contents.topics.map(\.extent.head) == [1])
+    try next.commit([Self.record(1)])
+    #expect(try Self.offsets(next) == [0, 1])
+  }
+
   @Test("when the engine's leader is killed, what was settled is there, once and in order")
   func leaderKilled() throws {
     let scene = try Scene()
