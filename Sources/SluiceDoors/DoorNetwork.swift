@@ -20,9 +20,9 @@ public final class DoorNetwork: Network {
   private let broker = DoorBroker()
   let sessions: MQTTHub
   private let members = HTTPGroupMembers()
-  private let texts = HTTPTexts.Table()
+  private let texts = LoopTable<HTTPTexts>()
   let refusals = HTTPRefusal.Waiting()
-  private let loops = MQTTLoop.Table()
+  private let loops = LoopTable<MQTTLoop>()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
@@ -91,7 +91,7 @@ public final class DoorNetwork: Network {
   private func http(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> HTTPConnection
   {
     HTTPConnection(
-      stream, peer: peer, options, broker, members, texts.texts(of: loop), refusals, on: loop)
+      stream, peer: peer, options, broker, members, texts.find(loop) { HTTPTexts() }, refusals, on: loop)
   }
 
   private func mqtt(_ stream: any ByteStream, _ peer: SocketAddress, _ loop: any EventLoop) -> MQTTHandle {

@@ -30,7 +30,6 @@ enum HTTPRecordFormat {
     case .raw: nil
     }
   }
-
 }
 
 /// Writes records into an answer: as an object that the command line prints, too, or as they are.

@@ -1,6 +1,3 @@
-import SluiceIO
-import Synchronization
-
 /// The texts of runs of records that readers on one loop have been sent last. Readers of a topic that are at the same place get the same bytes, which are
 /// written once.
 ///
@@ -55,18 +52,5 @@ final class HTTPTexts: @unchecked Sendable {
     if runs.count < Self.capacity { return runs.append(run) }
     next = (next + 1) % Self.capacity
     runs[next] = run
-  }
-
-  /// Those of all loops. From any thread.
-  final class Table: Sendable {
-    private let texts = Mutex<[ObjectIdentifier: HTTPTexts]>([:])
-
-    func texts(of loop: any EventLoop) -> HTTPTexts {
-      texts.withLock { texts in
-        let made = texts[ObjectIdentifier(loop)] ?? HTTPTexts()
-        texts[ObjectIdentifier(loop)] = made
-        return made
-      }
-    }
   }
 }

@@ -3,7 +3,8 @@ import SluiceWebSocket
 /// What the connections with compression on a loop share. It is made with the first of them.
 ///
 /// On its loop only.
-final class WebSocketCompression {
+// @unchecked: belongs to its loop. Other threads only look it up.
+final class WebSocketCompression: @unchecked Sendable {
   let inflaters = InflaterPool()
   /// By the size of their windows, which a client may limit.
   private var packers: [Int: WebSocketPacker] = [:]

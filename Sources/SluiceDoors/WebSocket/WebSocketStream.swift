@@ -102,7 +102,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     switch unsafe opening.take(bytes) {
     case .agreed(let agreement, let early):
       if let terms = agreement.compression {
-        let shared = opening.door.compression(on: loop)
+        let shared = opening.door.compression.find(loop) { WebSocketCompression() }
         inbox = WebSocketInbox(shared.inflaters)
         outbox = WebSocketOutbox(shared.packer(terms))
       }

@@ -1,7 +1,6 @@
 import SluiceIO
 import SluiceMQTT
 import SluiceWire
-import Synchronization
 
 /// What the connections of MQTT on one loop have in common, and the look at those of them that may have become quiet.
 ///
@@ -75,20 +74,6 @@ final class MQTTLoop: @unchecked Sendable {
     guard let index = refusals.firstIndex(where: { $0 === refusal }) else { return }
     refusals.remove(at: index)
     hub.countRefusal(-1)
-  }
-
-  /// Those of all loops. From any thread.
-  final class Table: Sendable {
-    private let loops = Mutex<[ObjectIdentifier: MQTTLoop]>([:])
-
-    /// That of a loop, which is made if there is none.
-    func find(_ loop: any EventLoop, _ make: () -> MQTTLoop) -> MQTTLoop {
-      loops.withLock { loops in
-        let found = loops[ObjectIdentifier(loop)] ?? make()
-        loops[ObjectIdentifier(loop)] = found
-        return found
-      }
-    }
   }
 }
 
