@@ -76,15 +76,19 @@ extension RelayedPattern {
   }
 
   private func matched(_ frame: Matched, _ part: PatternPart) throws(WireError) {
+    // Another node serves the topic, as far as this one knows.
+    var isDoubtful = false
     if frame.place.epoch != 0, hasBegun {
-      if relay.isOwn(frame.topic) { return }
+      let route = relay.route(of: frame.topic)
+      if route == .local { return }
+      isDoubtful = route != .remote(part.node)
       try pattern?.giveUp(frame.topic)
     }
     let match = try topics.matched(frame, from: part.source) { pattern?.newNumber() ?? 0 }
     switch match {
     case .announce(let frame):
       queue.append(frame, part: part.index, stream: stream)
-      if !relay.isServed(frame.topic, by: part.node) { lookForOrphans() }
+      if isDoubtful { lookForOrphans() }
     case .gone(let number):
       if let number { queue.append(Unmatched(number: number), part: part.index, stream: stream) }
     case .ignore: break

@@ -138,15 +138,15 @@ package struct HTTPServerSession: Sendable {
     guard phase != .closing else { return }
     let stays = keepsAlive
     // Before the request has come it may be HEAD or not, and the answer must do for both: it has neither content nor length, and ends with the connection.
-    let isMethodUnknown = isOfHEAD == nil
-    let body = isMethodUnknown ? [] : body
+    let isOfHEAD = isOfHEAD
+    let body = isOfHEAD == nil ? [] : body
     var all = [HTTPDate.field(time)] + fields + crossOrigin.fields(for: request, with: fields)
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
-    if status != 204, !isMethodUnknown { all.append(("Content-Length", "\(body.count)")) }
+    if status != 204, isOfHEAD != nil { all.append(("Content-Length", "\(body.count)")) }
     if !stays { all.append(("Connection", "close")) }
     output.append(head: status, all)
-    if !isHead { output.append(body) }
+    if isOfHEAD == false { output.append(body) }
     finish(stays: stays)
   }
 
