@@ -1,6 +1,7 @@
 import SluiceIO
 import SluiceLog
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceBroker
@@ -40,12 +41,7 @@ import Testing
           try payload.withUnsafeBytes { try batch.append(key: key, headers: [], payload: $0) }
         }
         publishedBytes += UInt64(batch.bytes.count)
-        var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-        front.withUnsafeMutableBytes {
-          PublishHeader(firstSequence: sequence, count: 1)
-            .write(at: $0.baseAddress!, stream: 1, batchLength: batch.bytes.count)
-        }
-        client.send(front + batch.bytes)
+        client.send(batch.publishFrame(from: sequence, stream: 1))
         small.settle(.milliseconds(10))
       }
     }

@@ -88,12 +88,7 @@ import Testing
   private static func publish(_ payload: [UInt8], sequence: UInt64) -> [UInt8] {
     var builder = BatchBuilder()
     payload.withUnsafeBytes { builder.append($0) }
-    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-    front.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: builder.count)
-        .write(at: $0.baseAddress!, stream: 1, batchLength: builder.bytes.count)
-    }
-    return front + builder.bytes
+    return builder.publishFrame(from: sequence, stream: 1)
   }
 
   @Test func aDoorWithoutTheSettingDoesNotCompress() throws {

@@ -64,12 +64,7 @@ final class NativeClient {
   }
 
   private func send(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32) {
-    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-    front.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: builder.count)
-        .write(at: $0.baseAddress!, stream: stream, batchLength: builder.bytes.count)
-    }
-    bytes.send(front + builder.bytes)
+    bytes.send(builder.publishFrame(from: sequence, stream: stream))
     settle()
   }
 

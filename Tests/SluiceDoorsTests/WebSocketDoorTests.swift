@@ -89,12 +89,7 @@ private final class WebSocketClient {
   private static func publish(_ payloads: [[UInt8]], from sequence: UInt64 = 0) -> [UInt8] {
     var builder = BatchBuilder()
     for payload in payloads { payload.withUnsafeBytes { builder.append($0) } }
-    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-    front.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: builder.count)
-        .write(at: $0.baseAddress!, stream: 1, batchLength: builder.bytes.count)
-    }
-    return front + builder.bytes
+    return builder.publishFrame(from: sequence, stream: 1)
   }
 
   @Test func framesOfTheNativeProtocolGoBothWays() throws {

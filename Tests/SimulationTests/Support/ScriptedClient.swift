@@ -3,6 +3,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceSimulation
 import SluiceWire
+import TestSupport
 
 @testable import SluiceBroker
 @testable import SluiceTopics
@@ -100,12 +101,7 @@ final class ScriptedClient: ByteStreamHandler {
   }
 
   func publish(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32, flags: UInt8 = 0) {
-    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-    front.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: builder.count)
-        .write(at: $0.baseAddress!, stream: stream, batchLength: builder.bytes.count, flags: flags)
-    }
-    send(front + builder.bytes)
+    send(builder.publishFrame(from: sequence, stream: stream, flags: flags))
   }
 
   func send(_ bytes: [UInt8]) {

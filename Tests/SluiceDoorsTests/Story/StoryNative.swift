@@ -1,5 +1,6 @@
 import SluiceWebSocket
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceDoors
@@ -104,13 +105,7 @@ final class NativeStoryWriter: StoryWriter {
   }
 
   private func send(_ record: DoorRecord) {
-    let batch = record.batch
-    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
-    front.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: batch.count)
-        .write(at: $0.baseAddress!, stream: 1, batchLength: batch.bytes.count)
-    }
-    connection.send(front + batch.bytes)
+    connection.send(record.batch.publishFrame(from: sequence, stream: 1))
   }
 
   func look() {
