@@ -106,8 +106,8 @@ public final class TLSServer: Sendable {
         let ours = unsafe Unmanaged<ApplicationProtocol>.fromOpaque(name).takeUnretainedValue()
         let list = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredLength))
         guard let place = unsafe ours.place(in: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-        unsafe chosen?.pointee = unsafe offered.map { unsafe $0 + place }
-        unsafe length?.pointee = UInt8(ours.bytes.count)
+        unsafe chosen?.pointee = unsafe offered.map { unsafe $0 + place.lowerBound }
+        unsafe length?.pointee = UInt8(place.count)
         return SSL_TLSEXT_ERR_OK
       }, Unmanaged.passUnretained(name).toOpaque())
     // Sessions are in tickets that the client keeps, under a key of this context: an exchanged one takes none of before.

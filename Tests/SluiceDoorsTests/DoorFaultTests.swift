@@ -33,7 +33,7 @@ import Testing
   @Test(arguments: [
     ("nonsense\r\n\r\n", "the request line isn't METHOD TARGET HTTP/VERSION"),
     ("GET / HTTP/1.1\r\nHost: b\r\nX: \(String(repeating: "x", count: 9000))", "has more than 8192 bytes"),
-    ("GET /topics/t HTTP/1.0\r\nHost: b\r\n\r\n", "only HTTP/1.1 is understood"),
+    ("GET /topics/t HTTP/2.0\r\nHost: b\r\n\r\n", "only HTTP/1.1 and HTTP/1.0 are understood"),
   ]) func aRequestThatCannotBeReadIsAViolation(request: String, reason: String) throws {
     let client = door.connect(1)
     client.send(request)

@@ -157,7 +157,8 @@ import Testing
   @Test(arguments: [
     ("GET /topics/none HTTP/1.1\nHost: b", 404), ("GET /other HTTP/1.1\nHost: b", 404),
     ("TRACE /topics/t HTTP/1.1\nHost: b", 405), ("GET /topics/t HTTP/1.1", 400),
-    ("GET /topics/t HTTP/1.0\nHost: b", 505),
+    ("GET /topics/t HTTP/2.0\nHost: b", 505), ("GET /topics/none HTTP/1.0", 404),
+    ("POST /topics/t HTTP/1.0\nTransfer-Encoding: chunked", 400),
     ("GET /topics/a..b HTTP/1.1\nHost: b", 400), ("GET /topics/t?from=x HTTP/1.1\nHost: b", 400),
     ("GET /topics/%zz HTTP/1.1\nHost: b", 400),
     ("POST /topics/t HTTP/1.1\nHost: b\nContent-Length: 99999999999", 413),

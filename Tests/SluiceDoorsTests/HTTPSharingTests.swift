@@ -51,6 +51,27 @@ import Testing
     door.settle(time)
   }
 
+  @Test func aReaderByHTTP10GetsTheSameWithoutChunks() throws {
+    publish(0..<3, letters: 10)
+    let other = reader("t?until=live")
+    let clients = ["t?until=live", "t?count=5"].map { target in
+      let client = door.connect(1)
+      client.send("GET /topics/\(target) HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n")
+      door.settle()
+      return client
+    }
+    #expect(clients.map(\.hasEnded) == [true, false])
+    let contents = try clients.map { client in
+      let end = try #require(client.text.firstRange(of: "\r\n\r\n"))
+      #expect(client.text[..<end.lowerBound].hasSuffix("\r\nConnection: close"))
+      #expect(!client.text[..<end.lowerBound].contains("Transfer-Encoding"))
+      return String(client.text[end.upperBound...])
+    }
+    #expect(contents == [body(other), body(other)])
+    publish(3..<5, letters: 10_000)
+    #expect(clients[1].hasEnded && clients[1].text.hasSuffix("x\"}\n\n"))
+  }
+
   @Test func eachReaderGetsItsRecordsInItsFormat() {
     publish(0..<3, letters: 10)
     let events = [reader("t"), reader("t"), reader("t?from=offset:2")]

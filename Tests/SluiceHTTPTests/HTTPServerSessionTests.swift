@@ -114,7 +114,7 @@ struct HTTPServerSessionTests {
   @Test(
     "the answer to HEAD has no content, also where the request can't be read",
     arguments: [
-      "HEAD /a HTTP/1.0\r\nHost: x\r\n\r\n", "HEAD /a HTTP/1.1\r\n\r\n", "HEAD /a HTTP/1.1\r\nbad\r\n\r\n",
+      "HEAD /a HTTP/2.0\r\nHost: x\r\n\r\n", "HEAD /a HTTP/1.1\r\n\r\n", "HEAD /a HTTP/1.1\r\nbad\r\n\r\n",
       "HEAD /a\n", "HEAD /\(String(repeating: "a", count: 9_000))",
       "HEAD /a HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
     ])
@@ -169,7 +169,13 @@ struct HTTPServerSessionTests {
     "what isn't a request is refused, and nothing comes after it",
     arguments: [
       ("nonsense\r\n\r\n", "400 the request line isn't METHOD TARGET HTTP/VERSION"),
-      ("GET / HTTP/1.0\r\nHost: x\r\n\r\n", "505 only HTTP/1.1 is understood"),
+      ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", "505 only HTTP/1.1 and HTTP/1.0 are understood"),
+      ("GET / HTTP/1.10\r\nHost: x\r\n\r\n", "505 only HTTP/1.1 and HTTP/1.0 are understood"),
+      ("GET / HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n", "400 the request needs one Host field"),
+      (
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "400 HTTP/1.0 has no Transfer-Encoding; send Content-Length"
+      ),
       ("GET / HTTP/1.1\r\n\r\n", "400 the request needs one Host field"),
       ("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", "400 the request line isn't METHOD TARGET HTTP/VERSION"),
       ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target must begin with /"),
@@ -230,6 +236,46 @@ struct HTTPServerSessionTests {
       #expect(sent().components(behind: "\r\n\r\n", whole: true) == [body + (isWhole ? "0\r\n\r\n" : "")])
       #expect(session.isClosing == !isWhole)
     }
+  }
+
+  @Test(
+    "an answer by HTTP/1.0 has no chunks and ends with the connection, as its content does",
+    arguments: ["", "Host: x\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n"], ["GET", "HEAD"])
+  mutating func oldVersion(fields: String, method: String) {
+    #expect(receive("\(method) /a HTTP/1.0\r\n\(fields)\r\n") == ["\(method) /a "])
+    session.beginAnswer(type: "text/plain", at: Self.time)
+    session.append(chunk: Array("hello".utf8))
+    session.append(sharedChunk: HTTPChunk.framed(Array("one\r\ntwo".utf8)))
+    session.append(sharedChunk: HTTPChunk.framed([]))
+    session.append(sharedChunk: HTTPChunk.framed([UInt8](repeating: 0x61, count: 20_000)))
+    session.endAnswer(isWhole: true)
+    let head =
+      "HTTP/1.1 200 OK\r\n\(Self.date)Content-Type: text/plain\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+    #expect(
+      sent() == head
+        + (method == "GET" ? "helloone\r\ntwo\(String(repeating: "a", count: 20_000))" : ""))
+    #expect(session.isClosing)
+  }
+
+  @Test("a request by HTTP/1.0 has a body by its length, and none follows it")
+  mutating func oldBody() {
+    #expect(
+      receive("POST /a HTTP/1.0\r\nContent-Length: 2\r\n\r\nokGET / HTTP/1.0\r\n\r\n") == [
+        "waits", "POST /a ok",
+      ])
+    answer("hello")
+    #expect(
+      sent()
+        == "HTTP/1.1 200 OK\r\n\(Self.date)Content-Type: text/plain\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+    )
+    #expect(session.isClosing && events().isEmpty)
+  }
+
+  @Test("a later minor version is read as HTTP/1.1")
+  mutating func laterVersion() {
+    #expect(receive("GET /a HTTP/1.2\r\nHost: x\r\n\r\n") == ["GET /a "])
+    answer("")
+    #expect(session.isReading)
   }
 
   @Test("every status that is answered has its phrase")

@@ -133,12 +133,15 @@ import Testing
   }
 
   @Test func listsOfProtocolsAreReadToTheirEndAndNoFurther() {
-    func place(_ list: [UInt8]) -> Int? {
-      list.withUnsafeBufferPointer { ApplicationProtocol.sluice.place(in: $0) }
+    func place(_ list: [UInt8], of name: ApplicationProtocol = .sluice) -> Range<Int>? {
+      list.withUnsafeBufferPointer { name.place(in: $0) }
     }
     let ours = TLSContext.protocolList
-    #expect(place(ours) == 1)
-    #expect(place([2, 104, 50] + ours) == 4)
+    #expect(place(ours) == 1..<ours.count)
+    #expect(place([2, 104, 50] + ours) == 4..<3 + ours.count)
+    let (old, new) = ([8] + Array("http/1.0".utf8), [8] + Array("http/1.1".utf8))
+    #expect(place(old + new, of: .http) == 10..<18)
+    #expect(place([2, 104, 50] + old, of: .http) == 4..<12)
     #expect(place([2, 104, 50]) == nil)
     #expect(place([]) == nil)
     #expect(place([0, 0, 0]) == nil)

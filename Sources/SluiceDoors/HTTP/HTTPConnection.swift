@@ -4,7 +4,7 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// A connection of a client of HTTP/1.1: one request after the other on one side, a client of the native protocol on the other.
+/// A connection of a client of HTTP: one request after the other on one side, a client of the native protocol on the other.
 ///
 /// What requests there are is in ``HTTPRoute``.
 ///

@@ -15,6 +15,11 @@ package enum HTTPChunk {
     return framed
   }
 
+  /// What ``framed(_:)`` was given.
+  static func content(of framed: [UInt8]) -> ArraySlice<UInt8> {
+    framed.drop { $0 != 0x0A }.dropFirst().dropLast(lineEnd.count)
+  }
+
   /// What stands in front of so many bytes.
   fileprivate static func head(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 

@@ -66,7 +66,9 @@ package struct HTTPRequest: Sendable {
   package func field(_ name: String) -> String? { head.values(name).last }
 
   /// Whether the connection stays open behind the answer.
-  package var keepsAlive: Bool { !head.elements("connection").contains { $0.lowercased() == "close" } }
+  package var keepsAlive: Bool {
+    !head.isOfHTTP10 && !head.elements("connection").contains { $0.lowercased() == "close" }
+  }
 
   /// Whether the type is among those that the client takes, and named.
   package func accepts(_ type: String) -> Bool {
@@ -78,6 +80,9 @@ package struct HTTPRequest: Sendable {
     let codings = head.elements("transfer-encoding")
     let lengths = head.values("content-length")
     guard codings.isEmpty else {
+      guard !head.isOfHTTP10 else {
+        throw HTTPProblem(400, "HTTP/1.0 has no Transfer-Encoding; send Content-Length")
+      }
       guard lengths.isEmpty, codings.count == 1, codings[0].lowercased() == "chunked" else {
         throw HTTPProblem(501, "only the transfer coding chunked is understood, and without Content-Length")
       }

@@ -1,4 +1,4 @@
-/// The head of an HTTP/1.1 request: its line and its fields (RFC 9112).
+/// The head of a request of HTTP/1: its line and its fields (RFC 9112).
 package struct HTTPRequestHead: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
     /// As it came.
@@ -33,6 +33,14 @@ package struct HTTPRequestHead: Hashable, Sendable {
   /// The elements of a list in all fields of that name: separated by commas, without white space around them.
   package func elements(_ name: String) -> [String] {
     values(name).flatMap { $0.split(separator: ",").map { Self.trimmed($0) } }.filter { !$0.isEmpty }
+  }
+
+  /// Whether the client speaks the older version, by which an answer whose length isn't known ends with the connection.
+  package var isOfHTTP10: Bool { version == "1.0" }
+
+  /// A later minor version is read as 1.1 (RFC 9110, 2.5).
+  var isOfKnownVersion: Bool {
+    version.utf8.count == 3 && version.hasPrefix("1.") && version.last?.isWholeNumber ?? false
   }
 
   /// - Parameter bytes: everything up to the empty line, which is not among them.

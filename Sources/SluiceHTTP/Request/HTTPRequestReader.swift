@@ -37,8 +37,12 @@ package struct HTTPRequestReader: Sendable {
     }
     guard let (head, taken) = try takeHead(bytes) else { return (nil, bytes.count) }
     method = head.method
-    guard head.version == "1.1" else { throw HTTPProblem(505, "only HTTP/1.1 is understood") }
-    guard head.values("host").count == 1 else { throw HTTPProblem(400, "the request needs one Host field") }
+    guard head.isOfKnownVersion else { throw HTTPProblem(505, "only HTTP/1.1 and HTTP/1.0 are understood") }
+    // A client of HTTP/1.0 may leave it out (RFC 9112, 3.2).
+    let hosts = head.values("host").count
+    guard hosts == 1 || hosts == 0 && head.isOfHTTP10 else {
+      throw HTTPProblem(400, "the request needs one Host field")
+    }
     return (.head(try HTTPRequest(head)), taken)
   }
 

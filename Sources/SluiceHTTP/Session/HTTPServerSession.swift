@@ -1,4 +1,4 @@
-/// The server's side of a connection of HTTP/1.1, as a value: bytes in, requests out; answers in, bytes out. One request after the other, also where the client
+/// The server's side of a connection of HTTP/1.1 or HTTP/1.0, as a value: bytes in, requests out; answers in, bytes out. One request after the other, also where the client
 /// sends the next one before the answer (RFC 9112, 9.3.2).
 ///
 /// ```
@@ -94,7 +94,9 @@ package struct HTTPServerSession: Sendable {
     self.request = request
     try crossOrigin.check(request.head)
     if try reader.beginBody(of: request) { return complete([], at: time) }
-    if request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" }) {
+    if !request.head.isOfHTTP10,
+      request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" })
+    {
       output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
     return .waits
@@ -158,27 +160,34 @@ package struct HTTPServerSession: Sendable {
     answer(problem.status, Array(body.utf8), type: "application/json", problem.fields, at: time)
   }
 
-  /// Begins an answer whose length isn't known, in chunks.
+  /// Begins an answer whose length isn't known: in chunks, or, by HTTP/1.0, up to the end of the connection.
   package mutating func beginAnswer(type: String, at time: Int64) {
-    output.append(
-      head: 200,
-      [
-        HTTPDate.field(time), ("Content-Type", type), ("Transfer-Encoding", "chunked"),
-        ("Cache-Control", "no-store"),
-      ] + crossOrigin.fields(for: request))
+    var fields = [HTTPDate.field(time), ("Content-Type", type)]
+    if hasChunks { fields.append(("Transfer-Encoding", "chunked")) }
+    fields.append(("Cache-Control", "no-store"))
+    if !keepsAlive { fields.append(("Connection", "close")) }
+    output.append(head: 200, fields + crossOrigin.fields(for: request))
   }
 
   /// Appends a chunk to such an answer; nothing for an empty one.
-  package mutating func append(chunk: [UInt8]) { if !isHead { output.append(chunk: chunk) } }
+  package mutating func append(chunk: [UInt8]) {
+    guard !isHead else { return }
+    if hasChunks { output.append(chunk: chunk) } else { output.append(chunk) }
+  }
 
   /// Appends what ``HTTPChunk/framed(_:)`` has made, which isn't copied where it is long.
-  package mutating func append(sharedChunk chunk: [UInt8]) { if !isHead { output.append(shared: chunk) } }
+  package mutating func append(sharedChunk chunk: [UInt8]) {
+    guard !isHead else { return }
+    if hasChunks { output.append(shared: chunk) } else { output.append(HTTPChunk.content(of: chunk)) }
+  }
 
   /// Ends such an answer; without its last chunk, and with the connection, where it isn't whole.
   package mutating func endAnswer(isWhole: Bool) {
-    if isWhole, !isHead { output.append(HTTPChunk.last) }
+    if isWhole, !isHead, hasChunks { output.append(HTTPChunk.last) }
     finish(stays: isWhole && keepsAlive)
   }
+
+  private var hasChunks: Bool { !(request?.head.isOfHTTP10 ?? false) }
 
   /// Whether the answer is its head alone, with the fields that GET would be answered with (RFC 9110, 9.3.2).
   private var isHead: Bool { isOfHEAD ?? false }

@@ -1,18 +1,19 @@
 import SluiceIO
 
-/// The name of the protocol over TLS (ALPN, RFC 7301), which a client that names protocols has to name: so that one service's port isn't
+/// The names of the protocol over TLS (ALPN, RFC 7301), of which a client that names protocols has to name one: so that one service's port isn't
 /// mistaken for another's.
 ///
 /// Its instances are never released: OpenSSL's callbacks refer to them.
 final class ApplicationProtocol: Hashable, Sendable {
   static let sluice = ApplicationProtocol(TLSContext.applicationProtocolName)
-  static let http = ApplicationProtocol("http/1.1")
+  static let http = ApplicationProtocol("http/1.1", "http/1.0")
   static let mqtt = ApplicationProtocol("mqtt")
 
-  let bytes: [UInt8]
+  /// The best one first, each in no more bytes than ALPN has for it, which is 255.
+  private let names: [[UInt8]]
 
-  private init(_ name: String) {
-    bytes = Array(name.utf8)
+  private init(_ names: String...) {
+    self.names = names.map { Array($0.utf8) }
   }
 
   /// What clients of an address speak; nil for an address without TLS.
@@ -28,13 +29,15 @@ final class ApplicationProtocol: Hashable, Sendable {
     }
   }
 
-  /// Where the name stands in a list of names, each behind its length; nil where it doesn't.
-  func place(in list: UnsafeBufferPointer<UInt8>) -> Int? {
-    var next = 0
-    while next < list.count {
-      let start = next + 1
-      next = unsafe start + Int(list[next])
-      if next <= list.count, unsafe list[start..<next].elementsEqual(bytes) { return start }
+  /// Where the best name stands in a list of names, each behind its length; nil where none does.
+  func place(in list: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+    for name in names {
+      var next = 0
+      while next < list.count {
+        let start = next + 1
+        next = unsafe start + Int(list[next])
+        if next <= list.count, unsafe list[start..<next].elementsEqual(name) { return start..<next }
+      }
     }
     return nil
   }

@@ -107,6 +107,19 @@ struct CurlFeatureTests {
     #expect(resumed.hasSuffix("400"), "\(resumed)")
   }
 
+  @Test func clientsOfHTTP10PublishAndRead() throws {
+    func curl(_ arguments: String...) throws -> String {
+      try run(["--http1.0", "-w", status] + arguments).text
+    }
+    #expect(try curl("--data-binary", "a\nb\n", "\(topics)/t?lines").hasSuffix("200"))
+    #expect(try curl("-H", "Accept: application/octet-stream", "\(topics)/t?until=live") == "ab200")
+    // The answer ends with the topic, and tells of its failure.
+    let failed = try ChildProcess.sluice(["pub", "t", "c", "--fail", "broken"], server: broker.address)
+    #expect(try failed.waitForExit() == .code(0), "\(failed.messages)")
+    let lines = try curl("\(topics)/t")
+    #expect(lines.contains("{\"failure\":{") && lines.hasSuffix("}\n200"), "\(lines)")
+  }
+
   @Test func topicsAreAdministered() throws {
     let made = try curl("-X", "PUT", "\(topics)/prices?replay-records=100&flow=lossless")
     #expect(made.contains("\"topic\":\"prices\"") && made.contains("\"flow\":\"lossless\""), "\(made)")
