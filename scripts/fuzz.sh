@@ -10,6 +10,14 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+case ${1:-60} in
+list) ;;
+*[!0-9]*)
+  echo "usage: scripts/fuzz.sh [SECONDS] [TARGET]..., or scripts/fuzz.sh list" >&2
+  exit 2
+  ;;
+esac
+
 build=.build/fuzz
 mkdir -p "$build/modules"
 modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceNATS SluiceAccess SluiceTopics
@@ -86,12 +94,6 @@ if [ "${1:-}" = list ]; then
 fi
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-case $seconds in
-*[!0-9]* | '')
-  echo "usage: scripts/fuzz.sh [SECONDS] [TARGET]..." >&2
-  exit 2
-  ;;
-esac
 
 failed=0
 for target in ${*:-$all}; do
