@@ -79,8 +79,8 @@ build() { # DIRECTORY
 
 artifacts() { # DIRECTORY
   local work version architecture name
-  # Compilers that run beside each other share the imported C modules that they have made: which one made them changes what is where in the memory of
-  # each, and with it the order of a few instructions.
+  # With several compilers beside each other a few modules come out in one of two ways, with some instructions in another order; one after the other they
+  # are the same each time. They share the imported C modules, which the first one that needs them makes.
   SLUICE_JOBS=${SLUICE_JOBS:-1}
   work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-release.XXXXXX")
   # shellcheck disable=SC2064 # the folder as it is now
