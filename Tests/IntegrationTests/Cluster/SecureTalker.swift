@@ -48,6 +48,8 @@ final class SecureTalker {
     var frame: ReceivedFrame?
     try eventually("an answer on stream \(stream); \(process.messages)") {
       let hasEnded = process.currentExit != nil
+      // Its last output may not have been read yet.
+      if hasEnded { try process.waitForExit() }
       frame = frames.first { $0.stream == stream }
       return frame != nil || hasEnded
     }
