@@ -10,7 +10,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-case ${1:-60} in
+seconds=${1:-60}
+case $seconds in
 list) ;;
 *[!0-9]*)
   echo "usage: scripts/fuzz.sh [SECONDS] [TARGET]..., or scripts/fuzz.sh list" >&2
@@ -88,11 +89,10 @@ if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest
 fi
 
 all=$("$build/fuzz")
-if [ "${1:-}" = list ]; then
+if [ "$seconds" = list ]; then
   echo "$all"
   exit
 fi
-seconds=${1:-60}
 [ $# -gt 0 ] && shift
 
 failed=0

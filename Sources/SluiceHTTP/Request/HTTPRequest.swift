@@ -70,6 +70,11 @@ package struct HTTPRequest: Sendable {
     !head.isOfHTTP10 && !head.elements("connection").contains { $0.lowercased() == "close" }
   }
 
+  /// Whether the client sends its body when it has been told to (RFC 9110, 10.1.1).
+  var expectsContinue: Bool {
+    !head.isOfHTTP10 && head.elements("expect").contains { $0.lowercased() == "100-continue" }
+  }
+
   /// Whether the type is among those that the client takes, and named.
   package func accepts(_ type: String) -> Bool {
     head.elements("accept").contains { $0.prefix { $0 != ";" }.lowercased() == type }

@@ -94,11 +94,7 @@ package struct HTTPServerSession: Sendable {
     self.request = request
     try crossOrigin.check(request.head)
     if try reader.beginBody(of: request) { return complete([], at: time) }
-    if !request.head.isOfHTTP10,
-      request.head.elements("expect").contains(where: { $0.lowercased() == "100-continue" })
-    {
-      output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-    }
+    if request.expectsContinue { output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
     return .waits
   }
 
@@ -187,7 +183,7 @@ package struct HTTPServerSession: Sendable {
     finish(stays: isWhole && keepsAlive)
   }
 
-  private var hasChunks: Bool { !(request?.head.isOfHTTP10 ?? false) }
+  private var hasChunks: Bool { request?.head.isOfHTTP10 != true }
 
   /// Whether the answer is its head alone, with the fields that GET would be answered with (RFC 9110, 9.3.2).
   private var isHead: Bool { isOfHEAD ?? false }
