@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// An event loop of a simulated settings. It has no thread: the world calls it when it is due.
+/// An event loop of a simulated world. It has no thread: the world calls it when it is due.
 ///
 /// Turns have the order of a real loop's. What the contract leaves open is drawn from the seed: which of several ready
 /// streams comes first, how long a wake-up takes, whether an event comes this turn or the next.

@@ -11,7 +11,7 @@ extension Threads {
 }
 
 /// Lets one thread wait for another.
-// Unchecked: made for use from several threads.
+// Unchecked: POSIX lets all threads use a semaphore at a time; it goes with its last reference, when none does.
 @safe
 final class Semaphore: @unchecked Sendable {
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
