@@ -139,6 +139,7 @@ public final class Broker: Sendable {
     let metrics = BrokerMetrics()
     core = try BrokerCore(
       configuration: configuration, storage: storage, routes: routes, on: loops.storage,
+      background: loops.background,
       authenticator: access.map {
         Authenticator(
           $0, on: loops.access.loops[0], limits: configuration.limits, metrics: metrics,

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceLog
 import SluiceTopics
 
 /// The event loops of a broker: those that serve connections, wait for the disk and verify credentials.
@@ -41,6 +42,12 @@ struct BrokerLoops: Sendable {
 
   /// The first loop verifies credentials.
   var access: LoopGroup { accessThreads ?? serving }
+
+  /// Runs what takes long and happens seldom on a thread of its own; nil where the broker has no threads of its own.
+  var background: SegmentPool.Background? {
+    guard areOwned else { return nil }
+    return { job in Threads.detach(name: "memory", job) == 0 }
+  }
 
   private var groups: [LoopGroup] { [serving, storageThreads, accessThreads].compactMap(\.self) }
 

@@ -69,6 +69,7 @@ public final class Segment: @unchecked Sendable {
 /// that huge pages divide are therefore mapped so that the kernel can use them: one fault for 512.
 enum SegmentMemory {
   static let hugePageBytes = 2 << 20
+  private static let pageBytes = 4 << 10
 
   static func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
     guard isMapped(bytes) else { return .allocate(byteCount: bytes, alignment: 16) }
@@ -85,6 +86,23 @@ enum SegmentMemory {
     // A kernel without huge pages refuses; small ones do as well.
     _ = unsafe madvise(aligned, bytes, MADV_HUGEPAGE)
     return unsafe aligned
+  }
+
+  /// Has the system provide all whole pages now, whatever is written to them meanwhile. A kernel before Linux 5.14 doesn't, and waits for their use.
+  static func populate(_ address: UnsafeMutableRawPointer, bytes: Int) {
+    let before = -Int(bitPattern: address) & (pageBytes - 1)
+    guard bytes - before >= pageBytes else { return }
+    _ = unsafe madvise(address + before, (bytes - before) & ~(pageBytes - 1), populateWrite)
+  }
+
+  /// `MADV_POPULATE_WRITE`, which the headers of older systems don't have.
+  private static let populateWrite: Int32 = 23
+
+  /// Has the system provide all of the memory now, which nothing uses yet.
+  static func touch(_ address: UnsafeMutableRawPointer, bytes: Int) {
+    for position in stride(from: 0, to: bytes, by: pageBytes) {
+      unsafe address.storeBytes(of: 0, toByteOffset: position, as: UInt8.self)
+    }
   }
 
   static func deallocate(_ address: UnsafeMutableRawPointer, bytes: Int) {

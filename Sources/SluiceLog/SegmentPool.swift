@@ -12,6 +12,11 @@ public final class SegmentPool: Sendable {
   /// The most bytes of unused blocks kept.
   public let maximumPooledBytes: Int
 
+  /// Runs a job on another thread. Returns false where there is no thread for it.
+  public typealias Background = @Sendable (_ job: @escaping @Sendable () -> Void) -> Bool
+
+  /// Makes blocks ready ahead of time; nil for a pool that makes each when it is asked for.
+  private let background: Background?
   private let idle = Mutex(IdleBlocks())
   private let inUse = Atomic<Int>(0)
   private let accounted = Atomic<Int>(0)
@@ -19,9 +24,15 @@ public final class SegmentPool: Sendable {
   /// - Parameters:
   ///   - blockBytes: the logs' full segment size. A multiple of 2 MiB is mapped on huge pages where there are any.
   ///   - maximumPooledBytes: the most unused memory to hold on to; 0 keeps none.
-  public init(blockBytes: Int = 2 << 20, maximumPooledBytes: Int = 64 << 20) {
+  ///   - background: where fresh memory is made ready: a block as soon as a log may need one and none is unused, and the pages of large segments. Their first
+  ///     touch takes the system microseconds a page, and up to milliseconds a block, in which the loop that appends would serve no client. Nil for a pool
+  ///     whose memory is made ready by its use.
+  public init(
+    blockBytes: Int = 2 << 20, maximumPooledBytes: Int = 64 << 20, background: Background? = nil
+  ) {
     self.blockBytes = blockBytes
     self.maximumPooledBytes = maximumPooledBytes
+    self.background = maximumPooledBytes >= blockBytes ? background : nil
   }
 
   deinit {
@@ -49,21 +60,55 @@ public final class SegmentPool: Sendable {
 
   func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
     inUse.wrappingAdd(bytes, ordering: .relaxed)
-    if bytes == blockBytes, let block = idle.withLock({ $0.blocks.popLast() }) { return unsafe block.address }
-    return unsafe SegmentMemory.allocate(bytes)
+    // A log whose segments have grown to half a block needs a whole one next.
+    guard bytes >= blockBytes / 2 else { return unsafe SegmentMemory.allocate(bytes) }
+    let (block, isShort) = idle.withLock { idle in
+      (bytes == blockBytes ? idle.blocks.popLast() : nil, idle.blocks.isEmpty)
+    }
+    if isShort, let background { prepareNext(by: background) }
+    return unsafe block?.address ?? SegmentMemory.allocate(bytes)
+  }
+
+  /// Segments from this size on, up to a whole block, have their pages provided while their first records are written.
+  static let populatedBytes = 256 << 10
+
+  /// Has the system provide the pages of a new segment on another thread, ahead of the records. Blocks have theirs when they are handed out.
+  func populate(_ segment: Segment) {
+    guard let background, segment.capacity >= Self.populatedBytes, segment.capacity < blockBytes else {
+      return
+    }
+    // The job has the segment, and with it the memory.
+    _ = background { unsafe SegmentMemory.populate(segment.memory, bytes: segment.capacity) }
+  }
+
+  /// Has one block made ready on another thread, unless one is being made.
+  private func prepareNext(by background: Background) {
+    guard idle.withLock({ !exchange(&$0.isPreparing, with: true) }) else { return }
+    let isBegun = background { [weak self] in self?.prepare() }
+    if !isBegun { idle.withLock { $0.isPreparing = false } }
+  }
+
+  private func prepare() {
+    let block = unsafe Block(address: SegmentMemory.allocate(blockBytes))
+    unsafe SegmentMemory.touch(block.address, bytes: blockBytes)
+    idle.withLock { $0.isPreparing = false }
+    give(block)
   }
 
   func deallocate(_ address: UnsafeMutableRawPointer, bytes: Int) {
     inUse.wrappingSubtract(bytes, ordering: .relaxed)
     let block = unsafe Block(address: address)
-    let kept =
-      bytes == blockBytes
-      && idle.withLock { idle in
-        guard (idle.blocks.count + 1) * blockBytes <= maximumPooledBytes else { return false }
-        idle.blocks.append(block)
-        return true
-      }
-    if !kept { block.deallocate(bytes: bytes) }
+    if bytes == blockBytes { give(block) } else { block.deallocate(bytes: bytes) }
+  }
+
+  /// Keeps a block that isn't in use, or gives it back to the system.
+  private func give(_ block: Block) {
+    let isKept = idle.withLock { idle in
+      guard (idle.blocks.count + 1) * blockBytes <= maximumPooledBytes else { return false }
+      idle.blocks.append(block)
+      return true
+    }
+    if !isKept { block.deallocate(bytes: blockBytes) }
   }
 }
 
@@ -80,6 +125,8 @@ private struct Block: @unchecked Sendable {
 private struct IdleBlocks {
   // The block that came back last goes out first: it is the likeliest to be in the caches.
   var blocks: [Block] = []
+  /// Whether one is being made ready.
+  var isPreparing = false
 
   mutating func takeAll() -> [Block] {
     defer { blocks = [] }

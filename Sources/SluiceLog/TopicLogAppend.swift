@@ -69,8 +69,9 @@ extension TopicLog {
     let first = unsafe RecordLayout.itemSize(RecordLayout.word(at: batch.baseAddress.unsafelyUnwrapped))
     capacity = max(capacity, RecordLayout.timeMarkSize + first)
     state.memoryBytes += capacity
-    state.segments.append(
-      SegmentSummary(segment: Segment(baseOffset: state.head, capacity: capacity, pool: pool)))
+    let segment = Segment(baseOffset: state.head, capacity: capacity, pool: pool)
+    pool.populate(segment)
+    state.segments.append(SegmentSummary(segment: segment))
   }
 
   /// Copies records for which there is room to the end of the newest segment, and makes them readable.

@@ -1,4 +1,5 @@
 import SluiceWire
+import Synchronization
 import Testing
 
 @testable import SluiceLog
@@ -107,6 +108,82 @@ import Testing
     pool.deallocate(again, bytes: pool.blockBytes)
   }
 
+  @Test func aBlockIsMadeReadyBeforeALogNeedsIt() {
+    let jobs = Jobs()
+    let pool = SegmentPool(blockBytes: 1 << 16, maximumPooledBytes: 3 << 16) { jobs.add($0) }
+    let log = TopicLog(retention: .everything, pool: pool)
+    // 16 KiB is far from a whole block, 32 KiB isn't.
+    log.append(sizes: [1000])
+    #expect(jobs.count == 0)
+    for _ in 0..<20 { log.append(sizes: [1000]) }
+    #expect(jobs.count == 1)
+    // One at a time, however many blocks are taken meanwhile.
+    for _ in 0..<200 { log.append(sizes: [1000]) }
+    #expect(jobs.count == 1)
+    #expect(pool.bytesPooled == 0)
+    jobs.runAll()
+    #expect(pool.bytesPooled == pool.blockBytes)
+    let inUse = pool.bytesInUse
+    for _ in 0..<64 { log.append(sizes: [1000]) }
+    #expect(pool.bytesInUse == inUse + pool.blockBytes)
+    #expect(pool.bytesPooled == 0)
+    #expect(jobs.count == 1)
+    // A block that came back is as good.
+    jobs.runAll()
+    let block = pool.allocate(pool.blockBytes)
+    jobs.runAll()
+    pool.deallocate(block, bytes: pool.blockBytes)
+    #expect(pool.bytesPooled == 2 * pool.blockBytes)
+    pool.deallocate(pool.allocate(pool.blockBytes), bytes: pool.blockBytes)
+    #expect(jobs.count == 0)
+  }
+
+  @Test func theMemoryOfALargeSegmentIsMadeReadyWhileItIsWritten() throws {
+    let jobs = Jobs()
+    let pool = SegmentPool(blockBytes: 1 << 20, maximumPooledBytes: 1 << 20) { jobs.add($0) }
+    var log: TopicLog? = TopicLog(retention: .everything, pool: pool)
+    // 16, 32, 64, 128 KiB.
+    for _ in 0..<200 { log?.append(sizes: [1000]) }
+    #expect(jobs.count == 0)
+    for _ in 0..<200 { log?.append(sizes: [1000]) }
+    #expect(jobs.count == 1)
+    let before = try log?.readAll(from: .earliest).map(\.1)
+    jobs.runAll()
+    #expect(try log?.readAll(from: .earliest).map(\.1) == before)
+    #expect(before?.count == 400)
+    // It stays as long as that takes.
+    for _ in 0..<200 { log?.append(sizes: [1000]) }
+    log = nil
+    #expect(jobs.count == 2)
+    #expect(pool.bytesInUse == 512 << 10)
+    jobs.runAll()
+    #expect(pool.bytesInUse == 0)
+  }
+
+  @Test func aBlockIsMadeWhenItIsNeededWhereNothingElseCanMakeIt() {
+    let asked = Jobs()
+    let pool = SegmentPool(blockBytes: 1 << 16, maximumPooledBytes: 1 << 16) { job in
+      asked.add(job)
+      return false
+    }
+    let blocks = (0..<3).map { _ in pool.allocate(pool.blockBytes) }
+    #expect(asked.count == 3)
+    for block in blocks { pool.deallocate(block, bytes: pool.blockBytes) }
+    // A pool that keeps nothing has nothing made ready.
+    let bare = SegmentPool(blockBytes: 1 << 16, maximumPooledBytes: 0) { asked.add($0) }
+    bare.deallocate(bare.allocate(bare.blockBytes), bytes: bare.blockBytes)
+    #expect(asked.count == 3)
+  }
+
+  @Test func aBlockThatIsReadyAfterItsPoolIsGoneIsGivenBack() {
+    let jobs = Jobs()
+    var pool: SegmentPool? = SegmentPool(blockBytes: 1 << 16, maximumPooledBytes: 1 << 16) { jobs.add($0) }
+    if let pool { pool.deallocate(pool.allocate(pool.blockBytes), bytes: pool.blockBytes) }
+    pool = nil
+    #expect(jobs.count == 1)
+    jobs.runAll()
+  }
+
   @Test func hugePagesAreAlignedAndWritableToTheirEnds() {
     let bytes = 2 * SegmentMemory.hugePageBytes
     let addresses = (0..<4).map { _ in SegmentMemory.allocate(bytes) }
@@ -120,5 +197,22 @@ import Testing
       }
       SegmentMemory.deallocate(address, bytes: bytes)
     }
+  }
+}
+
+/// Jobs for another thread, which the test runs.
+private final class Jobs: Sendable {
+  private let jobs = Mutex<[@Sendable () -> Void]>([])
+
+  var count: Int { jobs.withLock { $0.count } }
+
+  @discardableResult
+  func add(_ job: @escaping @Sendable () -> Void) -> Bool {
+    jobs.withLock { $0.append(job) }
+    return true
+  }
+
+  func runAll() {
+    for job in jobs.withLock({ exchange(&$0, with: []) }) { job() }
   }
 }

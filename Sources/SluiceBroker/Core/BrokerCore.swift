@@ -39,12 +39,13 @@ final class BrokerCore: Sendable {
   ///   - storage: nil for a broker without durable topics.
   ///   - routes: which topics other nodes serve; nil for a broker of one node.
   ///   - loops: the loops that work with the store: the first writes, the others read.
+  ///   - background: where memory is made ready; nil to have it made when it is needed.
   ///   - authenticator: nil to serve clients without authentication.
   ///   - now: the loops' time.
   /// - Throws: when the store can't be read.
   init(
     configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, routes: ShardRoutes? = nil,
-    on loops: LoopGroup? = nil,
+    on loops: LoopGroup? = nil, background: SegmentPool.Background? = nil,
     authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
     now: MonotonicTime = MonotonicTime(nanoseconds: 0)
   ) throws(StoreError) {
@@ -56,7 +57,8 @@ final class BrokerCore: Sendable {
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
     let pool = SegmentPool(
       maximumPooledBytes: limits.memory == 0
-        ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8))
+        ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8),
+      background: background)
     accounts = IdentityAccounts(limits, metrics: metrics)
     memory = MemoryWatch(
       ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)

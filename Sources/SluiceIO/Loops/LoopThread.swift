@@ -64,7 +64,7 @@ package enum Threads {
     return (nil, code)
   }
 
-  /// Returns 0, or the system's error number.
+  /// Runs a closure on a thread that nothing waits for. Returns 0, or the system's error number.
   package static func detach(name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
     let (thread, code) = create(name: name, body)
     if let thread { pthread_detach(thread) }
