@@ -51,4 +51,23 @@ import Testing
     #expect(client.take().count >= 400)
     #expect(door.broker.metrics[.bufferedBytes] == 0)
   }
+
+  /// Its door is asked for signs of life from when it takes no more.
+  @Test func aClientThatReadsNothingIsGivenUpWithoutAWriteDeadlineToo() throws {
+    let door = try DoorWorld([.mqtt]) { ($0.limits.keepalive, $0.limits.write) = (8_000, .zero) }
+    let client = MQTTClient.connected(door, "c")
+    client.subscribe("t", .atMostOnce)
+    door.settle(.seconds(20))
+    client.bytes.isPaused = true
+    let publisher = MQTTClient.connected(door, "p")
+    for _ in 0..<30 { publisher.publish("t", String(repeating: "x", count: 20_000)) }
+    publisher.settle(.seconds(6))
+    #expect(door.broker.metrics[.keepaliveTimeouts] == 0)
+    publisher.settle(.seconds(6))
+    #expect(door.broker.metrics[.keepaliveTimeouts] == 1)
+    client.bytes.isPaused = false
+    client.settle(.seconds(1))
+    #expect(client.bytes.hasEnded)
+    #expect(!publisher.bytes.hasEnded)
+  }
 }

@@ -28,15 +28,17 @@ import Testing
     #expect(client.take() == ["connack 0", "suback 1 [0]", "pingresp"])
   }
 
-  /// One that is woken stays awake for twenty times as long as it takes to be packed at first.
-  @Test func theBrokersPingsWakeNothing() throws {
+  /// A door is there as long as its link is: to ask for signs of life would cost each quiet client memory and time.
+  @Test func theBrokerAsksADoorForNoSignsOfLife() throws {
     let door = try DoorWorld([.mqtt], quietAfter: .seconds(1)) { $0.limits.keepalive = 8_000 }
     let client = MQTTClient.connected(door, "c")
     client.settle(.seconds(3))
+    let sent = door.broker.metrics[.bytesSent]
     for _ in 0..<60 {
       client.settle(.seconds(1))
       #expect(door.quietConnections == 1)
     }
+    #expect(door.broker.metrics[.bytesSent] == sent)
     #expect(!client.bytes.hasEnded)
   }
 

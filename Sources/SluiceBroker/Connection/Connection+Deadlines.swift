@@ -23,10 +23,12 @@ extension Connection {
     }
     if checkExpiry() { return }
     if waitsForMemory || (isAtWork && hasWriteDeadline) { keepalive.heard(at: now.nanoseconds) }
-    switch keepalive.check(at: now.nanoseconds) {
-    case .sleep: break
-    case .ping: send(Ping(token: id))
-    case .expired: return giveUp()
+    if mayBeSilent {
+      switch keepalive.check(at: now.nanoseconds) {
+      case .sleep: break
+      case .ping: send(Ping(token: id))
+      case .expired: return giveUp()
+      }
     }
     pending.releaseRetiredSegments()
     countBuffered()
@@ -42,6 +44,9 @@ extension Connection {
     }
     if isDraining, core.stage.present == .draining, isDrained { finish() }
   }
+
+  /// Whether silence may mean that the client is gone. A door says so by itself; the broker only asks one that doesn't take what is written.
+  private var mayBeSilent: Bool { !stream.isLocal || stalledSince != nil }
 
   /// Whether the write deadline covers a client that doesn't read. While the broker processes earlier input, it reads nothing more, so the client's silence
   /// has no meaning; a client that never reads its answers meets this deadline or, without it, the keepalive's.

@@ -60,6 +60,7 @@ extension Connection {
         pending = rest
         if !rest.isEmpty {
           stalledSince = context.loop.now
+          if stream.isLocal { keepalive.heard(at: context.loop.now.nanoseconds) }
           countSent(-rest.byteCount, in: context)
         }
       case .failure(let error): return streamFailed(error)

@@ -52,6 +52,7 @@ final class DoorLink: ByteStream {
   let peer: SocketAddress
   /// Whether the client is a part of the broker's program.
   let isInternal: Bool
+  var isLocal: Bool { true }
   /// The door sends no more.
   private var hasEnded = false
   private var isClosed = false
@@ -87,20 +88,34 @@ final class DoorLink: ByteStream {
     self.isInternal = isInternal
     self.peer = peer
     self.loop = loop
-    security = nil
   }
 
   /// Gives the link its door. Before the broker has the link.
   func attach(_ client: any DoorLinkClient) { self.client = client }
 
+  /// What only some links have, at most for a while: of others it takes one word.
+  private struct Particulars {
+    var security: StreamSecurity?
+    var permissions: (any StreamPermissions)?
+    var error: IOError?
+  }
+
+  @OutOfLine private var particulars: Particulars? = nil
+
+  private func note(_ change: (inout Particulars) -> Void) {
+    var changed = particulars ?? Particulars()
+    change(&changed)
+    particulars = changed
+  }
+
   /// What protects the client's stream, once its first bytes have come.
-  @OutOfLine private(set) var security: StreamSecurity?
+  var security: StreamSecurity? { particulars?.security }
 
   /// What the client may do; nil before WELCOME, and where the broker doesn't ask who its clients are.
-  @OutOfLine private(set) var permissions: (any StreamPermissions)? = nil
+  var permissions: (any StreamPermissions)? { particulars?.permissions }
 
   /// Why the door has ended the connection; nil where the client has closed it.
-  @OutOfLine private var error: IOError? = nil
+  private var error: IOError? { particulars?.error }
 
   // MARK: The door's end
 
@@ -143,7 +158,9 @@ final class DoorLink: ByteStream {
   }
 
   /// The identity that the client's stream has proved, before HELLO is sent.
-  func adopt(_ security: StreamSecurity?) { self.security = security }
+  func adopt(_ security: StreamSecurity?) {
+    if let security { note { $0.security = security } }
+  }
 
   var heldBytes: Int { isClosed ? 0 : inbox.count + decoder.heldBytes + doorBytes }
 
@@ -187,7 +204,7 @@ final class DoorLink: ByteStream {
   func end(_ error: IOError? = nil) {
     guard !hasEnded, !isClosed else { return }
     hasEnded = true
-    self.error = error
+    if let error { note { $0.error = error } }
     client = nil
     wake()
   }
@@ -268,7 +285,7 @@ final class DoorLink: ByteStream {
     guard !isClosed else { return }
     isClosed = true
     inbox = []
-    permissions = nil
+    if permissions != nil { note { $0.permissions = nil } }
     let (client, handler) = (client, handler)
     self.client = nil
     self.handler = nil
@@ -280,7 +297,7 @@ final class DoorLink: ByteStream {
 }
 
 extension DoorLink: PermissionAwareStream {
-  func learn(_ permissions: any StreamPermissions) { self.permissions = permissions }
+  func learn(_ permissions: any StreamPermissions) { note { $0.permissions = permissions } }
 }
 
 extension Array {

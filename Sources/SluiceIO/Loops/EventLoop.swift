@@ -71,6 +71,7 @@ extension EventLoop {
 
 /// Names one timer of one loop; never reused.
 public struct TimerToken: Hashable, Sendable {
+  /// Of a loop's timers never 0.
   public var number: UInt64
 
   public init(number: UInt64) {

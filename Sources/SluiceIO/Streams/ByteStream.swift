@@ -18,6 +18,9 @@ public protocol ByteStream: AnyObject {
   /// Whether the other side is a part of this program. Its word about its identity needs no proof.
   var isInternal: Bool { get }
 
+  /// Whether a part of this program is on the other side, for a client or not, which is there as long as the stream is open.
+  var isLocal: Bool { get }
+
   /// Bytes that wait in the stream itself, in either direction. What the operating system has isn't counted.
   var heldBytes: Int { get }
 
@@ -57,6 +60,8 @@ extension ByteStream {
   public var security: StreamSecurity? { nil }
 
   public var isInternal: Bool { false }
+
+  public var isLocal: Bool { false }
 
   public var heldBytes: Int { 0 }
 

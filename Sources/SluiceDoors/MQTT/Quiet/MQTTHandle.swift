@@ -26,7 +26,12 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   let link: DoorLink
   private var state = State.ended
   /// When the client's silence is looked at.
-  var timer: TimerToken?
+  var timer: TimerToken? {
+    get { timerNumber == 0 ? nil : TimerToken(number: timerNumber) }
+    set { timerNumber = newValue?.number ?? 0 }
+  }
+  /// 0 for none, which needs no byte of its own: with that each idle client would take 16 bytes more.
+  private var timerNumber: UInt64 = 0
 
   init(_ transport: any ByteStream, peer: SocketAddress, _ shared: MQTTLoop) {
     self.transport = transport
@@ -114,17 +119,10 @@ extension MQTTHandle: DoorLinkClient {
   func linkStarted() { connection?.linkStarted() }
 
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
-    // The broker only asks for a sign of life, which is no reason to wake.
-    if isQuiet, header.type == .ping, let ping = unsafe try? Ping(body: body) {
-      link.send(Pong(token: ping.token), stream: 0)
-      link.wake()
-      return true
-    }
-    return unsafe connection?.linkReceived(header, body) ?? true
+    unsafe connection?.linkReceived(header, body) ?? true
   }
 
-  /// After frames that have woken the connection.
-  func linkWritten() { if !isQuiet { connection?.linkWritten() } }
+  func linkWritten() { connection?.linkWritten() }
 
   func linkDrained() { connection?.linkDrained() }
 
