@@ -8,9 +8,12 @@ extension Connection {
   /// The bytes that a connection writes before the next one has its turn.
   private static let turnBudget = 1 << 20
 
-  /// Writes pending output until the transport takes no more or the turn's budget is used up. Called at the end of a turn.
-  func flush() {
-    writeOut()
+  /// Writes pending output until the transport takes no more or the turn's budget is used up, outside of the turn's end.
+  func flush() { flush(in: context) }
+
+  /// The same, called by its context at the end of a turn.
+  func flush(in context: LoopContext) {
+    writeOut(in: context)
     streams.freeUnused()
     if !streams.answers.isEmpty || !pending.isEmpty || buffered != 0 || stream.heldBytes != 0 {
       countBuffered()
@@ -20,10 +23,8 @@ extension Connection {
   /// Bytes of a PING.
   private static let pingSize = Ping(token: 0).encoded(stream: 0).count
 
-  private func writeOut() {
+  private func writeOut(in context: LoopContext) {
     if case .closed = phase { return }
-    // Once: each use of the property counts two references.
-    let context = context
     if !pending.isEmpty {
       let waited = pending.byteCount
       switch pending.write(to: stream) {

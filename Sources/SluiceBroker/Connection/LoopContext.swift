@@ -165,11 +165,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for _ in 0..<ready.count {
       guard let connection = ready.popFirst() else { break }
       connection.isReady = false
-      connection.flush()
+      connection.flush(in: self)
     }
     while let connection = due.popFirst() {
       connection.isDue = false
-      connection.flush()
+      connection.flush(in: self)
     }
     relay?.turnEnded()
     topics.endTurn()

@@ -73,7 +73,9 @@ final class PublicationStream: DueStream, TopicPublisher {
   ///
   /// - Parameter isAwaited: whether the producer waits for the acknowledgement; otherwise it comes with the next grant, or that of a batch that is.
   func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
+    // Once: each use of what is read here counts two references.
     let streams = streams
+    let topics = streams.topics
     guard let used = streams.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
     else { return }
     guard !hasEnded else {
@@ -86,14 +88,14 @@ final class PublicationStream: DueStream, TopicPublisher {
       streams.client.account?.publishing?.spend(records: 0, bytes: UInt64(batch.count) - used.bytes)
     }
     switch unsafe topic.append(
-      batch, count: count, at: streams.loop.wallClock, in: epoch, isSource: role == .source, using: used,
+      batch, count: count, at: topics.loop.wallClock, in: epoch, isSource: role == .source, using: used,
       by: ticket, needsSubscriber: role == .requester)
     {
     case .appended(let lastOffset):
       acknowledgements.appended(count, lastOffset: lastOffset)
       loopState.received(count, bytes: batch.count)
-      streams.topics.received(records: count)
-      streams.topics.appended(to: topic, through: lastOffset)
+      topics.received(records: count)
+      topics.appended(to: topic, through: lastOffset)
       if isAwaited || streams.session.creditToGrant(stream).map({ topic.mayGrant(to: $0.held) }) ?? false {
         makeDue(on: streams)
       }

@@ -96,6 +96,8 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   // MARK: The client's stream
 
   func streamReadable() {
+    // First, without what making it again needs: mostly it is awake.
+    if case .awake(let connection) = state { return connection.streamReadable() }
     guard let connection else { return refusal?.streamReadable() ?? () }
     connection.streamReadable()
   }

@@ -13,7 +13,10 @@ final class MQTTLoop: @unchecked Sendable {
 
   /// Connections that have had a turn since they were last looked at.
   private var active: [MQTTConnection] = []
-  private var isLooking = false
+  private var nextLook: TimerToken?
+  /// In how many times ``MQTTLimits/quietAfter`` it comes.
+  private var patience = 1
+  private static let mostPatience = 16
   /// Connections whose turn ends with the loop's.
   @safe @exclusivity(unchecked) private var ending: [MQTTConnection] = []
   /// Whether something was told to the broker that it looks at in a turn of the loop.
@@ -41,15 +44,18 @@ final class MQTTLoop: @unchecked Sendable {
   /// Has a connection looked at until it has become quiet, or can't.
   func watch(_ connection: MQTTConnection) {
     active.append(connection)
+    if patience > 1 { loop.cancel(&nextLook) }
+    patience = 1
     lookLater()
   }
 
   private func lookLater() {
-    guard !isLooking, !active.isEmpty else { return }
-    isLooking = true
-    _ = loop.schedule(after: hub.limits.quietAfter) { [self] in
-      isLooking = false
+    guard nextLook == nil, !active.isEmpty else { return }
+    nextLook = loop.schedule(after: hub.limits.quietAfter * patience) { [self] in
+      nextLook = nil
       let all = active
+      // As long as all of them go on, each look comes later than the one before, so that few messages wait for one.
+      patience = all.allSatisfy(\.hadTurn) ? min(2 * patience, Self.mostPatience) : 1
       active = all.filter { $0.staysActive() }
       lookLater()
     }
