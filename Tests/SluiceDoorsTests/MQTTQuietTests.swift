@@ -28,6 +28,20 @@ import Testing
     #expect(client.take() == ["connack 0", "suback 1 [0]", "pingresp"])
   }
 
+  /// While all are used, each look for quiet ones comes later than the one before. A new connection makes it soon again.
+  @Test func looksAreFrequentAgainForANewConnection() throws {
+    let door = try DoorWorld([.mqtt], quietAfter: .milliseconds(100))
+    let busy = MQTTClient.connected(door, "busy")
+    for _ in 0..<80 {
+      busy.send(.pingreq)
+      busy.settle(.milliseconds(50))
+    }
+    #expect(door.quietConnections == 0)
+    _ = MQTTClient.connected(door, "new")
+    door.settle(.milliseconds(350))
+    #expect(door.quietConnections == 2)
+  }
+
   /// A door is there as long as its link is: to ask for signs of life would cost each quiet client memory and time.
   @Test func theBrokerAsksADoorForNoSignsOfLife() throws {
     let door = try DoorWorld([.mqtt], quietAfter: .seconds(1)) { $0.limits.keepalive = 8_000 }
