@@ -175,12 +175,14 @@ import Testing
     #expect(asked.count == 3)
   }
 
-  @Test func aBlockThatIsReadyAfterItsPoolIsGoneIsGivenBack() {
+  @Test func aJobDoesNotKeepItsPool() {
     let jobs = Jobs()
     var pool: SegmentPool? = SegmentPool(blockBytes: 1 << 16, maximumPooledBytes: 1 << 16) { jobs.add($0) }
     if let pool { pool.deallocate(pool.allocate(pool.blockBytes), bytes: pool.blockBytes) }
+    weak let former = pool
     pool = nil
     #expect(jobs.count == 1)
+    #expect(former == nil)
     jobs.runAll()
   }
 
