@@ -106,7 +106,7 @@ if [ -z "$IMAGE" ]; then
   if [ -z "$PROGRAMS" ]; then
     PROGRAMS=$PWD/.build/programs
     say "building (the first time takes some minutes)"
-    scripts/release.sh "$PROGRAMS"
+    scripts/release.sh --no-profile "$PROGRAMS"
   fi
   # The last part of Docker/Dockerfile, with files that its first part would make in a container of its own.
   Docker/assemble.sh "$PROGRAMS" "$work/image"

@@ -45,7 +45,7 @@ elif [ -z "$IMAGE" ]; then
 fi
 if [ -z "$PROGRAMS" ]; then
   PROGRAMS=$PWD/.build/programs
-  scripts/release.sh "$PROGRAMS"
+  scripts/release.sh --no-profile "$PROGRAMS"
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test-deb.XXXXXX")

@@ -39,6 +39,7 @@ while IFS= read -r file; do
     *.image.tar.gz) what="a container image: \`docker load --input $file\`" ;;
     *.tar.gz) what="the programs with man pages, completions and the systemd service, as they go below \`/\`" ;;
     *.deb) what="a Debian package: \`apt install ./$file\`" ;;
+    *.profdata.gz) what="what the programs ran how often under load, by which the compiler has laid out their code: with \`scripts/release.sh --artifacts DIR --profile $file\` the same source gives the same programs" ;;
     *.cdx.json) what='what the programs are linked with (CycloneDX)' ;;
     *) echo "notes: $file isn't described in $0" >&2; exit 1 ;;
   esac
