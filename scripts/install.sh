@@ -64,7 +64,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 if [ -z "$PROGRAMS" ]; then
   PROGRAMS=.build/programs
-  say "building (the first time takes some minutes)"
+  say "building (a quarter of an hour the first time on two cores)"
   run scripts/release.sh "$PROGRAMS"
 fi
 for program in sluiced sluice; do

@@ -47,7 +47,7 @@ cd "$(dirname "$0")/.."
 OUTPUT=${OUTPUT:-$PWD/.build}
 if [ -z "$PROGRAMS" ]; then
   PROGRAMS=$PWD/.build/programs
-  say "building (the first time takes some minutes)"
+  say "building (a quarter of an hour the first time on two cores)"
   scripts/release.sh "$PROGRAMS"
 fi
 
