@@ -36,22 +36,23 @@ mkdir "$work/counts" "$work/bin"
 
 # --- The programs
 
-say "building the programs with counters, and the load program"
+say "building the programs with counters"
 options=(-c release -debug-info-format none --scratch-path .build/profile ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} -Xswiftc -static-stdlib
   -Xswiftc -Xfrontend -Xswiftc -ir-profile-generate -Xswiftc -Xclang-linker -Xswiftc -fprofile-generate)
 for program in sluiced sluice; do
   swift build "${options[@]}" --product "$program" </dev/null >&2
   cp "$(swift build "${options[@]}" --show-bin-path)/$program" "$work/bin/"
 done
-options=(-c release --package-path Benchmarks --scratch-path .build/bench ${SLUICE_JOBS:+-j "$SLUICE_JOBS"})
-swift build "${options[@]}" --product sluice-bench </dev/null >&2
-cp "$(swift build "${options[@]}" --show-bin-path)/sluice-bench" "$work/bin/"
 
 programs=$(cat "$work/bin/sluiced" "$work/bin/sluice" scripts/release/profile.sh | sha256sum)
 if [ -s "$file" ] && [ "$(cat "$file.programs" 2>/dev/null)" = "$programs" ]; then
   say "$file is that of these programs"
   exit
 fi
+
+options=(-c release --package-path Benchmarks --scratch-path .build/bench ${SLUICE_JOBS:+-j "$SLUICE_JOBS"})
+swift build "${options[@]}" --product sluice-bench </dev/null >&2
+cp "$(swift build "${options[@]}" --show-bin-path)/sluice-bench" "$work/bin/"
 
 # Each process writes its counters into a file of its own when it ends.
 export LLVM_PROFILE_FILE="$work/counts/%p.profraw"
@@ -125,7 +126,7 @@ broker=
 
 if scripts/nats-server.sh --path >/dev/null 2>&1; then
   say "serving loads as a cluster"
-  SLUICE_BIN_DIR=$work/bin scripts/bench-cluster.sh --rounds 1 --seconds 1 >"$work/load" 2>&1 ||
+  SLUICE_BIN_DIR=$work/bin timeout 600 scripts/bench-cluster.sh --rounds 1 --seconds 1 >"$work/load" 2>&1 ||
     { cat "$work/load" >&2; fail "the loads of a cluster failed"; }
 else
   say "scripts/nats-server.sh hasn't been run: a cluster's nodes aren't counted"
