@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing and the demonstration need, and looks for Swift.
 # With --tests also what some tests need, which are skipped without it: a browser, clients of MQTT, Prometheus' check of metrics, and a parser of YAML. With --instructions what scripts/instructions.sh
-# needs: valgrind. Needs root or sudo for that only. Calling it again does nothing.
+# needs: valgrind. With --clients what the clients of Clients/ are tested with. Needs root or sudo for that only. Calling it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,8 @@ case ${1:-} in
   "") ;;
   --tests) packages+=(chromium fonts-dejavu-core mosquitto-clients node-mqtt prometheus python3-yaml) ;;
   --instructions) packages+=(valgrind) ;;
-  *) fail "there is no option '$1'; there are --tests and --instructions" ;;
+  --clients) packages+=(python3 python3-venv) ;;
+  *) fail "there is no option '$1'; there are --tests, --instructions and --clients" ;;
 esac
 
 as_root=()

@@ -1,0 +1,437 @@
+"""Producers: publications with back-pressure, acknowledgements, and exactly-once resends."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+
+from . import _frames as frames
+from . import _layout as layout
+from ._attachment import Attachment
+from ._batches import encode_record
+from .errors import ErrorCode, ProtocolError, PublicationError, SluiceError
+from .records import HeadersLike, Payload
+
+if TYPE_CHECKING:
+    from .client import Client
+
+__all__ = ["Acknowledgement", "Producer"]
+
+#: When a record counts as published: when it is sent, when it is in the topic's log, or when it is on disk.
+Acknowledgement: TypeAlias = Literal["none", "received", "durable"]
+
+_ACKNOWLEDGEMENTS: Final = {"none": 0, "received": 1, "durable": 2}
+#: About the most bytes of one PUBLISH, as far as the broker's limit allows.
+_BATCH_BYTES: Final = 256 << 10
+
+
+class Publication(Attachment):
+    """The records that a producer hands over, the stream that takes them, and the answers to them.
+
+    Records are numbered by sequence. ``[first, acknowledged)`` are gone, ``[acknowledged, sent)`` wait for the broker's
+    acknowledgement, ``[sent, next)`` for its grant.
+    """
+
+    error_type = PublicationError
+
+    def __init__(
+        self,
+        topic: str,
+        acknowledgement: int,
+        role: int,
+        settings: tuple[tuple[int, int], ...],
+        buffer_records: int,
+        buffer_bytes: int,
+    ) -> None:
+        super().__init__(topic)
+        self._acknowledgement = acknowledgement
+        self._role = role
+        self._settings = settings
+        # Without acknowledgements the client can't know what to send again, so the producer has no number.
+        self._producer = secrets.randbits(63) + 1 if acknowledgement else 0
+        self._items: list[bytes] = []
+        self._base = 0
+        self._sent = 0
+        self._queued_bytes = 0
+        self._granted = 0
+        self._granted_bytes = 0
+        self._stream_bytes = 0
+        self._is_open = False
+        self._is_sending = False
+        self._buffer_records = buffer_records
+        self._buffer_bytes = buffer_bytes
+        self._acks: deque[tuple[int, asyncio.Future[int | None]]] = deque()
+        self._room: list[asyncio.Future[None]] = []
+        self._drained: list[asyncio.Future[None]] = []
+        self.error: SluiceError | None = None
+        self.is_connected: bool | None = None
+        self._connected_waiters: list[asyncio.Future[None]] = []
+        self._ending: dict[str, Any] | None = None
+        self._closed: asyncio.Future[None] | None = None
+        self._longest_item = frames.U64_MAX
+        self._most_batch = _BATCH_BYTES
+
+    # The program's side
+
+    @property
+    def next_sequence(self) -> int:
+        return self._base + len(self._items)
+
+    @property
+    def has_room(self) -> bool:
+        return len(self._items) < self._buffer_records and self._queued_bytes < self._buffer_bytes
+
+    @property
+    def backlog(self) -> int:
+        return len(self._items)
+
+    def accept(self, item: bytes) -> None:
+        """Queues one record."""
+        if self.error is not None:
+            raise self.error
+        if len(item) - 4 > self._longest_item:
+            raise PublicationError(
+                f"a record has {len(item) - 4} bytes; the broker's limit is {self._longest_item}",
+                code=ErrorCode.RECORD_TOO_LARGE,
+                topic=self.topic,
+            )
+        self._items.append(item)
+        self._queued_bytes += len(item)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_sending and self._is_open:
+            self._is_sending = True
+            asyncio.get_running_loop().call_soon(self._send)
+
+    def acknowledgement(self) -> asyncio.Future[int | None]:
+        """Returns a future for the acknowledgement of the last record, which becomes its offset where that is known."""
+        future: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._acks.append((self.next_sequence - 1, future))
+        return future
+
+    async def wait_for_room(self) -> None:
+        """Waits until the buffer has room."""
+        while self.error is None and not self.has_room:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._room.append(future)
+            await future
+        if self.error is not None:
+            raise self.error
+
+    async def drain(self) -> None:
+        """Waits until every record is acknowledged, or sent where the broker doesn't acknowledge."""
+        while self._items:
+            if self.error is not None:
+                raise self.error
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._drained.append(future)
+            await future
+        if self.error is not None:
+            raise self.error
+
+    async def wait_connected(self) -> None:
+        """Waits until the topic is connected, for a source."""
+        while self.is_connected is not True:
+            if self.error is not None:
+                raise self.error
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._connected_waiters.append(future)
+            await future
+
+    def complete(self, kind: int, code: int, message: str) -> asyncio.Future[None]:
+        """Ends the topic behind all records. Returns a future for the broker's answer."""
+        self._ending = {"kind": kind, "code": code, "message": message}
+        self._closed = asyncio.get_running_loop().create_future()
+        self._send_ending()
+        return self._closed
+
+    # The stream
+
+    def opening(self, stream: int, flags: int) -> bytes:
+        self._is_open = False
+        return layout.encode(
+            "PUBLISH_OPEN",
+            stream,
+            flags,
+            topic=self.topic,
+            acknowledgement=self._acknowledgement,
+            role=self._role,
+            producer=self._producer,
+            first_sequence=self._base if self._producer else 0,
+            settings=[{"key": key, "value": value} for key, value in self._settings],
+        )
+
+    def handle(self, number: int, values: dict[str, Any]) -> bool:
+        if number == frames.ACK:
+            self._acknowledged(values["through"], values["last offset"])
+        elif number == frames.DEMAND:
+            self._granted = max(self._granted, values["granted through"])
+            self._granted_bytes = max(self._granted_bytes, values["bytes through"])
+            self._schedule()
+        elif number == frames.PUBLISH_OPENED:
+            self._opened(values)
+        elif number in (frames.CONNECTED, frames.DISCONNECTED):
+            self.is_connected = number == frames.CONNECTED
+            if self.is_connected:
+                _release(self._connected_waiters)
+        elif number == frames.COMPLETE:
+            self.finish()
+            self._fail(PublicationError(f"topic {self.topic} has ended", code=ErrorCode.TOPIC_ENDED, topic=self.topic))
+            return True
+        elif number == frames.CANCELLED:
+            self.finish()
+            self._fail(PublicationError(f"the producer has ended topic {self.topic}", code=ErrorCode.TOPIC_ENDED))
+            if self._closed is not None and not self._closed.done():
+                self._closed.set_result(None)
+            return True
+        else:
+            raise ProtocolError(f"a frame of type {number:#x} came on a publication", code=ErrorCode.UNEXPECTED_FRAME)
+        return False
+
+    def _opened(self, values: dict[str, Any]) -> None:
+        assert self.connection is not None and self.connection.welcome is not None
+        self._is_open = True
+        self._granted = values["granted through"]
+        self._granted_bytes = values["bytes through"]
+        self._stream_bytes = 0
+        welcome = self.connection.welcome
+        self._longest_item = welcome.longest_record
+        self._most_batch = min(_BATCH_BYTES, welcome.longest_frame - frames.BATCH_HEADER)
+        next_sequence = values["next sequence"]
+        if self._producer:
+            if next_sequence < self._base or next_sequence > self.next_sequence:
+                self._move_to(next_sequence)
+            self._acknowledged(next_sequence, None)
+            self._sent = next_sequence
+        else:
+            # Records count from 0 on each stream of a producer without a number.
+            self._base = self._sent = next_sequence
+        self.opened()
+        self._send_ending()
+        self._schedule()
+
+    def _move_to(self, next_sequence: int) -> None:
+        """The broker expects a sequence that the client doesn't have: the topic knows another past of this producer.
+
+        Records that wait are numbered from there on, so that each is still taken once.
+        """
+        shift = next_sequence - self._base
+        self._base = self._sent = next_sequence
+        self._acks = deque((sequence + shift, future) for sequence, future in self._acks)
+
+    def _send(self) -> None:
+        self._is_sending = False
+        connection = self.connection
+        if connection is None or not self._is_open:
+            return
+        while not connection.is_paused and self._sent < self.next_sequence:
+            room = self._granted - self._sent
+            if room <= 0 or self._stream_bytes >= self._granted_bytes:
+                break
+            first = self._sent - self._base
+            items = self._items
+            last = min(len(items), first + room)
+            size = 0
+            index = first
+            most = self._most_batch
+            bytes_left = self._granted_bytes - self._stream_bytes
+            while index < last and size < bytes_left:
+                length = len(items[index])
+                if size + length > most and index > first:
+                    break
+                size += length
+                index += 1
+            count = index - first
+            connection.send(frames.publish(self.number, self._sent, count, b"".join(items[first:index])))
+            self._sent += count
+            self._stream_bytes += size
+        if not self._acknowledgement:
+            self._acknowledged(self._sent, None)
+        self._send_ending()
+
+    def _send_ending(self) -> None:
+        if self._ending is not None and self._is_open and self.connection is not None and self._sent == self.next_sequence:
+            self._is_open = False
+            self.connection.send(layout.encode("COMPLETE", self.number, **self._ending))
+
+    def writable(self) -> None:
+        self._schedule()
+
+    def _acknowledged(self, through: int, last_offset: int | None) -> None:
+        count = through - self._base
+        if count > self.next_sequence - self._base:
+            raise ProtocolError("the broker acknowledged records that weren't published", code=ErrorCode.MALFORMED_FRAME)
+        if count > 0:
+            items = self._items
+            self._queued_bytes -= sum(map(len, items[:count]))
+            del items[:count]
+            self._base = through
+        acks = self._acks
+        while acks and acks[0][0] < through:
+            sequence, future = acks.popleft()
+            if not future.done():
+                # The frame names the offset of the last record; the others' are known only within its batch.
+                future.set_result(last_offset if sequence == through - 1 else None)
+        if self._room and self.has_room:
+            _release(self._room)
+        if not self._items:
+            _release(self._drained)
+
+    def interrupted(self) -> None:
+        self._is_open = False
+        self.is_connected = None
+        if not self._acknowledgement and self._sent > self._base:
+            self._base = self._sent
+
+    def ended(self, error: SluiceError) -> None:
+        self._fail(error)
+
+    def _fail(self, error: SluiceError) -> None:
+        if self.error is None:
+            self.error = error
+        self._items.clear()
+        self._queued_bytes = 0
+        acks, self._acks = self._acks, deque()
+        for _, future in acks:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()
+        for waiters in (self._room, self._drained, self._connected_waiters):
+            _release(waiters)
+        if self._closed is not None and not self._closed.done() and error.code != ErrorCode.TOPIC_ENDED:
+            self._closed.set_exception(error)
+
+
+def _release(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+    waiters.clear()
+
+
+class Producer:
+    """Publishes to one topic. Made by :meth:`Client.producer`, used with ``async with``.
+
+    The broker's grant is the back-pressure: when the topic takes no more records, the buffer fills and :meth:`send` and
+    :meth:`publish` wait. With acknowledgements each record is in the topic exactly once, over lost connections as well.
+
+    >>> async with client.producer("orders") as producer:
+    ...     await producer.publish(b"order 1", key="eu")
+    """
+
+    def __init__(self, client: Client, publication: Publication) -> None:
+        self._client = client
+        self._publication = publication
+
+    async def publish(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> int | None:
+        """Publishes a record and waits for its acknowledgement.
+
+        Returns:
+            the record's offset; None where one acknowledgement stands for several records, and without acknowledgements.
+
+        Raises:
+            PublicationError: the broker refused the record, or the topic has ended.
+            ConnectionLostError: the connection was lost, and the reconnect policy gave up.
+            ValueError: the key or a header is longer than the protocol allows.
+
+        A task that is cancelled stops waiting; the record is still published.
+        """
+        publication = self._publication
+        item = encode_record(payload, key, headers)
+        if not publication.has_room:
+            await publication.wait_for_room()
+        publication.accept(item)
+        if not publication._acknowledgement:
+            return None
+        return await publication.acknowledgement()
+
+    async def send(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> None:
+        """Publishes a record without waiting for its acknowledgement. Waits only while the buffer is full.
+
+        :meth:`flush` waits for the acknowledgements, and raises what went wrong.
+        """
+        publication = self._publication
+        item = encode_record(payload, key, headers)
+        if not publication.has_room:
+            await publication.wait_for_room()
+        publication.accept(item)
+
+    async def send_many(self, payloads: Iterable[Payload]) -> None:
+        """Publishes payloads without keys or headers, as :meth:`send` does each of them."""
+        publication = self._publication
+        for payload in payloads:
+            if not publication.has_room:
+                await publication.wait_for_room()
+            publication.accept(encode_record(payload))
+
+    async def flush(self) -> None:
+        """Waits until every record is acknowledged.
+
+        Raises:
+            SluiceError: why the publication has ended with records that aren't acknowledged.
+        """
+        await self._publication.drain()
+
+    async def complete(self) -> None:
+        """Ends the topic for all its subscribers, behind all records of this producer. The producer can't publish afterwards."""
+        await self._end(0, 0, "")
+
+    async def fail(self, code: int, message: str) -> None:
+        """Ends the topic with a failure, which every subscriber gets.
+
+        Args:
+            code: a number of the application's, from 1,000 on.
+            message: one line for people, at most 1,024 bytes.
+        """
+        await self._end(1, code, message)
+
+    async def _end(self, kind: int, code: int, message: str) -> None:
+        publication = self._publication
+        if publication.error is not None:
+            raise publication.error
+        await publication.complete(kind, code, message)
+
+    @property
+    def is_connected(self) -> bool:
+        """For a source: whether the topic is connected, so that records are wanted."""
+        return self._publication.is_connected is True
+
+    async def wait_connected(self) -> None:
+        """Waits until the topic is connected, for a source of a topic whose setting ``connect`` isn't immediate."""
+        await self._publication.wait_connected()
+
+    @property
+    def backlog(self) -> int:
+        """Records that aren't acknowledged yet."""
+        return self._publication.backlog
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Flushes within ``timeout`` seconds (the client's ``close_timeout`` by default), and closes the publication.
+
+        Raises:
+            TimeoutError: records weren't acknowledged in time. They are dropped.
+            SluiceError: why records weren't published.
+        """
+        publication = self._publication
+        try:
+            if publication.error is None:
+                async with asyncio.timeout(self._client.close_timeout if timeout is None else timeout):
+                    await publication.drain()
+        finally:
+            publication.cancel()
+            self._client.forget_producer(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            await self.close()
+        else:
+            self._publication.cancel()
+            self._client.forget_producer(self)
