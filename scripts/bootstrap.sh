@@ -19,7 +19,7 @@ case ${1:-} in
   "") ;;
   --tests) packages+=(chromium fonts-dejavu-core mosquitto-clients node-mqtt prometheus python3-yaml) ;;
   --instructions) packages+=(valgrind) ;;
-  --clients) packages+=(python3 python3-venv) ;;
+  --clients) packages+=(node-typescript python3 python3-venv); command -v node >/dev/null || packages+=(nodejs) ;;
   *) fail "there is no option '$1'; there are --tests, --instructions and --clients" ;;
 esac
 

@@ -1,0 +1,512 @@
+// Subscriptions below their iterators: demand, replay to live, resumption, and the queue to the program.
+
+import { Attachment } from "./attachment.js";
+import { commit, deliverHeader, demand, settle, walkBatch } from "./batch.js";
+import { ErrorCode, ProtocolError, SubscriptionError, TopicFailedError, malformed } from "./errors.js";
+import { encode } from "./layout.js";
+import { Delivery, Lag, Live, Matched, Producers, Record, Restarted, Rewound, Unmatched } from "./records.js";
+
+const SUBSCRIBED = 0x11;
+const LIVE = 0x14;
+const LAG = 0x15;
+const COMPLETE = 0x18;
+const MATCHED = 0x1b;
+const UNMATCHED = 0x1c;
+const SELECT_TOPIC = 0x1d;
+const PRODUCERS = 0x1e;
+const DELIVERIES = 0x29;
+/** How long commits of a cursor are gathered, in milliseconds. */
+const COMMIT_MILLISECONDS = 200;
+/** The most bytes of positions in one frame. */
+const POSITIONS_ROOM = 48 << 10;
+/** The most verdicts that wait for a connection. Deliveries of older ones come again. */
+const MOST_UNSENT = 65_536;
+
+/** Where a subscription stands in one topic. */
+class Position {
+  epoch = 0n;
+  nextOffset = 0;
+  time = 0;
+  isLive = false;
+
+  constructor(topic) {
+    this.topic = topic;
+  }
+
+  /** Decodes a DELIVER, puts its records into `queue`, and moves behind them. Returns their count. */
+  take(bytes, view, start, end, queue) {
+    const { first, count } = deliverHeader(view, start, end);
+    if (first < this.nextOffset) throw malformed("DELIVER goes back to an offset that was delivered");
+    const { topic } = this;
+    this.time = walkBatch(bytes, view, start + 12, end, count, this.time, (index, time, from, to, attributes) => {
+      queue.push(new Record(topic, first + index, time, bytes, from, to, attributes));
+    });
+    this.nextOffset = first + count;
+    return count;
+  }
+}
+
+/** The queue of a subscription, and the stream that fills it. Bounded by the demand that the program has given. */
+export class Feed extends Attachment {
+  plan;
+  /** Records that the program has requested, and those that were received, over all streams. */
+  granted = 0;
+  received = 0;
+  #base = 0;
+  #queue = [];
+  #head = 0;
+  #waiter;
+  #failure;
+  #isFinished = false;
+
+  constructor(plan) {
+    super(plan.topic);
+    this.plan = plan;
+  }
+
+  get errorType() {
+    return SubscriptionError;
+  }
+
+  /** Grants `count` records more. */
+  request(count) {
+    this.granted += count;
+    if (this.connection !== undefined) this.connection.send(demand(this.number, this.granted - this.#base));
+  }
+
+  /** A stream begins: what is left of the demand. */
+  reopenedDemand() {
+    this.#base = this.received;
+    return this.granted - this.received;
+  }
+
+  count(records) {
+    this.received += records;
+    if (this.received > this.granted) {
+      throw new ProtocolError("the broker sent more records than were requested", { code: ErrorCode.demandExceeded });
+    }
+  }
+
+  /** The next item that has arrived; undefined without one. */
+  poll() {
+    if (this.#head === this.#queue.length) return undefined;
+    const item = this.#queue[this.#head];
+    this.#queue[this.#head++] = undefined;
+    if (this.#head === this.#queue.length) {
+      this.#queue.length = 0;
+      this.#head = 0;
+    } else if (this.#head >= 8_192) {
+      this.#queue.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  /** Waits for the next item; undefined at the end. Rejects, once, with why the subscription has ended. */
+  async next() {
+    for (;;) {
+      const item = this.poll();
+      if (item !== undefined) return item;
+      if (this.#failure !== undefined) {
+        const error = this.#failure;
+        this.#failure = undefined;
+        this.#isFinished = true;
+        throw error;
+      }
+      if (this.#isFinished || this.isOver) return undefined;
+      if (this.#waiter !== undefined) throw new TypeError("a subscription's next() was called while another call waits");
+      await new Promise((resolve) => {
+        this.#waiter = resolve;
+      });
+    }
+  }
+
+  get queue() {
+    return this.#queue;
+  }
+
+  put(item) {
+    this.#queue.push(item);
+    this.wake();
+  }
+
+  wake() {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    waiter?.();
+  }
+
+  cancel() {
+    super.cancel();
+    this.wake();
+  }
+
+  /** Drops what was received and not taken. */
+  clear() {
+    this.#queue.length = 0;
+    this.#head = 0;
+  }
+
+  ended(error) {
+    this.#failure = error;
+    this.wake();
+  }
+
+  completed(values) {
+    if (values.kind === 1) this.#failure = new TopicFailedError(values.message, { code: values.code, topic: this.topic });
+    else this.#isFinished = true;
+    this.finish();
+    this.wake();
+    return true;
+  }
+
+  unexpected(number) {
+    return new ProtocolError(`a frame of type ${number} came on a subscription`, { code: ErrorCode.unexpectedFrame });
+  }
+}
+
+/** A subscription to one topic. */
+export class TopicFeed extends Feed {
+  position;
+  #asked;
+  #isRestarting = false;
+  #committed = 0;
+  #sentCommit = 0;
+  #timer;
+
+  constructor(plan) {
+    super(plan);
+    this.position = new Position(plan.topic);
+  }
+
+  opening(stream, flags) {
+    const { plan, position } = this;
+    let epoch = position.epoch;
+    let { kind: start, value } = plan.start;
+    if (this.#isRestarting) [epoch, start, value] = [0n, 0, 0n];
+    else if (epoch !== 0n) [start, value] = [4, BigInt(position.nextOffset)];
+    this.#asked = epoch === 0n ? undefined : position.nextOffset;
+    return encode(
+      "SUBSCRIBE",
+      stream,
+      {
+        topic: plan.topic,
+        start,
+        lag: plan.lag,
+        "if missing": plan.missing === "create" ? 0 : 1,
+        flags: plan.watchProducers ? 1 : 0,
+        "start value": value,
+        epoch,
+        "granted through": this.reopenedDemand(),
+        cursor: plan.cursor,
+        filter: plan.where,
+        settings: plan.settings,
+      },
+      flags,
+    );
+  }
+
+  handle(number, values) {
+    const { position, plan } = this;
+    switch (number) {
+      case SUBSCRIBED:
+        this.#subscribed(values);
+        return false;
+      case LIVE:
+        position.nextOffset = Math.max(position.nextOffset, values["next offset"]);
+        if (!position.isLive) {
+          position.isLive = true;
+          this.put(new Live(plan.topic, values["next offset"]));
+        }
+        return false;
+      case LAG:
+        position.nextOffset = values["next offset"];
+        this.put(new Lag(plan.topic, values.missed, values["next offset"]));
+        return false;
+      case PRODUCERS:
+        this.put(new Producers(plan.topic, values.count));
+        return false;
+      case COMPLETE:
+        this.flushCommit();
+        return this.completed(values);
+      default:
+        throw this.unexpected(number);
+    }
+  }
+
+  #subscribed(values) {
+    const { position, plan } = this;
+    const { epoch } = values;
+    const nextOffset = values["next offset"];
+    if (position.epoch !== 0n && position.epoch !== epoch) {
+      if (values.continues === 0) {
+        position.isLive = false;
+        this.put(new Restarted(plan.topic, epoch));
+      } else if (this.#asked !== undefined && nextOffset < this.#asked) this.put(new Rewound(plan.topic, epoch, nextOffset));
+      this.#committed = 0;
+    }
+    position.epoch = epoch;
+    position.nextOffset = nextOffset;
+    this.#isRestarting = false;
+    this.#sentCommit = 0;
+    this.opened();
+    this.flushCommit();
+  }
+
+  recoversFrom(error) {
+    const { plan, position } = this;
+    if (error.code !== ErrorCode.epochChanged || position.epoch === 0n || plan.lag === 1) return false;
+    // A program that gets records only, began at a place and has some, would join two histories without knowing.
+    if (plan.lag === 2 && !plan.seesEvents && plan.start.isPosition && this.received > 0) return false;
+    this.#isRestarting = true;
+    return true;
+  }
+
+  deliver(bytes, view, start, end) {
+    this.count(this.position.take(bytes, view, start, end, this.queue));
+    this.wake();
+  }
+
+  /** Moves the durable cursor behind the record with that offset, soon. */
+  commit(offset) {
+    if (offset + 1 <= this.#committed || this.plan.cursor === "") return;
+    this.#committed = offset + 1;
+    this.#timer ??= setTimeout(() => this.flushCommit(), COMMIT_MILLISECONDS);
+  }
+
+  flushCommit() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#committed > this.#sentCommit && this.connection !== undefined) {
+      this.#sentCommit = this.#committed;
+      this.connection.send(commit(this.number, Math.min(this.#committed, this.position.nextOffset)));
+    }
+  }
+
+  cancel() {
+    this.flushCommit();
+    super.cancel();
+  }
+}
+
+/** A subscription to all topics whose names match a pattern. */
+export class PatternFeed extends Feed {
+  #positions = new Map();
+  #numbers = new Map();
+  #selected;
+  #hasAll = false;
+  #isLive = false;
+
+  opening(stream, flags) {
+    const { plan } = this;
+    const pages = [[]];
+    let room = POSITIONS_ROOM;
+    for (const { topic, epoch, nextOffset } of this.#positions.values()) {
+      const size = 26 + topic.length * 3;
+      if (size > room) {
+        pages.push([]);
+        room = POSITIONS_ROOM;
+      }
+      room -= size;
+      pages.at(-1).push({ topic, epoch, "next offset": nextOffset });
+    }
+    this.#numbers.clear();
+    this.#selected = undefined;
+    const frames = pages.map((positions, index) =>
+      index === 0
+        ? encode(
+            "SUBSCRIBE_PATTERN",
+            stream,
+            {
+              pattern: plan.topic,
+              start: this.#hasAll ? 4 : plan.start.kind,
+              lag: plan.lag,
+              more: pages.length > 1 ? 1 : 0,
+              "start value": this.#hasAll ? 0n : plan.start.value,
+              "granted through": this.reopenedDemand(),
+              filter: plan.where,
+              positions,
+            },
+            flags,
+          )
+        : encode("POSITIONS", stream, { more: index < pages.length - 1 ? 1 : 0, positions }),
+    );
+    if (frames.length === 1) return frames[0];
+    const bytes = new Uint8Array(frames.reduce((sum, frame) => sum + frame.length, 0));
+    let position = 0;
+    for (const frame of frames) {
+      bytes.set(frame, position);
+      position += frame.length;
+    }
+    return bytes;
+  }
+
+  handle(number, values) {
+    switch (number) {
+      case SUBSCRIBED:
+        this.opened();
+        return false;
+      case MATCHED:
+        this.#matched(values);
+        return false;
+      case UNMATCHED: {
+        const position = this.#numbers.get(values.number);
+        this.#numbers.delete(values.number);
+        if (position !== undefined && this.#positions.get(position.topic) === position) {
+          this.#positions.delete(position.topic);
+          this.put(new Unmatched(position.topic));
+        }
+        return false;
+      }
+      case SELECT_TOPIC:
+        this.#select(values.number);
+        return false;
+      case LIVE:
+        if (this.#selected !== undefined) {
+          this.#selected.nextOffset = Math.max(this.#selected.nextOffset, values["next offset"]);
+        } else if (!this.#isLive) {
+          this.#isLive = true;
+          this.put(new Live(undefined, values["next offset"]));
+        }
+        return false;
+      case LAG: {
+        const position = this.#current();
+        position.nextOffset = values["next offset"];
+        this.put(new Lag(position.topic, values.missed, values["next offset"]));
+        return false;
+      }
+      case COMPLETE:
+        this.#current();
+        return false;
+      default:
+        throw this.unexpected(number);
+    }
+  }
+
+  #matched(values) {
+    const { topic, epoch } = values;
+    const former = this.#positions.get(topic);
+    const position = new Position(topic);
+    position.epoch = epoch;
+    position.nextOffset = values["next offset"];
+    this.#positions.set(topic, position);
+    this.#numbers.set(values.number, position);
+    if (former === undefined) this.put(new Matched(topic, epoch, position.nextOffset));
+    else if (former.epoch !== epoch) {
+      if (values.continues === 0) this.put(new Restarted(topic, epoch));
+      else if (position.nextOffset < former.nextOffset) this.put(new Rewound(topic, epoch, position.nextOffset));
+    }
+  }
+
+  #select(number) {
+    if (number !== 0) {
+      this.#selected = this.#numbers.get(number);
+      if (this.#selected === undefined) throw malformed("SELECT_TOPIC names a number that isn't matched");
+      return;
+    }
+    this.#selected = undefined;
+    if (this.#numbers.size < this.#positions.size) {
+      // Topics that were known and aren't matched now were deleted meanwhile.
+      const matched = new Set([...this.#numbers.values()].map((position) => position.topic));
+      for (const topic of [...this.#positions.keys()]) {
+        if (matched.has(topic)) continue;
+        this.#positions.delete(topic);
+        this.put(new Unmatched(topic));
+      }
+    }
+    this.#hasAll = true;
+  }
+
+  #current() {
+    if (this.#selected === undefined) throw malformed("a frame for one topic came before SELECT_TOPIC");
+    return this.#selected;
+  }
+
+  deliver(bytes, view, start, end) {
+    this.count(this.#current().take(bytes, view, start, end, this.queue));
+    this.wake();
+  }
+}
+
+/** Membership in a consumer group. */
+export class GroupFeed extends Feed {
+  #attempt = 1;
+  #time = 0;
+  /** Verdicts that no connection took yet: they are sent behind the next JOIN. */
+  #unsent = [];
+
+  opening(stream, flags) {
+    const { plan } = this;
+    const { group } = plan;
+    this.#attempt = 1;
+    return encode(
+      "JOIN",
+      stream,
+      {
+        topic: plan.topic,
+        group: group.name,
+        start: plan.start.kind,
+        acknowledgement: group.ack ? 1 : 0,
+        order: group.orderedByKey ? 1 : 0,
+        "if missing": plan.missing === "create" ? 0 : 1,
+        "start value": plan.start.value,
+        deadline: group.ack ? group.deadline : 0,
+        deliveries: group.deliveries,
+        "dead letters": group.deadLetters,
+        "granted through": this.reopenedDemand(),
+        filter: plan.where,
+      },
+      flags,
+    );
+  }
+
+  handle(number, values) {
+    switch (number) {
+      case SUBSCRIBED: {
+        this.opened();
+        this.#time = 0;
+        const unsent = this.#unsent;
+        this.#unsent = [];
+        for (const [verdict, attempt, offset] of unsent) this.#send(verdict, attempt, offset);
+        return false;
+      }
+      case DELIVERIES:
+        this.#attempt = values.count;
+        return false;
+      case LAG:
+        this.put(new Lag(this.plan.topic, values.missed, values["next offset"]));
+        return false;
+      case LIVE:
+        return false;
+      case COMPLETE:
+        return this.completed(values);
+      default:
+        throw this.unexpected(number);
+    }
+  }
+
+  deliver(bytes, view, start, end) {
+    const { first, count } = deliverHeader(view, start, end);
+    const { topic } = this.plan;
+    const settleOne = (delivery, verdict) => this.#settle(delivery, verdict);
+    this.#time = walkBatch(bytes, view, start + 12, end, count, this.#time, (index, time, from, to, attributes) => {
+      this.queue.push(new Delivery(topic, first + index, time, bytes, from, to, attributes, this.#attempt, settleOne));
+    });
+    this.count(count);
+    this.wake();
+  }
+
+  #settle(delivery, verdict) {
+    if (this.isOver) {
+      throw new SubscriptionError(`the member of group ${this.plan.group.name} has left, so its deliveries go to other members`, {
+        topic: this.topic,
+      });
+    }
+    this.#send(verdict, delivery.attempt, delivery.offset);
+  }
+
+  #send(verdict, attempt, offset) {
+    if (this.connection !== undefined) this.connection.send(settle(this.number, verdict, attempt, offset));
+    else if (this.#unsent.length < MOST_UNSENT) this.#unsent.push([verdict, attempt, offset]);
+  }
+}

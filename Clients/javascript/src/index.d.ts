@@ -1,0 +1,394 @@
+// Types of the client for Sluice. Times are in milliseconds unless a name says otherwise.
+
+/** What can be published: bytes as they are, text as UTF-8. */
+export type Payload = string | ArrayBuffer | ArrayBufferView;
+export type Headers = Record_<string, Payload> | Array<[string, Payload]>;
+type Record_<K extends string, V> = { [key in K]: V };
+
+/** A message for `Producer.stream()` and for handlers of requests. */
+export interface Message {
+  payload: Payload;
+  key?: Payload;
+  headers?: Headers;
+}
+
+/** Codes of the protocol's errors, by name. */
+export const ErrorCode: { readonly [name: string]: number };
+
+/** The base of all errors of this package. */
+export class SluiceError extends Error {
+  /** The protocol's code; 0 for an error that the client found by itself. */
+  readonly code: number;
+  /** The code's name, such as `unknownTopic`. */
+  readonly codeName: string | undefined;
+  readonly topic: string | undefined;
+  /** Whether the same call can succeed later. */
+  readonly retry: boolean;
+  constructor(message: string, options?: { code?: number; topic?: string; retry?: boolean; cause?: unknown });
+}
+/** The other side sent bytes that contradict the protocol. */
+export class ProtocolError extends SluiceError {}
+/** No server could be reached, or the reconnect policy gave up. */
+export class ConnectionLostError extends SluiceError {}
+/** The broker refuses the client's credentials, or requires some. */
+export class AuthenticationError extends SluiceError {}
+/** The client is closed. */
+export class ClientClosedError extends SluiceError {}
+/** The broker has refused or ended a subscription. */
+export class SubscriptionError extends SluiceError {}
+/** The broker has refused or ended a publication, or the topic has ended. */
+export class PublicationError extends SluiceError {}
+/** A request was made to a topic without subscribers, and not published. */
+export class NoRespondersError extends SluiceError {}
+/** No reply came in time. */
+export class RequestTimeoutError extends SluiceError {}
+/** The responder reported that it can't answer. */
+export class ReplyError extends SluiceError {}
+/** The topic ended with its producer's failure, whose code and message these are. */
+export class TopicFailedError extends SluiceError {}
+
+/** One record of a topic. Payload, key and headers are views of what was received. */
+export class Record {
+  readonly topic: string;
+  /** The place in the topic, from 0. */
+  readonly offset: number;
+  /** When the broker took the record, in milliseconds since 1970-01-01 UTC. */
+  readonly time: number;
+  readonly payload: Uint8Array;
+  readonly text: string;
+  readonly key: Uint8Array | undefined;
+  readonly headers: ReadonlyArray<readonly [string, Uint8Array]>;
+  /** The payload's JSON value. */
+  json(): any;
+  /** The value of the first header of that name, as text. */
+  header(name: string): string | undefined;
+}
+
+/** A record that a consumer group has given to this member. */
+export class Delivery extends Record {
+  /** For which time the record is delivered; 1 at first. */
+  readonly attempt: number;
+  /** Marks the record as done. */
+  ack(): Promise<void>;
+  /** Asks the group to deliver the record again. */
+  retry(): Promise<void>;
+  /** Gives the record up: to the dead-letter topic if there is one. */
+  reject(): Promise<void>;
+  /** Restarts the record's deadline. */
+  extend(): Promise<void>;
+}
+
+/** Replay is over: every later record was published after the subscription began. */
+export class Live {
+  readonly topic: string | undefined;
+  readonly nextOffset: number;
+}
+/** Records were dropped before they were requested. */
+export class Lag {
+  readonly topic: string;
+  readonly missed: number;
+  readonly nextOffset: number;
+}
+/** The topic was created anew: offsets begin again. */
+export class Restarted {
+  readonly topic: string;
+  readonly epoch: bigint;
+}
+/** The broker lost the last records of a durable topic; delivery continues at `nextOffset` with others. */
+export class Rewound {
+  readonly topic: string;
+  readonly epoch: bigint;
+  readonly nextOffset: number;
+}
+/** The number of producers has changed. */
+export class Producers {
+  readonly topic: string;
+  readonly count: number;
+}
+/** A pattern includes this topic from now on. */
+export class Matched {
+  readonly topic: string;
+  readonly epoch: bigint;
+  readonly nextOffset: number;
+}
+/** A pattern no longer includes this topic. */
+export class Unmatched {
+  readonly topic: string;
+}
+export type Event = Record | Live | Lag | Restarted | Rewound | Producers | Matched | Unmatched;
+
+/** A start position, from `last()`, `offset()` or `since()`. */
+export interface Start {
+  readonly isPosition: boolean;
+}
+export type From = "replay" | "earliest" | "new" | Start;
+/** The last `count` records that the topic keeps. */
+export function last(count: number): Start;
+/** The record with that offset. */
+export function offset(value: number): Start;
+/** The first record that isn't older than this. */
+export function since(time: Date | number): Start;
+
+/** A condition on records, checked by the broker. */
+export interface Condition {
+  readonly subject: number;
+}
+export function hasKey(): Condition;
+export function key(value: Payload): Condition;
+export function keyPrefix(value: Payload): Condition;
+export function hasHeader(name: string): Condition;
+export function header(name: string, value: Payload): Condition;
+export function headerPrefix(name: string, value: Payload): Condition;
+
+/** Decodes a record's payload as JSON, for the option `decode`. */
+export function json(record: Record): any;
+
+/** Settings of a topic. Sizes are in bytes, durations in milliseconds; Infinity means no limit. */
+export interface Settings {
+  replayRecords?: number;
+  replayBytes?: number;
+  replayAge?: number;
+  scope?: "forever" | "connected";
+  flow?: "free" | "lossless" | "fastest";
+  connect?: "immediate" | "manual" | number;
+  bufferRecords?: number;
+  bufferBytes?: number;
+  withoutSubscribers?: "buffer" | "hold" | "drop";
+  lag?: "skip" | "fail";
+  compact?: boolean;
+  autoDelete?: boolean;
+  storage?: "memory" | "durable";
+  sync?: "always" | "os" | number;
+  whenProducerLost?: number;
+}
+
+export interface TopicSummary {
+  name: string;
+  epoch: bigint;
+  /** The lowest offset that can be delivered. */
+  floor: number;
+  /** The offset of the next record. */
+  head: number;
+  records: number;
+  bytes: number;
+  state: "open" | "completed" | "failed";
+  failure: { code: number; message: string } | undefined;
+  subscriptions: number;
+  publications: number;
+  isDurable: boolean;
+}
+export interface TopicInfo extends TopicSummary {
+  settings: Settings;
+  /** What the broker reports beside, by the names of the protocol's page. */
+  details: { [name: string]: any };
+}
+export interface ConsumerInfo {
+  name: string;
+  kind: "cursor" | "group";
+  nextOffset: number;
+  lag: number;
+  members: number;
+  unacknowledged: number;
+  redeliveries: number;
+  deadLetters: number;
+  idle: number;
+}
+export interface ConnectionInfo {
+  id: number;
+  client: string;
+  identity: string;
+  peer: string;
+  security: string;
+  age: number;
+  subscriptions: number;
+  publications: number;
+  receivedBytes: number;
+  sentBytes: number;
+}
+export interface BrokerInfo {
+  uptime: number;
+  time: number;
+  problems: Array<{ severity: "critical" | "warning"; kind: string; sentence: string; topic: string | undefined; since: number }>;
+  numbers: { [name: string]: number };
+}
+
+export interface SubscribeOptions<T = Record> {
+  /** Where the subscription begins. Default: "replay". */
+  from?: From;
+  /** Conditions; records that don't meet all of them aren't sent. */
+  where?: Condition | Condition[];
+  /** Records requested ahead of the loop. Default: 0. */
+  prefetch?: number;
+  /** What happens when records were dropped before they were requested. Default: as the topic's setting says. */
+  lag?: "skip" | "fail";
+  /** The name of a durable cursor, which the loop moves as it asks for the next record. */
+  cursor?: string;
+  /** What happens when there is no such topic. Default: "create". */
+  missing?: "create" | "fail";
+  /** Whether `events()` reports the number of producers. */
+  watchProducers?: boolean;
+  /** What the topic must be like; it is created so. */
+  settings?: Settings;
+  /** Turns each record into the loop's value. */
+  decode?: (record: Record) => T;
+  /** Unsubscribes when it is aborted; the loop then throws its reason. */
+  signal?: AbortSignal;
+}
+
+/** One iteration over a topic, a pattern or a group. */
+export class Subscription<T> implements AsyncIterableIterator<T> {
+  open(): this;
+  next(): Promise<IteratorResult<T>>;
+  return(value?: any): Promise<IteratorResult<T>>;
+  /** Moves the durable cursor behind this record. */
+  commit(record: Record): void;
+  /** Unsubscribes. */
+  cancel(): void;
+  [Symbol.asyncIterator](): this;
+}
+
+/** An observer, or its `next` alone. */
+export type Observer<T> =
+  | ((value: T) => void)
+  | { next?: (value: T) => void; error?: (error: unknown) => void; complete?: () => void };
+
+/** A remote topic, or all topics that match a pattern. Each iteration is a subscription. */
+export class Topic<T = Record> implements AsyncIterable<T> {
+  readonly name: string;
+  subscribe(): Subscription<T>;
+  subscribe(observer: Observer<T>): { readonly closed: boolean; unsubscribe(): void };
+  /** Records, and what is reported beside them. */
+  events(): Subscription<Event>;
+  /** A stream of the topic's values, whose queue is the prefetch: what it wants is demand. */
+  stream(options?: { highWaterMark?: number }): ReadableStream<T>;
+  [Symbol.asyncIterator](): AsyncIterator<T>;
+}
+
+export interface GroupOptions {
+  from?: From;
+  where?: Condition | Condition[];
+  prefetch?: number;
+  /** Whether each delivery is settled. Default: true. */
+  ack?: boolean;
+  /** Whether records with the same key are delivered one at a time. */
+  orderedByKey?: boolean;
+  /** Milliseconds after which a delivery that isn't settled goes to another member; 0 for never. Default: 30,000. */
+  deadline?: number;
+  /** How many times a record is delivered before it is given up; 0 for no limit. */
+  deliveries?: number;
+  deadLetters?: string;
+  missing?: "create" | "fail";
+  signal?: AbortSignal;
+}
+
+export interface ProducerOptions {
+  /** When a record counts as published. Default: "received". */
+  acknowledge?: "none" | "received" | "durable";
+  /** Whether the producer wants to know if the topic is connected. */
+  source?: boolean;
+  settings?: Settings;
+  bufferRecords?: number;
+  bufferBytes?: number;
+}
+
+/** Publishes to one topic. */
+export class Producer {
+  /** Publishes a record and waits for its acknowledgement: its offset where that is known. */
+  publish(payload: Payload, options?: { key?: Payload; headers?: Headers }): Promise<number | undefined>;
+  /** Publishes a record; waits only while the buffer is full. */
+  send(payload: Payload, options?: { key?: Payload; headers?: Headers }): Promise<void>;
+  sendMany(payloads: Iterable<Payload> | AsyncIterable<Payload>): Promise<void>;
+  /** Waits until every record is acknowledged. */
+  flush(): Promise<void>;
+  /** Ends the topic for all its subscribers. */
+  complete(): Promise<void>;
+  /** Ends the topic with a failure. */
+  fail(code: number, message: string): Promise<void>;
+  readonly isConnected: boolean;
+  connected(): Promise<void>;
+  readonly backlog: number;
+  readonly error: SluiceError | undefined;
+  /** A stream that publishes what is written to it, with the broker's back-pressure. */
+  stream(): WritableStream<Payload | Message>;
+  /** Flushes within a deadline, and closes the publication. */
+  close(options?: { timeout?: number }): Promise<void>;
+  /** Closes the publication, and drops what isn't acknowledged. */
+  cancel(): void;
+}
+
+/** Answers requests until it is cancelled. */
+export class Responder {
+  readonly done: Promise<void>;
+  cancel(): void;
+}
+
+export interface ReconnectPolicy {
+  initialDelay?: number;
+  multiplier?: number;
+  maximumDelay?: number;
+  giveUpAfter?: number;
+  attempts?: number;
+  refusals?: number;
+}
+
+export interface ConnectOptions {
+  /** What operators of the broker see. */
+  name?: string;
+  user?: string;
+  password?: string;
+  /** A token, or a function that returns one, called for each connection and before a token expires. */
+  token?: string | (() => string | Promise<string>);
+  /** Node: whether to use TLS, or options of `tls.connect` such as `ca`, `cert` and `key`. */
+  tls?: boolean | { [option: string]: any };
+  /** null or false: the first lost connection is the end. */
+  reconnect?: ReconnectPolicy | null | false;
+  connectTimeout?: number;
+  keepalive?: number;
+  /** Whether to connect to the node that serves a topic. Default: true. */
+  direct?: boolean;
+  closeTimeout?: number;
+}
+
+/** A connection to a broker. */
+export class Client {
+  topic<T = Record>(name: string, options?: SubscribeOptions<T>): Topic<T>;
+  pattern<T = Record>(pattern: string, options?: SubscribeOptions<T>): Topic<T>;
+  group(topic: string, name: string, options?: GroupOptions): Subscription<Delivery>;
+  producer(topic: string, options?: ProducerOptions): Producer;
+  request(
+    topic: string,
+    payload?: Payload,
+    options?: { key?: Payload; headers?: Headers; timeout?: number; signal?: AbortSignal },
+  ): Promise<Record>;
+  respond(
+    topic: string,
+    handler: (request: Record) => Payload | Message | Promise<Payload | Message>,
+    options?: { concurrent?: number },
+  ): Responder;
+  createTopic(name: string, settings?: Settings): Promise<TopicInfo>;
+  setTopic(name: string, settings: Settings): Promise<TopicInfo>;
+  topicInfo(name: string): Promise<TopicInfo>;
+  topics(): AsyncIterableIterator<TopicSummary>;
+  trimTopic(name: string, limit: { before: number } | { keepLast: number }): Promise<TopicInfo>;
+  purgeTopic(name: string): Promise<TopicInfo>;
+  deleteTopic(name: string): Promise<void>;
+  connectTopic(name: string): Promise<void>;
+  disconnectTopic(name: string): Promise<void>;
+  consumers(topic: string): AsyncIterableIterator<ConsumerInfo>;
+  moveCursor(topic: string, name: string, to: From): Promise<void>;
+  deleteCursor(topic: string, name: string): Promise<void>;
+  brokerInfo(): Promise<BrokerInfo>;
+  connections(): AsyncIterableIterator<ConnectionInfo>;
+  closeConnection(id: number): Promise<void>;
+  readonly identity: string;
+  readonly isConnected: boolean;
+  readonly closeTimeout: number;
+  close(options?: { timeout?: number }): Promise<void>;
+}
+
+/**
+ * Connects to a broker, or to any node of a cluster.
+ *
+ * Addresses are `HOST`, `HOST:PORT`, `tls://HOST:PORT` in Node, and `ws://` or `wss://` URLs in browsers and Node from 22 on.
+ */
+export function connect(servers?: string | string[], options?: ConnectOptions): Promise<Client>;

@@ -1,0 +1,442 @@
+// Producers: publications with back-pressure, acknowledgements, and exactly-once resends.
+
+import { Attachment } from "./attachment.js";
+import { makeItem, publish } from "./batch.js";
+import { ErrorCode, ProtocolError, PublicationError } from "./errors.js";
+import { encode } from "./layout.js";
+import { asyncDispose } from "./subscription.js";
+
+const DEMAND = 0x12;
+const CANCELLED = 0x17;
+const COMPLETE = 0x18;
+const PUBLISH_OPENED = 0x21;
+const ACK = 0x23;
+const CONNECTED = 0x24;
+const DISCONNECTED = 0x25;
+/** About the most bytes of one PUBLISH, as far as the broker's limit allows. */
+const BATCH_BYTES = 256 << 10;
+const ACKNOWLEDGEMENTS = { none: 0, received: 1, durable: 2 };
+const ROLES = { producer: 0, source: 1, requester: 2 };
+
+function randomNumber() {
+  return globalThis.crypto.getRandomValues(new BigUint64Array(1))[0] | 1n;
+}
+
+/** A promise with its functions. */
+function deferred() {
+  let resolve;
+  let reject;
+  const promise = new Promise((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}
+
+/**
+ * The records that a producer hands over, and the stream that takes them. `items[0]` has the sequence `base`; those before `sent`
+ * wait for the broker's acknowledgement, the others for its grant.
+ */
+class Publication extends Attachment {
+  error;
+  isConnected;
+  #acknowledgement;
+  #role;
+  #producer;
+  #settings;
+  #most;
+  #items = [];
+  /** The index of the first item that isn't acknowledged: those before it are removed in larger parts. */
+  #first = 0;
+  #base = 0;
+  #sent = 0;
+  #bytes = 0;
+  #granted = 0;
+  #grantedBytes = 0;
+  #streamBytes = 0;
+  #isOpen = false;
+  #isSending = false;
+  #acks = [];
+  #firstAck = 0;
+  #room = [];
+  #drained = [];
+  #connectedWaiters = [];
+  #ending;
+  #closed;
+  #longestRecord = Infinity;
+  #batchBytes = BATCH_BYTES;
+
+  constructor(topic, { acknowledge, role, settings, bufferRecords, bufferBytes }) {
+    super(topic);
+    this.#acknowledgement = ACKNOWLEDGEMENTS[acknowledge];
+    this.#role = ROLES[role];
+    // Without acknowledgements the client can't know what to send again, so the producer has no number.
+    this.#producer = this.#acknowledgement === 0 ? 0n : randomNumber();
+    this.#settings = settings;
+    this.#most = { records: Math.max(bufferRecords, 1), bytes: Math.max(bufferBytes, 1) };
+  }
+
+  get errorType() {
+    return PublicationError;
+  }
+
+  get backlog() {
+    return this.#items.length - this.#first;
+  }
+
+  get #next() {
+    return this.#base + this.backlog;
+  }
+
+  get hasRoom() {
+    return this.backlog < this.#most.records && this.#bytes < this.#most.bytes;
+  }
+
+  accept(item) {
+    if (this.error !== undefined) throw this.error;
+    if (item.size - 4 > this.#longestRecord) {
+      throw new PublicationError(`a record has ${item.size - 4} bytes; the broker's limit is ${this.#longestRecord}`, {
+        code: ErrorCode.recordTooLarge,
+        topic: this.topic,
+      });
+    }
+    this.#items.push(item);
+    this.#bytes += item.size;
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#isSending || !this.#isOpen) return;
+    this.#isSending = true;
+    queueMicrotask(() => this.#send());
+  }
+
+  /** Settles with the last record's acknowledgement: its offset where that is known. */
+  acknowledgement() {
+    if (this.#acknowledgement === 0) return undefined;
+    const ack = deferred();
+    this.#acks.push({ sequence: this.#next - 1, ack });
+    return ack.promise;
+  }
+
+  async waitForRoom() {
+    while (this.error === undefined && !this.hasRoom) await this.#wait(this.#room);
+    if (this.error !== undefined) throw this.error;
+  }
+
+  async drain() {
+    while (this.error === undefined && this.backlog > 0) await this.#wait(this.#drained);
+    if (this.error !== undefined) throw this.error;
+  }
+
+  async waitConnected() {
+    while (this.error === undefined && this.isConnected !== true) await this.#wait(this.#connectedWaiters);
+    if (this.error !== undefined) throw this.error;
+  }
+
+  #wait(waiters) {
+    return new Promise((resolve) => {
+      waiters.push(resolve);
+    });
+  }
+
+  /** Ends the topic behind all records. Settles with the broker's answer. */
+  complete(kind, code, message) {
+    if (this.error !== undefined) throw this.error;
+    this.#ending = { kind, code, message };
+    this.#closed = deferred();
+    this.#sendEnding();
+    return this.#closed.promise;
+  }
+
+  opening(stream, flags) {
+    this.#isOpen = false;
+    return encode(
+      "PUBLISH_OPEN",
+      stream,
+      {
+        topic: this.topic,
+        acknowledgement: this.#acknowledgement,
+        role: this.#role,
+        producer: this.#producer,
+        "first sequence": this.#producer === 0n ? 0 : this.#base,
+        settings: this.#settings,
+      },
+      flags,
+    );
+  }
+
+  handle(number, values) {
+    switch (number) {
+      case ACK:
+        this.#acknowledged(values.through, values["last offset"]);
+        return false;
+      case DEMAND:
+        this.#granted = Math.max(this.#granted, values["granted through"]);
+        this.#grantedBytes = Math.max(this.#grantedBytes, values["bytes through"]);
+        this.#schedule();
+        return false;
+      case PUBLISH_OPENED:
+        this.#opened(values);
+        return false;
+      case CONNECTED:
+      case DISCONNECTED:
+        this.isConnected = number === CONNECTED;
+        if (this.isConnected) release(this.#connectedWaiters);
+        return false;
+      case COMPLETE:
+        this.finish();
+        this.#fail(new PublicationError(`topic ${this.topic} has ended`, { code: ErrorCode.topicEnded, topic: this.topic }));
+        return true;
+      case CANCELLED:
+        this.finish();
+        this.#closed?.resolve();
+        this.#fail(new PublicationError(`the producer has ended topic ${this.topic}`, { code: ErrorCode.topicEnded }));
+        return true;
+      default:
+        throw new ProtocolError(`a frame of type ${number} came on a publication`, { code: ErrorCode.unexpectedFrame });
+    }
+  }
+
+  #opened(values) {
+    const { welcome } = this.connection;
+    this.#isOpen = true;
+    this.#granted = values["granted through"];
+    this.#grantedBytes = values["bytes through"];
+    this.#streamBytes = 0;
+    this.#longestRecord = welcome.longestRecord;
+    this.#batchBytes = Math.min(BATCH_BYTES, welcome.longestFrame - 12);
+    const next = values["next sequence"];
+    if (this.#producer === 0n) this.#base = this.#sent = next;
+    else {
+      if (next > this.#next) {
+        // The topic knows another past of this producer: records that wait are numbered from there on.
+        const shift = next - this.#base;
+        for (const entry of this.#acks) entry.sequence += shift;
+        this.#base = next;
+      } else this.#acknowledged(next, undefined);
+      this.#sent = next;
+    }
+    this.opened();
+    this.#sendEnding();
+    this.#schedule();
+  }
+
+  #send() {
+    this.#isSending = false;
+    const { connection } = this;
+    if (connection === undefined || !this.#isOpen) return;
+    const items = this.#items;
+    while (!connection.isPaused && this.#sent < this.#next) {
+      const room = this.#granted - this.#sent;
+      const bytesLeft = this.#grantedBytes - this.#streamBytes;
+      if (room <= 0 || bytesLeft <= 0) break;
+      const from = this.#first + this.#sent - this.#base;
+      const most = Math.min(items.length, from + room);
+      let to = from;
+      let size = 0;
+      while (to < most && size < bytesLeft && (to === from || size + items[to].size <= this.#batchBytes)) size += items[to++].size;
+      connection.send(publish(this.number, this.#sent, items, from, to, size));
+      this.#sent += to - from;
+      this.#streamBytes += size;
+    }
+    if (this.#acknowledgement === 0) this.#acknowledged(this.#sent, undefined);
+    this.#sendEnding();
+  }
+
+  #sendEnding() {
+    if (this.#ending === undefined || !this.#isOpen || this.connection === undefined || this.#sent !== this.#next) return;
+    this.#isOpen = false;
+    this.connection.send(encode("COMPLETE", this.number, this.#ending));
+  }
+
+  writable() {
+    this.#schedule();
+  }
+
+  #acknowledged(through, lastOffset) {
+    let count = through - this.#base;
+    if (count > this.backlog) throw new ProtocolError("the broker acknowledged records that weren't published", { code: ErrorCode.malformedFrame });
+    if (count > 0) {
+      this.#base = through;
+      const items = this.#items;
+      for (; count > 0; count--) {
+        this.#bytes -= items[this.#first].size;
+        items[this.#first++] = undefined;
+      }
+      if (this.#first === items.length) {
+        items.length = 0;
+        this.#first = 0;
+      } else if (this.#first >= 16_384) {
+        items.splice(0, this.#first);
+        this.#first = 0;
+      }
+    }
+    const acks = this.#acks;
+    while (this.#firstAck < acks.length && acks[this.#firstAck].sequence < through) {
+      const { sequence, ack } = acks[this.#firstAck];
+      acks[this.#firstAck++] = undefined;
+      // The frame names the offset of the last record; the others' are known only within its batch.
+      ack.resolve(sequence === through - 1 ? lastOffset : undefined);
+    }
+    if (this.#firstAck === acks.length || this.#firstAck >= 16_384) {
+      acks.splice(0, this.#firstAck);
+      this.#firstAck = 0;
+    }
+    if (this.#room.length > 0 && this.hasRoom) release(this.#room);
+    if (this.backlog === 0) release(this.#drained);
+  }
+
+  interrupted() {
+    this.#isOpen = false;
+    this.isConnected = undefined;
+  }
+
+  ended(error) {
+    this.#closed?.reject(error);
+    this.#fail(error);
+  }
+
+  #fail(error) {
+    this.error ??= error;
+    const acks = this.#acks.slice(this.#firstAck);
+    this.#acks = [];
+    this.#firstAck = 0;
+    for (const { ack } of acks) ack.reject(error);
+    this.#items = [];
+    this.#first = 0;
+    this.#bytes = 0;
+    release(this.#room);
+    release(this.#drained);
+    release(this.#connectedWaiters);
+  }
+}
+
+function release(waiters) {
+  for (const waiter of waiters.splice(0)) waiter();
+}
+
+/**
+ * Publishes to one topic. The broker's grant is the back-pressure: when the topic takes no more records, the buffer fills, and
+ * `send()` and `publish()` wait. With acknowledgements each record is in the topic exactly once, over lost connections as well.
+ */
+export class Producer {
+  #client;
+  #publication;
+
+  constructor(client, topic, options) {
+    this.#client = client;
+    this.#publication = new Publication(topic, options);
+    client.attach(this.#publication);
+  }
+
+  /** Publishes a record and waits for its acknowledgement: its offset, undefined where one stands for several records. */
+  async publish(payload, options) {
+    const publication = this.#publication;
+    const item = makeItem(payload, options);
+    if (!publication.hasRoom) await publication.waitForRoom();
+    publication.accept(item);
+    return publication.acknowledgement();
+  }
+
+  /** Publishes a record without waiting for its acknowledgement. Waits only while the buffer is full. */
+  async send(payload, options) {
+    const publication = this.#publication;
+    const item = makeItem(payload, options);
+    if (!publication.hasRoom) await publication.waitForRoom();
+    publication.accept(item);
+  }
+
+  /** Publishes many payloads, as `send` does each of them. */
+  async sendMany(payloads) {
+    const publication = this.#publication;
+    for await (const payload of payloads) {
+      const item = makeItem(payload);
+      if (!publication.hasRoom) await publication.waitForRoom();
+      publication.accept(item);
+    }
+  }
+
+  /** Waits until every record is acknowledged. Rejects with why the publication has ended. */
+  async flush() {
+    await this.#publication.drain();
+  }
+
+  /** Ends the topic for all its subscribers, behind all records of this producer. */
+  async complete() {
+    await this.#publication.complete(0, 0, "");
+  }
+
+  /** Ends the topic with a failure: a code of the application's, from 1,000 on, and one line for people. */
+  async fail(code, message) {
+    await this.#publication.complete(1, code, message);
+  }
+
+  /** For a source: whether the topic is connected, so that records are wanted. */
+  get isConnected() {
+    return this.#publication.isConnected === true;
+  }
+
+  /** For a source: waits until the topic is connected. */
+  async connected() {
+    await this.#publication.waitConnected();
+  }
+
+  /** Records that aren't acknowledged yet. */
+  get backlog() {
+    return this.#publication.backlog;
+  }
+
+  /** Why the publication has ended; undefined while it hasn't. */
+  get error() {
+    return this.#publication.error;
+  }
+
+  /** A stream that publishes what is written to it: payloads, or objects with `payload`, `key` and `headers`. */
+  stream() {
+    return new WritableStream(
+      {
+        write: (chunk) => {
+          const isMessage = typeof chunk === "object" && chunk !== null && "payload" in chunk;
+          return isMessage ? this.send(chunk.payload, chunk) : this.send(chunk);
+        },
+        close: () => this.close(),
+        abort: () => this.cancel(),
+      },
+      { highWaterMark: 1 },
+    );
+  }
+
+  /** Flushes within a deadline in milliseconds, and closes the publication. Rejects with TimeoutError, or why records are lost. */
+  async close({ timeout = this.#client.closeTimeout } = {}) {
+    try {
+      if (this.error === undefined) await within(timeout, this.flush());
+    } finally {
+      this.cancel();
+    }
+  }
+
+  /** Closes the publication, and drops what isn't acknowledged. */
+  cancel() {
+    this.#publication.cancel();
+    this.#client.forget(this);
+  }
+
+  async [asyncDispose]() {
+    await this.close();
+  }
+}
+
+/** Waits for a promise, at most `milliseconds`; rejects with a DOMException named TimeoutError then. */
+export async function within(milliseconds, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new DOMException(`not done within ${milliseconds} ms`, "TimeoutError")), milliseconds);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
