@@ -52,8 +52,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
-    subscription.request(.unlimited)
+    // Downstream's demand comes first: upstream may send its values within the request.
     delivery.open(with: self, onDemand: request)
+    delivery.requestUpstream(.unlimited)
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {

@@ -13,7 +13,7 @@ import Testing
     let rig = Rig(demand: demand, perValue: perValue) {
       $0.throttle(for: 60, scheduler: scheduler, latest: latest)
     }
-    #expect(rig.take() == [.requested(.unlimited), .subscription("Throttle")])
+    #expect(rig.take() == [.subscription("Throttle"), .requested(.unlimited)])
     #expect(scheduler.takeCalls() == [])
     return rig
   }
@@ -76,6 +76,22 @@ import Testing
     #expect(scheduler.takeCalls() == [.soon(nil)])
     scheduler.advance()
     #expect(rig.take() == [.finished])
+  }
+
+  /// The current value comes within the request.
+  @Test func getsWhatUpstreamSendsWhileItIsSubscribedTo() {
+    let subject = CurrentValueSubject<Int, Never>(-1)
+    var values: [Int] = []
+    let subscription = subject.throttle(for: 60, scheduler: scheduler, latest: true).sink {
+      values.append($0)
+    }
+    scheduler.advance()
+    #expect(values == [-1])
+    subject.send(1)
+    subject.send(2)
+    scheduler.advance(by: 60)
+    #expect(values == [-1, 2])
+    subscription.cancel()
   }
 
   @Test func valuesWithoutDemandAreForgotten() {
@@ -182,12 +198,11 @@ import Testing
     expectSchedulerKeepsNothing { $0.throttle(for: 60, scheduler: $1, latest: true) }
   }
 
-  /// Upstream is asked before downstream has its subscription, so that there is no demand yet.
   @Test func aSourceMayDeliverEverythingWithinTheRequest() {
     let subscriber = TrackingSubscriber<Int, Never>(.unlimited)
     let numbers = (1...3).publisher.eraseToAnyPublisher()
     numbers.throttle(for: 5, scheduler: scheduler, latest: true).subscribe(subscriber)
     scheduler.advance(by: 10)
-    #expect(subscriber.history.events == [.subscription("Throttle"), .finished])
+    #expect(subscriber.history.events == [.subscription("Throttle"), .value(3), .finished])
   }
 }

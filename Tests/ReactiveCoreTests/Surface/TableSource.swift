@@ -3,8 +3,8 @@ import ReactiveTestSupport
 
 /// A source of a few numbers for the tables of all operators.
 ///
-/// It hands over its subscription and delivers its numbers when the test says so, never more than it has been asked for. The
-/// functions may be called from any thread.
+/// It hands over its subscription and delivers its numbers when the test says so, never more than it has been asked for; from within a
+/// request, once it is open. The functions may be called from any thread.
 final class TableSource: Publisher, @unchecked Sendable {
   typealias Output = Int
   typealias Failure = Oops
@@ -18,13 +18,14 @@ final class TableSource: Publisher, @unchecked Sendable {
   private var isEnding = false
   private var isOver = false
   private var isDelivering = false
-  private var numbers = [1, 2, 3]
+  private var numbers: [Int]
   private var owed = Subscribers.Demand.none
   private var total = Subscribers.Demand.none
   private var cancellations = 0
 
-  init(connectsAtOnce: Bool) {
+  init(connectsAtOnce: Bool, numbers: [Int] = [1, 2, 3]) {
     self.connectsAtOnce = connectsAtOnce
+    self.numbers = numbers
   }
 
   /// What the source has been asked for, in all.
@@ -54,6 +55,8 @@ final class TableSource: Publisher, @unchecked Sendable {
     target?.receive(
       subscription: ManualSubscription(
         onRequest: { [weak self] in self?.ask($0) }, onCancel: { [weak self] in self?.cancel() }))
+    // A source that is open and has no more numbers ends without a request.
+    deliver()
   }
 
   /// Delivers the numbers, as far as they are asked for.

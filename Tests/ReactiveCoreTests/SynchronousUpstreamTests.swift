@@ -1,0 +1,71 @@
+import ReactiveCore
+import ReactiveTestSupport
+import Testing
+
+/// Every operator with upstreams that send from within the request that asks them, as `Just`, `@Published` and `CurrentValueSubject` do,
+/// so perhaps while the operator is still being subscribed to.
+///
+/// A pipeline delivers the same as one whose upstreams stay silent until the subscription is complete.
+@Suite struct SynchronousUpstreamTests {
+  /// What an upstream has to send, and whether it ends after that.
+  struct Upstream: CustomTestStringConvertible, Sendable {
+    let numbers: [Int]
+    let ends: Bool
+
+    static let all = [
+      Upstream(numbers: [1, 2, 3], ends: false), Upstream(numbers: [1, 2, 3], ends: true),
+      Upstream(numbers: [], ends: true),
+    ]
+
+    var testDescription: String { "\(numbers)\(ends ? ", then the end" : "")" }
+  }
+
+  /// - Parameters:
+  ///   - positions: The upstreams that are tried, in the order in which the operator subscribes to them.
+  ///   - isSynchronous: Whether these send from within the request, or after the subscription.
+  static func run(
+    _ subject: OperatorCase, _ positions: [Int], _ upstream: Upstream, demand: Subscribers.Demand,
+    isSynchronous: Bool
+  ) -> [Happening] {
+    let scheduler = ManualScheduler()
+    let sources = (0..<subject.upstreams).map { position in
+      positions.contains(position)
+        ? TableSource(connectsAtOnce: true, numbers: upstream.numbers) : TableSource(connectsAtOnce: true)
+    }
+    let subscriber = TrackingSubscriber<String, any Error>(demand)
+    func open(_ source: TableSource, ending: Bool) {
+      source.open()
+      if ending { source.end() }
+    }
+    if isSynchronous { for position in positions { open(sources[position], ending: upstream.ends) } }
+    subject.make(sources.map { AnyPublisher($0) }, scheduler).subscribe(subscriber)
+    if !isSynchronous {
+      // An operator that subscribes on the scheduler has done so then, and nothing has been sent.
+      scheduler.advance()
+      for position in positions { open(sources[position], ending: upstream.ends) }
+    }
+    scheduler.advance(by: 100)
+    for source in sources { open(source, ending: true) }
+    scheduler.advance(by: 100)
+    return subscriber.history.events.filter { if case .subscription = $0 { false } else { true } }
+  }
+
+  /// The sets of upstreams that are tried: each alone, then all.
+  static func positions(of subject: OperatorCase) -> [[Int]] {
+    let all = Array(0..<subject.upstreams)
+    // These subscribe to the other publisher first.
+    let isOtherFirst = subject.name.contains("untilOutputFrom")
+    return all.map { [$0] } + (all.count > 1 ? [isOtherFirst ? all.reversed() : all] : [])
+  }
+
+  @Test(arguments: OperatorCase.all, Upstream.all)
+  func whatComesWithinTheRequestIsNotLost(subject: OperatorCase, upstream: Upstream) {
+    for positions in Self.positions(of: subject) {
+      for demand in [Subscribers.Demand.unlimited, .max(2)] {
+        let later = Self.run(subject, positions, upstream, demand: demand, isSynchronous: false)
+        let atOnce = Self.run(subject, positions, upstream, demand: demand, isSynchronous: true)
+        #expect(atOnce == later, "upstreams \(positions), \(demand)")
+      }
+    }
+  }
+}
