@@ -69,7 +69,10 @@ extension Timer {
     /// - Returns: An object that stops the timer. It runs on if this is released without being cancelled.
     public func connect() -> any Cancellable {
       let subscriptions = subscriptions
-      let candidate = Timer(timeInterval: interval, repeats: true) { _ in subscriptions.send(Date()) }
+      // Foundation outside Apple's platforms fires a timer without a first date as soon as it is added.
+      let candidate = Timer(
+        fire: Date(timeIntervalSinceNow: interval), interval: interval, repeats: true
+      ) { _ in subscriptions.send(Date()) }
       if let tolerance { candidate.tolerance = tolerance }
       var isNew = false
       let connection = lock.withLock {

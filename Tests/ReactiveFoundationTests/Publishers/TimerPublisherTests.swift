@@ -54,6 +54,21 @@ import Testing
     otherConnection.cancel()
   }
 
+  @Test func theFirstDateComesAnIntervalAfterConnecting() {
+    let hourly = Timer.publish(every: 3_600, tolerance: 0, on: .current, in: mode)
+    let tracker = Tracker(.unlimited)
+    hourly.subscribe(tracker)
+    let connection = hourly.connect()
+    let other = Tracker(.unlimited)
+    let otherPublisher = publisher
+    otherPublisher.subscribe(other)
+    let otherConnection = otherPublisher.connect()
+    run { count(other) >= 3 }
+    #expect(tracker.history.events == [.subscription("Timer")])
+    otherConnection.cancel()
+    connection.cancel()
+  }
+
   @Test func eachSubscriberGetsWhatItAsksFor() {
     let publisher = publisher
     let trackers = [Tracker(.unlimited), Tracker(.max(2)), Tracker(), Tracker(.max(1), perValue: .max(1))]
