@@ -77,6 +77,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline @exclusivity(unchecked) var values = RingBuffer<Input>()
   @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
   @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  /// A value did not fit: the failure waits until what is in the buffer has been delivered.
   @usableFromInline @exclusivity(unchecked) var isFailing = false
 
   @inlinable
@@ -156,6 +157,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       unsafe swap(&upstream, &self.upstream)
     }
     upstream?.cancel()
+    _ = drain()
   }
 
   @inlinable
@@ -220,7 +222,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         }
         unsafe isDelivering = false
         switch unsafe terminal {
-        case .finished where unsafe demand > .none, .failure:
+        case .finished where unsafe demand > .none, .failure where unsafe !isFailing || values.isEmpty:
           completion = unsafe terminal
           unsafe swap(&downstream, &self.downstream)
         default: break

@@ -45,6 +45,39 @@ import Testing
     #expect(rig.take() == [.value(1), .value(2), .value(3), .failed(Oops(number: 9))])
   }
 
+  @Test func theFailureOfAFullBufferWaitsUntilAllIsAskedFor() {
+    let rig = makeRig(whenFull: .customError { Oops(number: 9) })
+    for value in 1...4 { rig.source.send(value) }
+    _ = rig.take()
+    for value in 1...2 {
+      rig.subscription.request(.max(1))
+      #expect(rig.take() == [.value(value)])
+    }
+    rig.subscription.request(.max(1))
+    #expect(rig.take() == [.value(3), .failed(Oops(number: 9))])
+  }
+
+  @Test func aSourceThatOverflowsTheBufferWithinTheRequestLosesNothing() {
+    let source = (1...9).publisher.setFailureType(to: Oops.self)
+    let subscriber = TrackingSubscriber<Int, Oops>()
+    source.buffer(size: 3, prefetch: .byRequest, whenFull: .customError { Oops(number: 9) }).subscribe(
+      subscriber)
+    #expect(subscriber.history.take() == [.subscription("Buffer")])
+    subscriber.subscription?.request(.max(2))
+    #expect(subscriber.history.take() == [.value(1), .value(2)])
+    subscriber.subscription?.request(.max(1))
+    #expect(subscriber.history.take() == [.value(3), .failed(Oops(number: 9))])
+  }
+
+  @Test func withoutRoomTheFirstValueFails() {
+    let rig = makeRig(size: 0, whenFull: .customError { Oops(number: 9) }, demand: .unlimited)
+    rig.source.send(1)
+    #expect(
+      rig.take() == [
+        .requested(.unlimited), .subscription("Buffer"), .cancelled, .failed(Oops(number: 9)),
+      ])
+  }
+
   @Test func keepsItselfFull() {
     let rig = makeRig(prefetch: .keepFull)
     for value in 1...3 { #expect(rig.source.send(value) == .none) }
