@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
 /// demand, or while another is being delivered, waits in a queue; the caller that delivers drains it. So downstream gets one
-/// thing at a time and the stack does not grow.
+/// thing at a time and the stack does not grow. A child that has ended keeps its room until its values have left the queue:
+/// upstream is asked for another only then, so the queue is bounded by the number of publishers allowed.
 @usableFromInline
 @safe
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
@@ -36,6 +37,10 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
   @usableFromInline @exclusivity(unchecked) var children = ChildTable()
   @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: ChildKey)>()
+  /// Values in the queue whose children have ended, if the number of publishers is limited.
+  @usableFromInline @exclusivity(unchecked) var leftovers = 0
+  /// Publishers that upstream will be asked for when leftovers have been delivered; never more than there are leftovers.
+  @usableFromInline @exclusivity(unchecked) var postponed = 0
   /// How it ends, as soon as that is known.
   @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
   /// Whether it has ended or been cancelled.
@@ -211,6 +216,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         isCounted = unsafe children.isCounted(key)
       } else {
         unsafe queue.append((value, key))
+        unsafe children.countWaiting(key, 1)
         isQueued = true
       }
     }
@@ -239,13 +245,17 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       lock.withLock {
         guard lockedIsGoingOn, key.isOpen else { return }
         isReleasable = unsafe children.remove(key, to: subscription)
+        let waiting = unsafe children.takeWaiting(key)
         if unsafe spare.load(ordering: .relaxed) == nil {
           unsafe spare.store(key.place, ordering: .releasing)
         } else {
           unsafe children.vacate(key.place)
         }
         isLast = lockedFinish()
-        asksForAnother = !isLast && maxPublishers != .unlimited
+        guard !isLast, maxPublishers != .unlimited else { return }
+        asksForAnother = waiting == 0
+        unsafe leftovers += waiting
+        unsafe postponed += asksForAnother ? 0 : 1
       }
       if isLast {
         if gate.requestDrain() { drain() }
@@ -285,8 +295,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       while let (value, key) = takeNext() {
         unsafe add(downstream.unsafelyUnwrapped.receive(value))
         guard !gate.isEnded else { return unsafe downstream = nil }
-        let child = lock.withLock { unsafe children.countedSubscription(key) }
-        child?.request(.max(1))
+        requestNext(key)
       }
       if let completion = takeEnd() { return finish(completion) }
     } while !gate.leave()
@@ -299,8 +308,25 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         return nil
       }
       unsafe demand -= 1
+      if next.key.isOpen {
+        unsafe children.countWaiting(next.key, -1)
+      } else if unsafe leftovers > 0 {
+        unsafe leftovers -= 1
+      }
       return next
     }
+  }
+
+  /// Asks for what may follow a value of the queue that has been delivered: another value of its child, or another publisher.
+  private func requestNext(_ key: ChildKey) {
+    var publishers = 0
+    let (child, outer) = lock.withLock {
+      publishers = unsafe postponed - Swift.min(postponed, leftovers)
+      unsafe postponed -= publishers
+      return unsafe (children.countedSubscription(key), self.outer)
+    }
+    child?.request(.max(1))
+    if publishers > 0 { outer?.request(.max(publishers)) }
   }
 
   private func takeEnd() -> Subscribers.Completion<Failure>? {

@@ -22,6 +22,8 @@ struct ChildPlace: ~Copyable {
   /// Whether a subscription is in the memory.
   @usableFromInline var hasSubscription = false
   @usableFromInline var hasUnlimitedDemand = false
+  /// How many of the child's values wait in the owner's queue.
+  @usableFromInline var waiting = 0
   /// The vacant place after this one, if this one is vacant.
   @usableFromInline var nextVacant: UnsafeMutablePointer<ChildPlace>?
   @usableFromInline let subscription = UnsafeMutablePointer<any Subscription>.allocate(capacity: 1)
@@ -172,6 +174,18 @@ struct ChildTable: ~Copyable {
     unsafe key.place.pointee.lent.store(nil, ordering: .relaxed)
     unsafe key.place.pointee.number.store(key.number &+ 2, ordering: .releasing)
     return hadSubscription
+  }
+
+  /// Counts a value of a child that is there: it waits in the owner's queue, or has left it.
+  @usableFromInline
+  func countWaiting(_ key: ChildKey, _ change: Int) { unsafe key.place.pointee.waiting += change }
+
+  /// Returns how many values of a child that has been taken out are left in the owner's queue, and counts them no more.
+  @inlinable
+  func takeWaiting(_ key: ChildKey) -> Int {
+    let waiting = unsafe key.place.pointee.waiting
+    unsafe key.place.pointee.waiting = 0
+    return waiting
   }
 
   /// Makes a place vacant from which a child has been taken out.

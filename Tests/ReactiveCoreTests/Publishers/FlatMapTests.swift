@@ -93,6 +93,65 @@ import Testing
     #expect(rig.take() == [.requested(.max(1))])
   }
 
+  @Test func aPublisherKeepsItsRoomUntilItsValuesAreDelivered() {
+    let children = [Child(), Child(), Child()]
+    let rig = makeRig(children, maxPublishers: .max(2), demand: nil)
+    #expect(rig.take() == [.subscription("FlatMap"), .requested(.max(2))])
+    rig.source.send(0)
+    rig.source.send(1)
+    children[0].send(1)
+    children[0].send(completion: .finished)
+    #expect(rig.take() == [])
+    children[1].send(completion: .finished)
+    #expect(rig.take() == [.requested(.max(1))])
+    rig.source.send(2)
+    children[2].send(2)
+    #expect(rig.take() == [])
+    rig.subscription.request(.max(1))
+    #expect(rig.take() == [.value(1), .requested(.max(1))])
+    rig.subscription.request(.max(1))
+    #expect(rig.take() == [.value(2)])
+    #expect(children[2].history.take() == [.requested(.max(1)), .requested(.max(1))])
+  }
+
+  @Test func aPublisherThatEndsWithinADeliveryKeepsItsRoomUntilItsTurn() {
+    let children = [Child(), Child()]
+    let rig = makeRig(children, maxPublishers: .max(2))
+    rig.source.send(0)
+    rig.source.send(1)
+    _ = rig.take()
+    rig.subscriber.onValue = { [unowned rig] in
+      guard $0 == 1 else { return }
+      children[1].send(2)
+      children[1].send(3)
+      children[1].send(completion: .finished)
+      #expect(rig.take() == [.value(1)])
+    }
+    children[0].send(1)
+    #expect(rig.take() == [.value(2), .value(3), .requested(.max(1))])
+  }
+
+  @Test(arguments: [1, 3])
+  func aSourceWithoutEndWaitsForDemand(room: Int) {
+    var made = 0
+    let numbers = AnySequence {
+      AnyIterator {
+        made += 1
+        return made < 1_000 ? made : nil
+      }
+    }
+    let subscriber = TrackingSubscriber<Int, Never>()
+    numbers.publisher.flatMap(maxPublishers: .max(room)) { Just($0) }.subscribe(subscriber)
+    // The sequence's publisher looks one ahead.
+    #expect(made <= room + 1)
+    for number in 1...100 {
+      subscriber.subscription?.request(.max(1))
+      #expect(made <= room + 1 + number)
+    }
+    #expect(subscriber.history.events.dropFirst() == (1...100).map { .value($0) }[...])
+    subscriber.subscription?.cancel()
+  }
+
   @Test func finishesWhenAllHaveFinishedAndNothingWaits() {
     let children = [Child()]
     let rig = makeRig(children, demand: .max(1))
