@@ -17,8 +17,8 @@ extension Publishers {
 
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.attach(
-        "CompactMap", CompactMapStage<Upstream.Output, Output, Passing<Failure>>(transform), to: subscriber)
+      upstream.receive(
+        subscriber: CompactMapSubscriber<Upstream.Output, Failure, S>(downstream: subscriber, transform))
     }
 
     /// Transforms further.
@@ -55,7 +55,7 @@ extension Publishers {
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
-        "TryCompactMap", CompactMapStage<Upstream.Output, Output, Trying<Upstream.Failure>>(transform),
+        "TryCompactMap", TryCompactMapStage<Upstream.Output, Output, Upstream.Failure>(transform),
         to: subscriber)
     }
 
@@ -71,7 +71,30 @@ extension Publishers {
 }
 
 @usableFromInline
-struct CompactMapStage<Input, Output, Errors: ErrorRule>: Stage {
+struct CompactMapSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber, OperatorPart
+where Downstream.Failure == Failure {
+  @usableFromInline let transform: (Input) -> Downstream.Input?
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let combineIdentifier = CombineIdentifier()
+
+  @inlinable
+  init(downstream: Downstream, _ transform: @escaping (Input) -> Downstream.Input?) {
+    self.transform = transform
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    if let output = transform(input) { downstream.receive(output) } else { .max(1) }
+  }
+
+  @usableFromInline var description: String { "CompactMap" }
+}
+
+@usableFromInline
+struct TryCompactMapStage<Input, Output, UpstreamFailure: Error>: Stage {
+  @usableFromInline typealias Errors = Trying<UpstreamFailure>
+
   @usableFromInline let transform: (Input) throws -> Output?
 
   @inlinable

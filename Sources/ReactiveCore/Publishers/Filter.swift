@@ -18,7 +18,7 @@ extension Publishers {
 
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.attach("Filter", FilterStage<Output, Passing<Failure>>(isIncluded), to: subscriber)
+      upstream.receive(subscriber: FilterSubscriber<Output, Failure, S>(downstream: subscriber, isIncluded))
     }
 
     /// Passes on the values that satisfy this predicate as well.
@@ -55,7 +55,7 @@ extension Publishers {
 
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
-      upstream.attach("TryFilter", FilterStage<Output, Trying<Upstream.Failure>>(isIncluded), to: subscriber)
+      upstream.attach("TryFilter", TryFilterStage<Output, Upstream.Failure>(isIncluded), to: subscriber)
     }
 
     /// Passes on the values that satisfy this predicate as well.
@@ -74,7 +74,30 @@ extension Publishers {
 }
 
 @usableFromInline
-struct FilterStage<Input, Errors: ErrorRule>: Stage {
+struct FilterSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber, OperatorPart
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let isIncluded: (Input) -> Bool
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let combineIdentifier = CombineIdentifier()
+
+  @inlinable
+  init(downstream: Downstream, _ isIncluded: @escaping (Input) -> Bool) {
+    self.isIncluded = isIncluded
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    isIncluded(input) ? downstream.receive(input) : .max(1)
+  }
+
+  @usableFromInline var description: String { "Filter" }
+}
+
+@usableFromInline
+struct TryFilterStage<Input, UpstreamFailure: Error>: Stage {
+  @usableFromInline typealias Errors = Trying<UpstreamFailure>
+
   @usableFromInline let isIncluded: (Input) throws -> Bool
 
   @inlinable

@@ -109,8 +109,8 @@ extension Publishers {
 
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.attach(
-        "IgnoreOutput", IgnoreOutputReduction<Upstream.Output, Passing<Failure>>(), to: subscriber)
+      upstream.receive(
+        subscriber: IgnoreOutputSubscriber<Upstream.Output, Failure, S>(downstream: subscriber))
     }
   }
 }
@@ -189,17 +189,24 @@ extension Publishers.IgnoreOutput: Equatable where Upstream: Equatable {}
 extension Publishers.IgnoreOutput: Sendable where Upstream: Sendable {}
 
 @usableFromInline
-struct IgnoreOutputReduction<Input, Errors: ErrorRule>: Reduction {
-  @usableFromInline typealias Output = Never
-
-  @inlinable init() {}
-
-  @inlinable var result: Never? { nil }
+struct IgnoreOutputSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber, OperatorPart
+where Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let combineIdentifier = CombineIdentifier()
 
   @inlinable
-  func receive(_ input: Input) -> ReductionStep {
-    .more
+  init(downstream: Downstream) { self.downstream = downstream }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    downstream.receive(subscription: subscription)
+    subscription.request(.unlimited)
   }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand { .none }
+
+  @usableFromInline var description: String { "IgnoreOutput" }
 }
 
 extension Publisher {

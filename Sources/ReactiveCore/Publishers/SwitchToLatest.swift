@@ -1,9 +1,9 @@
 extension Publishers {
   /// Passes on the values of the publisher that upstream has delivered last.
-  public struct SwitchToLatest<NestedPublisher: Publisher, Upstream: Publisher>: Publisher
-  where Upstream.Output == NestedPublisher, Upstream.Failure == NestedPublisher.Failure {
-    public typealias Output = NestedPublisher.Output
-    public typealias Failure = NestedPublisher.Failure
+  public struct SwitchToLatest<P: Publisher, Upstream: Publisher>: Publisher
+  where Upstream.Output == P, Upstream.Failure == P.Failure {
+    public typealias Output = P.Output
+    public typealias Failure = P.Failure
 
     /// The upstream publisher, which delivers publishers.
     public let upstream: Upstream
@@ -14,7 +14,7 @@ extension Publishers {
 
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      let inner = SwitchToLatestSubscriber<NestedPublisher, Failure, S>(downstream: subscriber)
+      let inner = SwitchToLatestSubscriber<P, Failure, S>(downstream: subscriber)
       subscriber.receive(subscription: inner)
       upstream.receive(subscriber: inner)
     }

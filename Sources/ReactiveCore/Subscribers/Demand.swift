@@ -94,12 +94,12 @@ extension Subscribers.Demand {
   @inlinable
   public static func -= (lhs: inout Self, rhs: Self) { lhs = lhs - rhs }
 
-  /// The difference with a number, which must not make it negative.
+  /// The difference with a number, which must not make it negative; none if it would exceed `Int.max`, as in Combine.
   @inlinable
   public static func - (lhs: Self, rhs: Int) -> Self {
     if lhs == .unlimited { return .unlimited }
     let (difference, overflow) = Int(lhs.rawValue).subtractingReportingOverflow(rhs)
-    return overflow ? .unlimited : .max(difference)
+    return overflow ? .none : .max(difference)
   }
 
   /// Subtracts a number from the left side.

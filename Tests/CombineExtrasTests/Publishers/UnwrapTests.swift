@@ -19,7 +19,7 @@ import Testing
     source.send(completion: .failure(Oops(number: 2)))
     #expect(
       rig.take() == [
-        .subscription("CompactMap"), .requested(.max(2)), .value(1), .failed(Oops(number: 2)),
+        .subscription("Manual"), .requested(.max(2)), .value(1), .failed(Oops(number: 2)),
       ])
   }
 
@@ -29,11 +29,11 @@ import Testing
     #expect(received == [nil, 1])
   }
 
-  @Test func isOrderly() {
-    expectOrderlyStream(named: "CompactMap") { $0.map { Optional($0) }.unwrap() }
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.map { Optional($0) }.unwrap() }
   }
 
   @Test func withstandsReentrancy() {
-    expectStreamWithstandsReentrancy(named: "CompactMap") { $0.map { Optional($0) }.unwrap() }
+    expectTransparentStreamWithstandsReentrancy { $0.map { Optional($0) }.unwrap() }
   }
 }

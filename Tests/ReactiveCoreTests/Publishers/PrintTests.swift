@@ -72,6 +72,29 @@ private final class Flag {
       ])
   }
 
+  /// Combine's operators without state hand the subscription of their upstream on.
+  @Test func namesTheSubscriptionThatItGets() {
+    func name<P: Publisher>(_ make: (ManualPublisher<Int, Oops>) -> P) -> String? {
+      let sheet = Sheet()
+      let subscription = make(ManualPublisher()).print(to: sheet).sink { _ in
+      } receiveValue: { _ in
+      }
+      defer { subscription.cancel() }
+      return sheet.take().first
+    }
+    let upstream = "receive subscription: (Manual)"
+    #expect(name { $0.filter { _ in true } } == upstream)
+    #expect(name { $0.compactMap { $0 } } == upstream)
+    #expect(name { $0.ignoreOutput() } == upstream)
+    #expect(name { $0.map { $0 } } == upstream)
+    #expect(name { $0.scan(0, +) } == upstream)
+    #expect(name { $0.mapError { $0 } } == upstream)
+    #expect(name { $0.tryFilter { _ in true } } == "receive subscription: (TryFilter)")
+    #expect(name { $0.tryCompactMap { $0 } } == "receive subscription: (TryCompactMap)")
+    #expect(name { $0.removeDuplicates() } == "receive subscription: (RemoveDuplicates)")
+    #expect(name { $0.append(1) } == "receive subscription: (Concatenate)")
+  }
+
   @Test func anEmptyDemandReturnedIsNotPrinted() {
     let sheet = Sheet()
     let rig = Rig(demand: .unlimited) { $0.print(to: sheet) }
