@@ -8,6 +8,18 @@ echo "check: format"
 swift format lint --strict --recursive Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources scripts
 for script in scripts/*.sh scripts/*/*.sh scripts/documentation-examples/contexts/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
 
+echo "check: names"
+# A file that a mistake in a shell has created, such as "*.swift", must not reach the repository. The "@" is systemd's, for instances.
+if git ls-files | grep -vE '^([A-Za-z0-9._+@-]+/)*[A-Za-z0-9._+@-]+$'; then
+  echo "check: the tracked files above have characters in their names other than A-Z a-z 0-9 . _ + @ -; rename or remove them" >&2
+  exit 1
+fi
+# `canImport` also finds a module of that name in the package that uses ours, from its second build on: a circle. The toolchain's own modules are safe.
+if git grep -nE 'canImport\(' -- Sources | grep -vE 'canImport\((Glibc|Musl|FoundationEssentials|FoundationNetworking)\)'; then
+  echo "check: the lines above ask for a module that a program may have; test the platform with os() instead" >&2
+  exit 1
+fi
+
 echo "check: copies"
 diff -u Docker/engine.conf <(sed -n '/^  engine.conf: |$/,/^---$/p' packaging/kubernetes/cluster.yaml | sed '1d; $d; s/^    //')
 

@@ -1,5 +1,6 @@
 // Apple's Combine where it exists, ours elsewhere, under one name. Nothing is added to it: what Combine doesn't have is in CombineExtras.
-#if canImport(Combine)
+// `canImport(Combine)` would find a program's own module of that name, which imports this one.
+#if os(macOS) || os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
   @_exported import Combine
 #else
   @_exported import ReactiveCore

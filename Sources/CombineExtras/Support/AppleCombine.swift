@@ -1,5 +1,5 @@
 // Where the core is ours, `PortableCombine` passes these on inside this package; Apple's Combine doesn't have them.
-#if canImport(Combine)
+#if os(macOS) || os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
   import Combine
   import Synchronization
 

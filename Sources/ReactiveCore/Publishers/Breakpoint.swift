@@ -1,4 +1,4 @@
-#if canImport(Darwin)
+#if os(macOS) || os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
   import Darwin
 #elseif canImport(Musl)
   import Musl
