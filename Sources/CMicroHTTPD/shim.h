@@ -123,9 +123,26 @@ static inline int sluice_http_work(struct MHD_Daemon *daemon) {
   return MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout == 0;
 }
 
-// A line of the request's head; NULL when there is none.
-static inline const char *sluice_http_header(struct MHD_Connection *connection, const char *name) {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+// Takes one line of a request's head. The texts are valid during the call; NULL for an empty value.
+typedef void (*sluice_http_field)(void *context, const char *name, const char *value);
+
+struct sluice_http_fields {
+  void *context;
+  sluice_http_field take;
+};
+
+static inline enum MHD_Result sluice_http_took(
+  void *cls, enum MHD_ValueKind kind, const char *name, const char *value) {
+  const struct sluice_http_fields *fields = (const struct sluice_http_fields *)cls;
+  (void)kind;
+  fields->take(fields->context, name, value);
+  return MHD_YES;
+}
+
+// Calls `take` for each line of the request's head, in their order.
+static inline void sluice_http_each_field(struct MHD_Connection *connection, void *context, sluice_http_field take) {
+  struct sluice_http_fields fields = {context, take};
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, sluice_http_took, &fields);
 }
 
 // A response with a copy of these bytes; NULL when it can't be made.

@@ -61,6 +61,34 @@ import Testing
     #expect(strict.status == 503 && strict.text.hasPrefix("storage \(word) for 90 s"))
   }
 
+  @Test(arguments: [
+    ["Host: HOST", "Host: HOST"], ["Host: HOST", "host: elsewhere"], ["Host: HOST", "Host : HOST"],
+    ["Host: HOST", "Accept : text/plain"], ["Host: HOST", "Accept\t: text/plain"],
+    ["Host: HOST", "Content-Length: 2", "Content-Length: 2"],
+    ["Host: HOST", "Content-Length: 0", "Content-Length: 0"],
+    ["Host: HOST", "Content-Length: 2", "Transfer-Encoding: chunked"],
+  ])
+  func headsThatHTTPForbidsAreRefusedAndEndTheConnection(headers: [String]) throws {
+    let server = try server(FixtureSource())
+    defer { server.stop() }
+    let host = server.address.description
+    for target in ["/healthz", "/api/broker"] {
+      let client = try RawHTTP(host)
+      try client.request(target, headers: headers.map { $0.replacing("HOST", with: host) })
+      #expect(try client.answer().status == 400, "\(target)")
+      try client.waitForClose()
+    }
+    #expect(try get(server, "/healthz").status == 200)
+  }
+
+  @Test func aPageOverTLSIsntAPageOfAListenerWithoutIt() throws {
+    let server = try server(FixtureSource())
+    defer { server.stop() }
+    let host = server.address.description
+    #expect(try get(server, "/api/broker", headers: ["Origin: http://\(host)"]).status == 200)
+    #expect(try get(server, "/api/broker", headers: ["Origin: https://\(host)"]).status == 403)
+  }
+
   @Test func problemsAndHistoryAreServed() throws {
     let source = FixtureSource { state in
       state.snapshot.time = 1_000_000

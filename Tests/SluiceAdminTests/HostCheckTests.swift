@@ -4,14 +4,15 @@ import Testing
 
 @Suite struct HostCheckTests {
   private func check(
-    host: String?, origin: String? = nil, site: String? = nil, _ route: Route = .broker, isLocal: Bool = true
+    host: String?, origin: String? = nil, site: String? = nil, _ route: Route = .broker, isLocal: Bool = true,
+    hasTLS: Bool = false
   ) -> Int {
     var request = AdminRequest()
     request.host = host
     request.origin = origin
     request.fetchSite = site
     do {
-      try HostCheck.check(request, route, isLocal: isLocal)
+      try HostCheck.check(request, route, isLocal: isLocal, hasTLS: hasTLS)
       return 200
     } catch {
       return error.status
@@ -48,6 +49,13 @@ import Testing
     #expect(check(host: "localhost:7421", origin: "http://localhost:80") == 403)
     #expect(check(host: "localhost:7421", origin: "https://example.org") == 403)
     #expect(check(host: "localhost:7421", origin: "null") == 403)
+    #expect(check(host: "localhost:7421", origin: "https://localhost:7421") == 403)
+    #expect(check(host: "localhost:7421", origin: "https://localhost:7421", hasTLS: true) == 200)
+    #expect(check(host: "localhost:7421", origin: "http://localhost:7421", hasTLS: true) == 403)
+    #expect(
+      check(host: "broker.example.org", origin: "http://broker.example.org", isLocal: false, hasTLS: true)
+        == 403)
+    // A proxy in front may have added TLS.
     #expect(check(host: "metrics.example.org", origin: "https://metrics.example.org", isLocal: false) == 200)
     #expect(check(host: "metrics.example.org", origin: "https://example.org", isLocal: false) == 403)
     for site in ["same-origin", "none"] { #expect(check(host: "localhost", site: site) == 200) }

@@ -23,6 +23,8 @@ struct AdminRequest: Sendable {
   /// The body of a request that may have one.
   var body: [UInt8] = []
   var peer = SocketAddress.unix("")
+  /// Why the request's head is refused, as ``RequestHead`` says; nil for one that is allowed.
+  var fault: AdminProblem?
 }
 
 /// Keeps pages of other sites from reading what this machine's browser can reach.
@@ -30,16 +32,21 @@ struct AdminRequest: Sendable {
 /// The owner of a name can have it resolve to 127.0.0.1; the browser then takes this listener's pages for those of that name (DNS rebinding). So a
 /// listener that only this machine reaches answers to `localhost` and to numeric addresses alone, with any port: it may be reached through a tunnel.
 /// Others answer to any name, since the listener doesn't know its own.
+///
+/// An origin is the listener's own with its scheme. A listener without TLS that others reach may have a proxy in front that adds TLS.
 enum HostCheck {
   /// - Throws: 400 or 403, and why.
-  static func check(_ request: AdminRequest, _ route: Route, isLocal: Bool) throws(AdminProblem) {
+  static func check(
+    _ request: AdminRequest, _ route: Route, isLocal: Bool, hasTLS: Bool
+  ) throws(AdminProblem) {
     if isLocal {
       guard let host = request.host else { throw .badRequest("there is no Host header") }
       guard isOwn(host) else {
         throw .forbidden("this listener answers to localhost, 127.0.0.1 and [::1], not to '\(host)'")
       }
     }
-    if let origin = request.origin, !isSame(origin, as: request.host) {
+    let schemes = hasTLS ? ["https"] : isLocal ? ["http"] : ["http", "https"]
+    if let origin = request.origin, !isSame(origin, as: request.host, schemes) {
       throw .forbidden("pages of '\(origin)' may not use this")
     }
     // Pages of other sites may link to the dashboard, and nothing else.
@@ -61,11 +68,10 @@ enum HostCheck {
     return isDigits(port) ? host[..<colon] : nil
   }
 
-  /// A proxy in front may add TLS, so the origin may be https.
-  private static func isSame(_ origin: String, as host: String?) -> Bool {
+  private static func isSame(_ origin: String, as host: String?, _ schemes: [String]) -> Bool {
     guard let host = host?.lowercased() else { return false }
     let origin = origin.lowercased()
-    return origin == "http://\(host)" || origin == "https://\(host)"
+    return schemes.contains { origin == "\($0)://\(host)" }
   }
 
   private static func isDigits(_ text: Substring) -> Bool {

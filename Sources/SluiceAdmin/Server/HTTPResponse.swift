@@ -48,6 +48,22 @@ struct HTTPResponse: Hashable, Sendable {
     "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 }
 
+/// Takes requests from the library.
+enum HTTPInput {
+  /// The lines of a request's head, in their order.
+  static func fields(of connection: OpaquePointer) -> [HTTPHeader] {
+    var fields: [HTTPHeader] = []
+    unsafe withUnsafeMutablePointer(to: &fields) { target in
+      unsafe sluice_http_each_field(connection, target) { target, name, value in
+        let name = unsafe name.map { unsafe String(cString: $0) } ?? ""
+        let value = unsafe value.map { unsafe String(cString: $0) } ?? ""
+        unsafe target!.assumingMemoryBound(to: [HTTPHeader].self).pointee.append(HTTPHeader(name, value))
+      }
+    }
+    return fields
+  }
+}
+
 /// Hands responses to the library.
 enum HTTPOutput {
   /// Fills a buffer: how many bytes, 0 for none now, nil at the end.

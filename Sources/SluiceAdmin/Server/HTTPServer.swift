@@ -192,8 +192,8 @@ final class HTTPServer: @unchecked Sendable {
     guard exchange.phase == .head else { return true }
     var request = request(exchange, method)
     // The library calls again when the request is complete. One that is refused, and may have a body, needn't be.
-    let isRefused =
-      (request.hasBody || (method != "GET" && method != "HEAD")) && service.refusesHead(of: request)
+    let mayHaveBody = request.hasBody || (method != "GET" && method != "HEAD")
+    let isRefused = request.fault != nil || mayHaveBody && service.refusesHead(of: request)
     exchange.takesBody = isFirst && request.hasBody && !isRefused
     if isFirst && !isRefused { return true }
     request.body = exchange.body
@@ -210,11 +210,13 @@ final class HTTPServer: @unchecked Sendable {
   }
 
   private func request(_ exchange: HTTPExchange, _ method: String) -> AdminRequest {
+    let fields = unsafe HTTPInput.fields(of: exchange.connection)
     func header(_ name: String) -> String? {
-      let value = unsafe sluice_http_header(exchange.connection, name)
-      return unsafe value.map { unsafe String(cString: $0) }
+      let name = name.lowercased()
+      return fields.first { $0.name.lowercased() == name }?.value
     }
     var request = AdminRequest()
+    request.fault = RequestHead.fault(in: fields)
     request.method = method
     request.target = exchange.target
     request.host = header("Host")
