@@ -44,9 +44,11 @@ struct TopicDefinitionTests {
 
   @Test("values are written as options are, presets included")
   func values() throws {
-    let line = #"{"settings":{"replay-records":5,"preset":"shared:2","flow":"free"},"topic":"t","more":[1]}"#
+    let line =
+      #"{"settings":{"replay-records":5,"preset":"shared:2","flow":"free","compact":true},"topic":"t","more":[1]}"#
     let found = try #require(try read(line).first)
     #expect(found.topic == "t" && found.settings.replayRecords == 5 && found.settings.flow == .free)
+    #expect(found.settings.compact == true)
     #expect(found.settings.scope == TopicSettings.shared(replay: 2).scope)
   }
 
@@ -59,7 +61,7 @@ struct TopicDefinitionTests {
       (#"{"topic":"t","records":3,"storage":"memory"}"#, "has no settings"),
       (#"{"topic":"t","settings":{"flow":"fre"}}"#, "did you mean 'free'"),
       (#"{"topic":"t","settings":{"flwo":"free"}}"#, "did you mean 'flow'"),
-      (#"{"topic":"t","settings":{"compact":true}}"#, "compact of topic t isn't a text"),
+      (#"{"topic":"t","settings":{"compact":[]}}"#, "compact: a text or a number is expected"),
     ])
   func mistakes(line: String, part: String) {
     let error = #expect(throws: ValueError.self) {

@@ -76,10 +76,10 @@ enum AdminAction: Hashable, Sendable {
   func request(_ body: [UInt8]) throws(AdminProblem) -> AdministrationRequest {
     switch self {
     case .create(let topic):
-      let settings = body.isEmpty ? TopicSettings() : try Self.settings(Self.members(body))
+      let settings = body.isEmpty ? TopicSettings() : try Self.settings(body)
       return .createTopic(TopicCreate(topic: topic, settings: settings))
     case .set(let topic):
-      let settings = try Self.settings(Self.members(body))
+      let settings = try Self.settings(body)
       guard settings != TopicSettings() else { throw .badRequest("there is no setting to change") }
       return .setTopic(TopicSet(topic: topic, settings: settings))
     case .trim(let topic): return .trimTopic(TopicTrim(topic: topic, try Self.limit(Self.members(body))))
@@ -105,34 +105,12 @@ enum AdminAction: Hashable, Sendable {
     }
   }
 
-  /// `{"settings": {"replay-age": "48h"}}`, with the names and values of `sluice topic create`.
-  private static func settings(_ members: [String: JSONContent]) throws(AdminProblem) -> TopicSettings {
-    var members = members
-    guard let stated = members.removeValue(forKey: "settings")?.object else {
-      throw .badRequest("the body has to have \"settings\", an object")
+  private static func settings(_ body: [UInt8]) throws(AdminProblem) -> TopicSettings {
+    do throws(ValueError) {
+      return try TopicOption.settings(body: body)
+    } catch {
+      throw .badRequest("\(error)")
     }
-    try end(members)
-    var settings = TopicSettings()
-    let options = TopicOption.ofTopics
-    for name in stated.keys where !options.contains(where: { $0.name == name }) {
-      let advice = Spelling.advice(for: name, in: options.map(\.name), otherwise: "")
-      throw .badRequest("there is no setting '\(name)'\(advice)")
-    }
-    for option in options {
-      guard let content = stated[option.name] else { continue }
-      let text: String
-      switch content {
-      case .text(let value), .number(let value): text = value
-      case .flag(let value): text = value ? "on" : "off"
-      case .null, .array, .object: throw .badRequest("\(option.name): a text or a number is expected")
-      }
-      do {
-        try option.read(text, &settings)
-      } catch {
-        throw .badRequest("\(option.name): \(error)")
-      }
-    }
-    return settings
   }
 
   /// `{"before": 4711}` or `{"keepLast": 100}`.

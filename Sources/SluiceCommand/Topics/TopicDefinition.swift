@@ -34,13 +34,7 @@ public struct TopicDefinition: Hashable, Sendable {
     guard let stated = members["settings"]?.object else {
       throw ValueError("topic \(topic) has no settings; sluice topic list --settings prints them")
     }
-    self.init(topic: topic, settings: TopicSettings())
-    for (name, content) in stated.sorted(by: { $0.key < $1.key }) {
-      switch content {
-      case .text(let value), .number(let value): try TopicOption.read(name, value, into: &settings)
-      default: throw ValueError("\(name) of topic \(topic) isn't a text")
-      }
-    }
+    self.init(topic: topic, settings: try TopicOption.settings(stated))
   }
 
   /// Reads lines, of which empty ones don't count.

@@ -244,11 +244,6 @@ extension TopicOption {
     all.compactMap { option in option.write(settings).map { (option.name, $0) } }
   }
 
-  /// The same as an object of JSON.
-  public static func json(_ settings: TopicSettings) -> JSON {
-    .object(written(settings).map { ($0.name, .text($0.value)) })
-  }
-
   /// Reads a setting by its name into `settings`.
   ///
   /// - Throws: ``ValueError`` for a name that no setting has, and for a value that the setting can't have.

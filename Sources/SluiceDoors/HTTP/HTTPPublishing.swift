@@ -61,7 +61,7 @@ final class HTTPPublishing: HTTPExchange {
     let key = try request.key()
     var headers = headers
     // A record would have no sign of the coding.
-    guard request.head.elements("content-encoding").allSatisfy({ $0.lowercased() == "identity" }) else {
+    guard !request.hasContentCoding else {
       throw HTTPProblem(
         415,
         "a body in a content coding isn't understood; send it without Content-Encoding, with Sluice-Header-NAME for what subscribers have to know"

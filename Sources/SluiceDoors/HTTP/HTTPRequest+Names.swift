@@ -8,13 +8,23 @@ extension HTTPRequest {
   private static let repeatable: Set = ["header", "key", "key-base64", "key-prefix"]
   private static let recordFields = ["Sluice-Key", "Sluice-Key-Base64", "Sluice-Header-NAME"]
 
+  /// What the body of a request is.
+  enum Body {
+    case none
+    /// One record, or several.
+    case records
+    /// Settings of a topic, or offsets.
+    case statement
+  }
+
   /// Checks the names of parameters, and of the fields that are the door's own by their names, `Sluice-…`. Other fields belong to HTTP, to proxies or to browsers.
   ///
   /// - Parameters:
   ///   - known: the request's parameters; nil where they are a topic's settings, whose names are looked at when they are read.
-  ///   - hasRecords: whether the body is a record, or several.
-  /// - Throws: ``HTTPProblem`` for a name that isn't known, and for one that comes twice and can't.
-  func check(parameters known: [String]?, hasRecords: Bool = false) throws(HTTPProblem) {
+  ///   - use: what the body is.
+  /// - Throws: ``HTTPProblem`` for a body that would be passed over, for a name that isn't known, and for one that comes twice and can't.
+  func check(parameters known: [String]?, body use: Body = .none) throws(HTTPProblem) {
+    let hasRecords = use == .records
     var seen: Set<String> = []
     for (name, _) in query {
       if let known, !known.contains(name) { throw Self.unknown("parameter", name, known) }
@@ -32,6 +42,9 @@ extension HTTPRequest {
       guard seen.insert(name).inserted || Self.isRecordHeader(name) else {
         throw HTTPProblem(400, "the field \(field.name) comes twice")
       }
+    }
+    guard use != .none || body.isEmpty else {
+      throw HTTPProblem(400, "\(head.method) \(head.target.prefix(64)) takes no body; send it without")
     }
   }
 

@@ -111,16 +111,26 @@ extension HTTPRequest {
     }
   }
 
-  /// The parameters as settings of a topic.
+  /// Whether the body is in a content coding, such as gzip, which the door doesn't read.
+  var hasContentCoding: Bool {
+    !head.elements("content-encoding").allSatisfy { $0.lowercased() == "identity" }
+  }
+
+  /// The settings of a topic: the parameters, or the body, as `GET /topics/NAME/settings` shows them.
   func settings() throws(HTTPProblem) -> TopicSettings {
-    var settings = TopicSettings()
-    for (name, value) in query {
-      do throws(ValueError) {
-        try TopicOption.read(name, value, into: &settings)
-      } catch {
-        throw HTTPProblem(400, "\(error)")
-      }
+    guard body.isEmpty || query.isEmpty else {
+      throw HTTPProblem(400, "the request states settings in parameters and in its body; use one of them")
     }
-    return settings
+    guard body.isEmpty || !hasContentCoding else {
+      throw HTTPProblem(415, "a body in a content coding isn't understood; send it without Content-Encoding")
+    }
+    do throws(ValueError) {
+      guard body.isEmpty else { return try TopicOption.settings(body: body) }
+      var settings = TopicSettings()
+      for (name, value) in query { try TopicOption.read(name, value, into: &settings) }
+      return settings
+    } catch {
+      throw HTTPProblem(400, "\(error)")
+    }
   }
 }

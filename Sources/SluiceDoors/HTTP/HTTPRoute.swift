@@ -26,7 +26,7 @@ enum HTTPRoute {
     let method = request.head.method
     if path.first == "replies", path.count == 3 {
       try check(method, ["POST"])
-      try request.check(parameters: [], hasRecords: true)
+      try request.check(parameters: [], body: .records)
       return try HTTPPublishing(reply: request, by: connection)
     }
     guard path.first == "topics", path.allSatisfy({ !$0.isEmpty }) else { throw nothing(request) }
@@ -46,7 +46,7 @@ enum HTTPRoute {
       return try HTTPTopicRequest.trim(request, by: connection)
     case 3 where path[2] == "request":
       try check(method, ["POST"])
-      try request.check(parameters: ["timeout"], hasRecords: true)
+      try request.check(parameters: ["timeout"], body: .records)
       return try HTTPAsking(request, by: connection)
     case 3 where path[2] == "requests":
       try check(method, ["GET", "HEAD"])
@@ -59,10 +59,12 @@ enum HTTPRoute {
       let action = HTTPGroupAction(rawValue: path[4])
       guard let action else { throw nothing(request) }
       try check(method, ["POST"])
-      try request.check(parameters: action == .next ? HTTPGroupNext.parameters : ["member"])
-      return action == .next
-        ? try HTTPGroupNext(request, by: connection)
-        : try HTTPGroupSettling(action, request, by: connection)
+      guard action != .next else {
+        try request.check(parameters: HTTPGroupNext.parameters)
+        return try HTTPGroupNext(request, by: connection)
+      }
+      try request.check(parameters: ["member"], body: action.verdict == nil ? .none : .statement)
+      return try HTTPGroupSettling(action, request, by: connection)
     default: throw nothing(request)
     }
   }
@@ -76,10 +78,11 @@ enum HTTPRoute {
     switch method {
     case "GET", "HEAD": return try reading(request, areRequests: false, by: connection)
     case "POST":
-      try request.check(parameters: ["ack", "lines"], hasRecords: true)
+      try request.check(parameters: ["ack", "lines"], body: .records)
       return try HTTPPublishing(request, by: connection)
     default:
-      try request.check(parameters: method == "DELETE" ? [] : nil)
+      let isDeletion = method == "DELETE"
+      try request.check(parameters: isDeletion ? [] : nil, body: isDeletion ? .none : .statement)
       return try HTTPTopicRequest.change(request, by: connection)
     }
   }

@@ -5,7 +5,7 @@ import SluiceWire
 
 /// A request about topics that the broker answers by one frame: lists, settings, trimming, cursors. Permissions are those of any client.
 ///
-/// Settings are parameters with the names of the command line: `PUT /topics/prices?replay-records=100&flow=lossless`.
+/// Settings are parameters with the names of the command line, `PUT /topics/prices?replay-records=100&flow=lossless`, or a body, `{"settings": {"replay-records": 100}}`.
 final class HTTPTopicRequest: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let stream: UInt32
