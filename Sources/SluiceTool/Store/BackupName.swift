@@ -41,34 +41,36 @@ struct BackupName {
   ///   - names: of the files in the template's directory.
   ///   - pattern: the last part of the template.
   static func old(_ names: [String], _ pattern: String, keeping count: Int) -> [String] {
-    let parts = pattern.split(separator: placeholder, maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return [] }
-    let made = names.filter { name in
-      guard name.hasPrefix(parts[0]), name.hasSuffix(parts[1]),
-        name.utf8.count == parts[0].utf8.count + parts[1].utf8.count + 16
-      else { return false }
-      return isTime(name.dropFirst(parts[0].count).dropLast(parts[1].count))
-    }
-    return made.sorted().dropLast(count)
+    names.filter { isMade($0[...], by: pattern) }.sorted().dropLast(count)
   }
 
-  /// Removes the oldest files beyond the count.
+  /// Whether a name is one that the pattern makes; a pattern without a placeholder makes itself.
+  private static func isMade(_ name: Substring, by pattern: String) -> Bool {
+    let parts = pattern.split(separator: placeholder, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return name == pattern }
+    guard name.hasPrefix(parts[0]), name.hasSuffix(parts[1]),
+      name.utf8.count == parts[0].utf8.count + parts[1].utf8.count + 16
+    else { return false }
+    return isTime(name.dropFirst(parts[0].count).dropLast(parts[1].count))
+  }
+
+  private var place: ExportPath { ExportPath(template) }
+
+  /// Removes what killed exports to files of such names have left behind.
+  func removeAbandoned() {
+    let pattern = String(place.name)
+    PartialFile.removeAbandoned(in: place.directory) { Self.isMade($0, by: pattern) }
+  }
+
+  /// Removes the oldest files beyond the count. Directories, and what else isn't a file, are left alone.
   func removeOld() throws(StoreError) {
-    let slash = template.lastIndex(of: "/")
-    let directory = slash.map { $0 == template.startIndex ? "/" : String(template[..<$0]) } ?? "."
-    let pattern = slash.map { String(template[template.index(after: $0)...]) } ?? template
-    guard let opened = unsafe opendir(directory) else { return }
-    defer { unsafe closedir(opened) }
-    var names: [String] = []
-    while let entry = unsafe readdir(opened) {
-      unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        unsafe names.append(String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
-      }
-    }
-    for name in Self.old(names, pattern, keeping: count) {
-      guard unsafe unlink("\(directory)/\(name)") == 0 else {
-        throw StoreError(
-          .failed, "the export is whole, and cannot remove \(directory)/\(name): \(Descriptor.reason())")
+    let directory = place.directory
+    let files = directory.names.filter { directory.isFile($0) }
+    for name in Self.old(files, String(place.name), keeping: count) {
+      let path = directory.path(of: name)
+      // Another export may have removed it meanwhile.
+      guard unsafe unlink(path) == 0 || errno == ENOENT else {
+        throw StoreError(.failed, "the export is whole, and cannot remove \(path): \(Descriptor.reason())")
       }
     }
   }

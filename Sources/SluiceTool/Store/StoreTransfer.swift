@@ -9,13 +9,14 @@ struct ExportTarget {
   let file: String?
   /// How many files of that kind stay; nil for all.
   private let copies: BackupName?
-  private let isNamedWhenWhole: Bool
+  /// The name with its placeholder, of a file that has its name only when it is whole; nil for others.
+  private let template: String?
 
   static let options = [
     CommandOption(
       "to", value: "FILE",
       help:
-        "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole."
+        "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole. Until then it is FILE.PROCESS.partial; what killed exports to FILE left behind is removed."
     ),
     CommandOption(
       "keep-copies", value: "N",
@@ -34,7 +35,7 @@ struct ExportTarget {
     file =
       template.map { BackupName($0, keeping: 1).path(at: WallTime.now) }
       ?? operand.flatMap { $0 == "-" ? nil : $0 }
-    isNamedWhenWhole = template != nil
+    self.template = template
     if file == nil, isatty(STDOUT_FILENO) == 1 {
       throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
     }
@@ -44,7 +45,8 @@ struct ExportTarget {
   ///
   /// - Returns: what `body` does; nil when the reader of a pipe wants no more.
   func write<Result>(_ body: (ExportFile) throws(StoreError) -> Result) throws(StoreError) -> Result? {
-    let output = try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
+    if let template { BackupName(template, keeping: 1).removeAbandoned() }
+    let output = try ExportFile(file, isNamedWhenWhole: template != nil)
     let result: Result
     do throws(StoreError) {
       result = try body(output)
@@ -134,7 +136,8 @@ struct StoreImportCommand: Command {
     ],
     details: """
       Reads what sluice store export has written, from FILE or from standard input. DIR is made if it isn't there; a store that is keeps what \
-      it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused.
+      it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused. Subscribers and producers that know more of a topic than the \
+      export has go on where it ends, and are told so.
 
       The nodes of a cluster have no directories: sluice restore brings an export into a cluster, or into a broker that runs.
       """,
@@ -172,67 +175,6 @@ struct StoreImportCommand: Command {
       if !isQuiet { run.note("imported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       return .success
     }
-  }
-}
-
-/// Where an export goes. Used by one thread.
-final class ExportFile {
-  private let path: String?
-  /// The name that the file gets when it is whole; nil when it has it.
-  private let lastPath: String?
-  private let descriptor: Int32
-  /// Whether the reader of the pipe is gone.
-  private(set) var isUnwanted = false
-
-  /// - Parameters:
-  ///   - path: of a file that isn't there yet; nil for standard output.
-  ///   - isNamedWhenWhole: the file has another name until then.
-  init(_ path: String?, isNamedWhenWhole: Bool = false) throws(StoreError) {
-    lastPath = isNamedWhenWhole ? path : nil
-    if let path, isNamedWhenWhole, unsafe access(path, F_OK) == 0 {
-      throw StoreError(.failed, "\(path) is there already; remove it, or name another file")
-    }
-    let path = isNamedWhenWhole ? path.map { "\($0).partial" } : path
-    // Of an export that was killed.
-    if let path, isNamedWhenWhole { unsafe unlink(path) }
-    self.path = path
-    guard let path else {
-      descriptor = STDOUT_FILENO
-      return
-    }
-    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw StoreError(
-        .failed,
-        errno == EEXIST
-          ? "\(path) is there already; remove it, or name another file"
-          : "cannot make \(path): \(Descriptor.reason())")
-    }
-  }
-
-  func write(_ bytes: UnsafeRawBufferPointer) -> StoreError? {
-    let code = unsafe Descriptor.writeAll(bytes, to: descriptor)
-    if code == 0 { return nil }
-    isUnwanted = code == EPIPE
-    return fault(code)
-  }
-
-  /// Syncs and closes the file.
-  func finish() throws(StoreError) {
-    guard path != nil else { return }
-    guard fsync(descriptor) == 0, close(descriptor) == 0 else { throw fault(errno) }
-    if let path, let lastPath, unsafe rename(path, lastPath) != 0 { throw fault(errno) }
-  }
-
-  /// Removes the incomplete file.
-  func discard() {
-    if let path { unsafe unlink(path) }
-  }
-
-  private func fault(_ code: Int32) -> StoreError {
-    StoreError(
-      code == ENOSPC || code == EDQUOT ? .full : .failed,
-      "cannot write to \(path ?? "standard output"): \(Descriptor.reason(code))")
   }
 }
 
