@@ -75,6 +75,8 @@ public final class LocalStore: ShardStore {
 
   public func size() throws(StoreError) -> StoreSize? { try store.size() }
 
+  public func checkPlace() throws(StoreError) { try store.checkPlace() }
+
   public func close(_ done: @escaping @Sendable (StoreError?) -> Void) {
     do throws(StoreError) {
       try store.close()

@@ -155,8 +155,15 @@ public protocol ShardStore: AnyObject, Sendable {
   /// Returns how much the store takes; nil where it doesn't know. A store far away answers with what it learned last.
   func size() throws(StoreError) -> StoreSize?
 
+  /// Throws ``StoreError/Kind/removed`` when the store is no longer where it was opened. For stores on this machine.
+  func checkPlace() throws(StoreError)
+
   /// Marks the store as closed, for ``StoreContents/wasClosed``, and releases it. Nothing may be called afterwards.
   ///
   /// - Parameter done: called once, perhaps before this returns; with what kept the store from being marked.
   func close(_ done: @escaping @Sendable (StoreError?) -> Void)
+}
+
+extension ShardStore {
+  public func checkPlace() throws(StoreError) {}
 }

@@ -43,6 +43,9 @@ public protocol TopicStore: Sendable {
   /// Returns how much of the disk the store takes; nil where it doesn't know. Takes a time that grows with the lists of free space.
   func size() throws(StoreError) -> StoreSize?
 
+  /// Throws ``StoreError/Kind/removed`` when the store's files were removed or replaced: what is committed then is lost with them.
+  func checkPlace() throws(StoreError)
+
   /// Marks the store as closed, for ``StoreContents/wasClosed``, and releases it. Nothing may be called afterwards.
   func close() throws(StoreError)
 }
@@ -51,6 +54,8 @@ extension TopicStore {
   public var limit: Int? { nil }
 
   public func size() throws(StoreError) -> StoreSize? { nil }
+
+  public func checkPlace() throws(StoreError) {}
 }
 
 /// What a store holds when it is opened.
@@ -159,6 +164,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case full
     /// The system reported an error.
     case failed
+    /// The store's files are no longer where they were opened: they were removed, moved, or others were put in their place.
+    case removed
     /// Another process has the store open.
     case inUse
     /// There is no store, or not of this kind.

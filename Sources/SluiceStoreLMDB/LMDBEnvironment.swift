@@ -144,6 +144,13 @@ final class LMDBEnvironment: @unchecked Sendable {
     return result
   }
 
+  /// The open file.
+  var descriptor: Int32 {
+    var descriptor: Int32 = -1
+    unsafe mdb_env_get_fd(pointer, &descriptor)
+    return descriptor
+  }
+
   /// Makes changes in one transaction, and has them on disk.
   func write<Result>(_ body: (LMDBTransaction) throws(StoreError) -> Result) throws(StoreError) -> Result {
     try unsafe Self.transact(pointer, path, isReading: false, body)

@@ -69,6 +69,7 @@ extension LMDBStore {
     guard options.access.isWriting else {
       throw StoreError(.failed, "couldn't write to \(directory.data): it was opened for reading only")
     }
+    try checkPlace()
     let result = try writeOrMakeRoom(effect, bytes, body)
     if effect != .takes { lastFreeingCommit = lastCommit }
     return result

@@ -162,6 +162,19 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     }
   }
 
+  /// As `TopicStore` says. Records that go into a file without a name are gone with the process, and another broker can start in the same directory.
+  public func checkPlace() throws(StoreError) {
+    let isThere = try use { environment in
+      lock?.isIn(directory) ?? true && directory.data.names(environment.descriptor)
+    }
+    guard isThere else {
+      throw StoreError(
+        .removed,
+        "the store at \(directory.path) was removed, or another put in its place, while the broker uses it: move it back, or stop the broker, restore a backup and start it again"
+      )
+    }
+  }
+
   public func close() throws(StoreError) {
     if options.access.isWriting { try markClosed() }
     gate.lockForChange()

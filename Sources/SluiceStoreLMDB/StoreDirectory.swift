@@ -174,6 +174,11 @@ final class StoreLock: @unchecked Sendable {
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 
+  /// Whether its file still has its name there.
+  func isIn(_ directory: StoreDirectory) -> Bool {
+    descriptor < 0 || "\(directory.path)/\(StoreDirectory.lockName)".names(descriptor)
+  }
+
   deinit {
     release()
   }
@@ -191,6 +196,15 @@ final class StoreLock: @unchecked Sendable {
     let count = unsafe text.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
     guard count > 0 else { return nil }
     return Int(String(decoding: text[..<count].prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+  }
+}
+
+extension String {
+  /// Whether the path leads to the open file.
+  func names(_ descriptor: Int32) -> Bool {
+    var (here, there) = (stat(), stat())
+    guard unsafe fstat(descriptor, &here) == 0, unsafe stat(self, &there) == 0 else { return false }
+    return here.st_ino == there.st_ino && here.st_dev == there.st_dev
   }
 }
 

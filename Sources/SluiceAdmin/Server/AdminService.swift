@@ -93,7 +93,7 @@ final class AdminService: @unchecked Sendable {
 
   /// A broker whose store takes no records is ready all the same: it serves subscribers, topics in memory, and the requests by which an operator
   /// makes room. An orchestrator, which looks at the status alone, would cut off all of these. The body names the
-  /// failure, and with `?storage=required` the status is 503.
+  /// failure, and with `?storage=required` the status is 503. A broker whose store was removed isn't ready: it has to be started again.
   ///
   /// A node that isn't in its cluster, or whose lease isn't valid, isn't ready: another node serves its clients.
   private func readiness(needsStorage: Bool) -> HTTPResponse {
@@ -105,7 +105,8 @@ final class AdminService: @unchecked Sendable {
     let what = storage.state == .full ? "full" : "failing"
     let reason =
       "storage \(what) for \(seconds) s, \(storage.waiting) publisher\(storage.waiting == 1 ? "" : "s") waiting: \(storage.message)"
-    return needsStorage ? .text(reason, status: 503) : .text("ready, degraded: \(reason)")
+    return needsStorage || storage.isRemoved
+      ? .text(reason, status: 503) : .text("ready, degraded: \(reason)")
   }
 
   // MARK: Authentication

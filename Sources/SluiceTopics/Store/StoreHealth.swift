@@ -7,6 +7,8 @@ import Synchronization
 final class StoreHealth: Sendable {
   struct Failure {
     var fault: Fault
+    /// The store's files are no longer where they were.
+    var isRemoved = false
     var since: MonotonicTime
   }
 
@@ -26,8 +28,9 @@ final class StoreHealth: Sendable {
   func failed(_ error: StoreError, now: MonotonicTime) -> Bool {
     let fault = Self.fault(error)
     let isNew = presentFailure.withLock { failure in
-      defer { failure = Failure(fault: fault, since: failure?.since ?? now) }
-      return failure?.fault.code != fault.code
+      let isRemoved = error.kind == .removed
+      defer { failure = Failure(fault: fault, isRemoved: isRemoved, since: failure?.since ?? now) }
+      return failure?.fault.code != fault.code || failure?.isRemoved != isRemoved
     }
     isFaulty.store(true, ordering: .releasing)
     return isNew
@@ -47,6 +50,8 @@ final class StoreHealth: Sendable {
       switch error.kind {
       case .full: (.storageFull, "the broker's storage has no room left; \(waits)")
       case .unavailable, .outcomeUnknown: (.storageFailed, "the broker's storage can't be reached; \(waits)")
+      case .removed:
+        (.storageFailed, "the broker's store was removed, or another put in its place; \(waits)")
       case .fenced: (.topicMoved, "another node stores this topic now; open the stream again to go on there")
       default: (.storageFailed, "the broker's storage fails; \(waits)")
       }

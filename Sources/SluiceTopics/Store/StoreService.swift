@@ -131,6 +131,7 @@ package final class StoreService: Sendable {
       snapshot.state = failure.fault.code == .storageFull ? .full : .failing
       snapshot.since = max((now - failure.since).clampedMilliseconds, 1)
       snapshot.message = failure.fault.message
+      snapshot.isRemoved = failure.isRemoved
     }
     let size = health.size
     snapshot.limit = size?.limit ?? store.limit.map { UInt64($0) }

@@ -7,6 +7,8 @@ public struct StoreSnapshot: Hashable, Sendable {
   public var since: UInt64 = 0
   /// Why it takes no records, as clients are told; empty while it takes them.
   public var message = ""
+  /// Its files were removed, or others put in their place. It takes no records before the broker is started again, or the files are back.
+  public var isRemoved = false
   /// Bytes that it may take; nil for no limit.
   public var limit: UInt64?
   /// Bytes of its files.

@@ -315,6 +315,7 @@ final class StoreWriter: @unchecked Sendable {
   /// Drops records that have become too old, and frees the space of deleted topics.
   func tick() {
     guard !closing.isClosed else { return }
+    checkPlace()
     collectGarbage()
     inspect()
     if isReady {
@@ -322,6 +323,17 @@ final class StoreWriter: @unchecked Sendable {
       run()
     }
     _ = loop.schedule(after: Self.trimInterval) { [weak service] in service?.withWriter { $0.tick() } }
+  }
+
+  /// Notices that the store's files were removed, or are back, also while nothing is committed.
+  private func checkPlace() {
+    do throws(StoreError) {
+      try store.checkPlace()
+      // What waits is tried again by itself.
+      if service.health.failure?.isRemoved == true, stuck.isEmpty, recovery == nil { recovered() }
+    } catch {
+      if error.kind == .removed { report(failure: error) }
+    }
   }
 
   /// Reads the store's size, and reports producers that wait.

@@ -137,7 +137,7 @@ extension StoreSnapshot {
   mutating func add(_ other: StoreSnapshot) {
     let isWorse = state == .working ? other.state != .working : other.since > since
     if isWorse {
-      (state, since, message) = (other.state, other.since, other.message)
+      (state, since, message, isRemoved) = (other.state, other.since, other.message, other.isRemoved)
     }
     fileBytes += other.fileBytes
     usedBytes += other.usedBytes
