@@ -13,18 +13,6 @@ public struct TopicID: RawRepresentable, Hashable, Comparable, Sendable {
 
 /// What is kept of a topic besides its records and its small states.
 public struct StoredTopic: Hashable, Sendable {
-  /// A life that this one continues: records up to there are the same in both.
-  public struct Ancestor: Hashable, Sendable {
-    public var epoch: UInt64
-    /// The offset of the first record that the later life doesn't share.
-    public var end: UInt64
-
-    public init(epoch: UInt64, end: UInt64) {
-      self.epoch = epoch
-      self.end = end
-    }
-  }
-
   public var name: String
   /// Complete, as far as the version that wrote them knows settings.
   public var settings: TopicSettings
@@ -121,8 +109,9 @@ public struct StoredExtent: Hashable, Sendable {
 //     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
-//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, what follows is there
+//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, "trimmed to" is there; 64, "through" is there
 //     u64 trimmed to
+//     ancestors × u64 through
 //
 // where a text is a u16 length and UTF-8.
 extension StoredTopic {
@@ -153,9 +142,12 @@ extension StoredTopic {
       writer.integer(code.rawValue)
       writer.string(message)
     }
-    let flags = (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) as UInt8
+    let written = lineage.suffix(Int(UInt16.max))
+    let hasThrough = written.contains { $0.through != $0.end }
+    let flags = (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) | (hasThrough ? 64 : 0) as UInt8
     if flags != 0 { writer.integer(flags) }
     if trimmedTo != 0 { writer.integer(trimmedTo) }
+    if hasThrough { for ancestor in written { writer.integer(ancestor.through) } }
     return writer.bytes
   }
 
@@ -193,6 +185,12 @@ extension StoredTopic {
         let flags: UInt8 = try reader.integer("flags")
         isStated = flags & 1 == 0
         if flags & 2 != 0 { trimmedTo = try reader.integer("trimmed to") }
+        if flags & 64 != 0 {
+          for index in lineage.indices {
+            lineage[index].through = max(
+              try reader.integer("ancestor's through"), lineage[index].end)
+          }
+        }
       }
       guard reader.count == 0 else {
         throw WireError(.malformedFrame, "\(reader.count) bytes are left behind it")

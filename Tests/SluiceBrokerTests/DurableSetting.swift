@@ -57,13 +57,15 @@ final class DurableSetting {
   }
 
   /// Stops the broker in order, or cuts it off, and starts another on what is stored.
-  func restart(cutOff: Bool = false) throws {
+  ///
+  /// - Parameter copy: what is put in the store's place before; nil to leave it.
+  func restart(cutOff: Bool = false, on copy: MemoryStore? = nil) throws {
     let isStopped = Flag()
     broker.whenStopped { isStopped.raise() }
     if cutOff { store.cutOff() }
     if cutOff { broker.stop() } else { broker.shutdown() }
     try eventually("the broker has stopped") { isStopped.isRaised }
-    store = GatedStore(store.memory, limit: store.limit)
+    store = GatedStore(copy ?? store.memory, limit: store.limit)
     (broker, address) = try Self.start(configuration, store, reported)
   }
 

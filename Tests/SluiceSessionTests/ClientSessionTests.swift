@@ -346,9 +346,8 @@ import Testing
     let script = try Script.open()
     _ = script.openPublication()
     #expect(script.available(1) == 0)
-    #expect(
-      try script.receive(PublishOpened(epoch: 1, grantedThrough: 4), 1)
-        == .publicationOpened(stream: 1, next: 0))
+    let opened = PublishOpened(epoch: 1, grantedThrough: 4)
+    #expect(try script.receive(opened, 1) == .publicationOpened(stream: 1, opened))
     #expect(script.available(1) == 4)
   }
 
@@ -389,7 +388,7 @@ import Testing
     let script = try Script.open()
     _ = script.openPublication()
     let opened = PublishOpened(epoch: 1, grantedThrough: 10, bytesThrough: 50)
-    #expect(try script.receive(opened, 1) == .publicationOpened(stream: 1, next: 0))
+    #expect(try script.receive(opened, 1) == .publicationOpened(stream: 1, opened))
     #expect(script.available(1) == 10)
     #expect(script.availableBytes(1) == 50)
     _ = script.publish(1, count: 1, bytes: 30)

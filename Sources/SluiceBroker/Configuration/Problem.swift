@@ -17,7 +17,7 @@ public struct Problem: Hashable, Sendable {
     case storageFull, storageFailing, storageNearlyFull
     case memoryFull, memoryNearlyFull
     case heldUp, consumerLag, subscriberLag
-    case missedRecords, deadLetters
+    case missedRecords, lostHistory, deadLetters
     case rejectedLogins, refusedConnections, slowLoops
     case engineUnreachable, nodeNotReady, shardsWithoutOwner, engineUnsafe
   }

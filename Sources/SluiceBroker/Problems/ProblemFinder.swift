@@ -252,6 +252,12 @@ public struct ProblemFinder: Sendable {
         "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: a limit or a trim dropped them first."
       )
     }
+    if let lost = topic.lost {
+      add(
+        .lostHistory, .warning, at: place, for: lost.age,
+        "The store of \(topic.summary.topic) went back, by a backup, a copy or a crash: a client knows records from offset \(lost.from) to \(lost.before - 1) that it doesn't have, and goes on at \(lost.from)."
+      )
+    }
     let dead = growth(.deadLetters, place, topic.consumers.deadLetters &+ topic.consumers.abandoned)
     if dead > 0 {
       add(

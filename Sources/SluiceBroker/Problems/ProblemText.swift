@@ -31,6 +31,7 @@ enum ProblemText {
     case .consumerLag: "\(number) durable cursors and groups are behind."
     case .subscriberLag: "\(number) subscriptions are behind."
     case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
+    case .lostHistory: "The store went back in \(number) topics: clients know records that it doesn't have."
     case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
     default: "\(number) problems of the kind \(kind.rawValue)."
     }

@@ -52,6 +52,8 @@ public struct TopicSnapshot: Sendable {
   public var withoutProducers: UInt64 = 0
   /// Whether a client has stated the settings.
   public var isStated = false
+  /// Records that a client knows and the topic has lost, as a client showed within the last hour; nil when none did.
+  public var lost: LostHistory?
   /// What stops all its producers now, or has stopped them in the last five minutes.
   public var holds: [TopicInfo.Hold] = []
   /// At most as many as were requested, those that hold up producers first; `TopicSummary.subscriptions` counts all.
@@ -67,6 +69,22 @@ public struct TopicSnapshot: Sendable {
   public init(summary: TopicSummary, settings: TopicSettings) {
     self.summary = summary
     self.settings = settings
+  }
+}
+
+/// Records that a client of a durable topic knows and the broker's store doesn't have: the store went back.
+public struct LostHistory: Hashable, Sendable {
+  /// The offset of the first.
+  public var from: UInt64
+  /// The offset behind the last.
+  public var before: UInt64
+  /// How long ago the client showed it, in milliseconds.
+  public var age: UInt64
+
+  public init(from: UInt64, before: UInt64, age: UInt64) {
+    self.from = from
+    self.before = before
+    self.age = age
   }
 }
 

@@ -128,6 +128,9 @@ final class SnapshotGathering: Sendable {
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
       topic.withoutProducers = subject.topic.timeWithoutProducers(now: now)
       topic.isStated = subject.topic.isStated
+      topic.lost = subject.topic.historyBreak(now: now).map {
+        LostHistory(from: $0.from, before: $0.before, age: (now - $0.time).clampedMilliseconds)
+      }
       findings.show(in: &topic, request)
       topic.show(subject.topic.dropped)
       topic.holds = subject.topic.holds.withLock { $0.shown(at: now) }

@@ -40,13 +40,16 @@ struct EndedCursor {
 }
 
 extension SubscriptionStream {
-  /// Tells the subscriber that its subscription stands: at once, unless its durable cursor is new. Then when the cursor is on disk, or a crash would leave a
-  /// subscriber that comes back with a cursor that the broker doesn't know.
+  /// Sends SUBSCRIBED: at once, unless its durable cursor is new, or the number of the topic's epoch. Then when that is on
+  /// disk, or a crash would leave a subscriber that comes back with a cursor, or an epoch, that the broker doesn't know.
   func opened(_ frame: Subscribed, missed: UInt64, isNew: Bool) {
-    guard isNew, let name = durable?.name, topic.storage != nil else { return confirm(frame, missed: missed) }
+    let cursor = isNew ? durable?.name : nil
+    guard topic.storage != nil, cursor != nil || topic.isEpochUnsaved else {
+      return confirm(frame, missed: missed)
+    }
     isOpening = true
     let continuation = streams.continuation(of: stream)
-    topic.whenCommitted(of: name) { fault in
+    topic.whenCommitted(of: cursor) { fault in
       continuation.resume(fault) { (subscription: SubscriptionStream) in
         subscription.isOpening = false
         subscription.confirm(frame, missed: missed)

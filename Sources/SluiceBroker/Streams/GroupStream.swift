@@ -185,6 +185,9 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if case .none = place { woken() }
   }
 
+  /// The broker keeps a member's place, under any number.
+  func epochContinued() {}
+
   func topicGone(_ fault: Fault) { streams.refuse(stream, fault) }
 
   // Its group reports its position, and is told of producers' holds.

@@ -47,14 +47,14 @@ final class PatternMember: SubscriptionOwner, JoinedTopic {
     self.number = number
     self.isAwaited = isAwaited
     let liveOffset = max(epoch.log.head, begin.cursor.nextOffset)
-    beginning = Subscribed(
-      epoch: epoch.number, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
-      gaps: epoch.newest != nil || matcher != nil, continues: begin.continues)
     missedAtStart = begin.missed
     subscription = SubscriptionStream(
       stream: pattern.stream, loopState: loopState, epoch: epoch, streams: pattern.streams,
       cursor: begin.cursor, liveOffset: liveOffset, lag: begin.lag, granted: 0,
       isResuming: begin.isResuming, matcher: matcher)
+    beginning = Subscribed(
+      epoch: subscription.epochNumber, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
+      gaps: epoch.newest != nil || matcher != nil, continues: begin.continues)
     subscription.owner = self
   }
 
@@ -74,6 +74,8 @@ final class PatternMember: SubscriptionOwner, JoinedTopic {
   func pacingBegan() { pattern.pace(self) }
 
   func topicGone(_ fault: Fault) { pattern.topicGone(self, fault) }
+
+  func epochContinued() { if !isCompleted { pattern.epochContinued(self) } }
 
   func completed() { isCompleted = true }
 }

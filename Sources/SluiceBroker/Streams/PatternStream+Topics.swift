@@ -118,6 +118,7 @@ extension PatternStream {
   ) throws(WireError) {
     // It may have been deleted, and another made with its name.
     guard streams.core.registry.find(topic.name) === topic else { return }
+    if let position { topic.compare(KnownHistory(position), on: streams.topics) }
     let former = members?[topic.name]
     if former == nil { try streams.counts.addMatch(streams.core, isLimited: loan == nil) }
     let loopState = topic.loopState(on: streams.topics)
@@ -167,6 +168,14 @@ extension PatternStream {
     streams.attempt(stream) { () throws(WireError) in try move(member) }
   }
 
+  /// Joins a member's topic again, whose epoch has another number now: the next MATCHED has it.
+  func epochContinued(_ member: PatternMember) {
+    streams.attempt(stream) { () throws(WireError) in
+      try join(
+        member.topic, startingAt: position(of: member), wasThere: member.isAwaited, after: member.begins)
+    }
+  }
+
   /// Another node serves a topic that this one thinks its own, of which it isn't told yet that it moves.
   func giveUp(_ name: String) throws(WireError) {
     if let member = members?[name] { try move(member) }
@@ -174,7 +183,7 @@ extension PatternStream {
 
   private func position(of member: PatternMember) -> TopicPosition {
     TopicPosition(
-      topic: member.topic.name, epoch: member.subscription.epoch.number,
+      topic: member.topic.name, epoch: member.subscription.epochNumber,
       nextOffset: member.subscription.sentThrough)
   }
 

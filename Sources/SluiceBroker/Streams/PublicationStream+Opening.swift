@@ -28,6 +28,7 @@ extension PublicationStream {
       _ in
       continuation.resume { (publication: PublicationStream) in publication.fenced() }
     }
+    topic.compare(frame.known, on: streams.topics)
     let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
     topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
     let loopState = topic.loopState(on: streams.topics)
@@ -36,14 +37,13 @@ extension PublicationStream {
     loopState.add(publication)
     streams.attach(publication, to: stream)
     streams.session.publication(stream, continuesAt: attachment.nextSequence)
-    guard publication.acknowledgements.waitsForDisk, frame.producer != 0 else {
-      return publication.opened(attachment)
-    }
+    let waits = publication.acknowledgements.waitsForDisk && frame.producer != 0
+    guard waits || topic.isEpochUnsaved else { return publication.opened(attachment, frame.known) }
     // What the producer published before counts when it is on disk: until then the producer mustn't forget it.
     publication.isOpening = true
     publication.whenCommitted { publication in
       publication.isOpening = false
-      publication.opened(attachment)
+      publication.opened(attachment, frame.known)
     }
   }
 
@@ -60,13 +60,16 @@ extension PublicationStream {
   }
 
   /// Tells the producer that it may publish.
-  private func opened(_ attachment: Topic.Attachment) {
+  private func opened(_ attachment: Topic.Attachment, _ known: KnownHistory) {
     let demand =
       grantMore(on: streams) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+    let epoch = attachment.epoch
+    let number = epoch.number
+    openedEpoch = number
     streams.send(
       PublishOpened(
-        epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
-        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
+        epoch: number, grantedThrough: demand.grantedThrough, bytesThrough: demand.bytesThrough,
+        nextSequence: attachment.nextSequence, lostFrom: topic.lost(of: known)),
       stream: stream)
     // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
     topicChanged()

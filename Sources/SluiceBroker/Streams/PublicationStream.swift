@@ -32,6 +32,8 @@ final class PublicationStream: DueStream, TopicPublisher {
   /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
   private var toldConnected: Bool?
   @safe @exclusivity(unchecked) private(set) var acknowledgements: PendingAcknowledgements
+  /// The number of the epoch that PUBLISH_OPENED had; 0 before.
+  var openedEpoch: UInt64 = 0
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
   @safe @exclusivity(unchecked) var isOpening = false
   /// It has ended the topic.
@@ -174,6 +176,11 @@ final class PublicationStream: DueStream, TopicPublisher {
       epoch = topic.epoch
     }
     if let fault = topic.departureFault { return streams.refuse(stream, fault) }
+    // What it publishes next is of another history than the one that its producer knows by this number. Without a number it can't send again what is under way.
+    if producer != 0, openedEpoch != 0, openedEpoch != epoch.number, topic.isDurable {
+      settle()
+      return streams.refuse(stream, .epochContinued(topic.name))
+    }
     if role == .source, !isOpening {
       let isConnected = topic.isConnected
       if isConnected != toldConnected {

@@ -8,6 +8,7 @@ import SluiceWire
 extension SubscriptionStream {
   static func open(_ stream: UInt32, _ frame: Subscribe, on streams: StreamMultiplexer) throws(WireError) {
     let topic = try Self.topic(of: frame, on: streams)
+    if let known = KnownHistory(frame) { topic.compare(known, on: streams.topics) }
     let isAsked = topic.findStart(frame.start, streams.pending(stream)) { streams, start in
       var frame = frame
       frame.start = start
@@ -59,7 +60,7 @@ extension SubscriptionStream {
       streams.attach(subscription, to: stream)
       subscription.opened(
         Subscribed(
-          epoch: epoch.number, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
+          epoch: subscription.epochNumber, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
           gaps: subscription.leavesGaps, continues: epoch.continuing(frame.epoch, at: 0) != nil,
           isShareable: subscription.isShareable),
         missed: missed, isNew: use?.isNew ?? false)

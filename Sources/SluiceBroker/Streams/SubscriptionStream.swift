@@ -19,6 +19,8 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var attachedEpoch: TopicEpoch?
   let topic: Topic
   let epoch: TopicEpoch
+  /// The number of the epoch that the subscriber knows.
+  let epochNumber: UInt64
   let loopState: TopicLoopState
   /// Nil for what the topic's settings say.
   private let lagPolicy: Subscribe.LagPolicy?
@@ -61,6 +63,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     credit = Credit(granted: granted)
     topic = loopState.topic
     self.epoch = epoch
+    epochNumber = epoch.number
     self.loopState = loopState
     account = HoldAccount(since: streams.loop.now)
     self.liveOffset = liveOffset
@@ -165,6 +168,11 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     if let owner { owner.topicGone(fault) } else { streams.refuse(stream, fault) }
   }
 
+  func epochContinued() {
+    guard epoch.number != epochNumber else { return }
+    if let owner { owner.epochContinued() } else { streams.refuse(stream, .epochContinued(topic.name)) }
+  }
+
   var identity: String { streams.client.identity.name }
   var blockedSince: MonotonicTime? { streams.blockedSince }
   var obstacle: StreamObstacle? { streams.obstacle }
@@ -234,9 +242,15 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
       guard budget > 0 && writes.hasRoom || demand == 0 && !isFiltered else { return .more }
       // The marker stands exactly between the two.
       let limit = isLive ? UInt64.max : liveOffset
-      switch source.next(
+      let position = nextOffset
+      let step = source.next(
         demand: demand, before: limit, bytes: budget, largest: largest, hint: loopState.hint)
-      {
+      // After the records: those of another number are for subscribers that know it.
+      guard epoch.number == epochNumber else {
+        source.move(to: position, hint: loopState.hint)
+        return .waiting
+      }
+      switch step {
       case .run(let slice, let mark):
         if isFiltered, let matcher = source.matcher {
           if let outcome = send(slice, mark, wantedBy: matcher, writes, &budget) { return outcome }
@@ -374,6 +388,8 @@ protocol SubscriptionOwner: AnyObject {
   /// The topic's producers are paced from now on.
   func pacingBegan()
   func topicGone(_ fault: Fault)
+  /// The topic's epoch has another number now, which the subscriber doesn't know.
+  func epochContinued()
   /// The topic's terminal event was told.
   func completed()
 }

@@ -75,10 +75,10 @@ final class StreamMultiplexer {
     case .topicEnded(let stream, let ending):
       try event(stream) { position throws(WireError) in try position.topicEnded(ending) }
 
-    case .publicationOpened(let stream, let next):
+    case .publicationOpened(let stream, let frame):
       guard case .publication(let publication) = attachment(stream) else { return }
       publication.move?.opened(at: core.loop.now)
-      try publication.resume(at: next)
+      try publication.opened(frame)
       output.noteDue(publication)
     case .granted(let stream):
       if case .publication(let publication) = attachment(stream) { output.noteDue(publication) }

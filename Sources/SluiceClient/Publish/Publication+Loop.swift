@@ -79,6 +79,7 @@ extension Publication {
 
   /// Returns whether the publication may have more to send.
   func acknowledged(_ frame: Ack) -> Bool {
+    noteAcknowledged(frame.lastOffset)
     let (calls, canAdvance): (Calls, Bool) = lock.withLock {
       let wasBlocked = unsafe queue.isBlocked
       let calls = unsafe queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)

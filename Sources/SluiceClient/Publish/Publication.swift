@@ -79,6 +79,8 @@ final class Publication: @unchecked Sendable {
   var isCompletionSent = false
   /// 0 before the first stream.
   private var producer: UInt64 = 0
+  /// The records of the topic that the broker has acknowledged.
+  private var known = KnownHistory(epoch: 0, nextOffset: 0)
   /// The delays while the broker's storage refuses the publication.
   var reopening = Reopening()
   var move: Move?
@@ -113,8 +115,26 @@ final class Publication: @unchecked Sendable {
     return PublishOpen(
       topic: topic, acknowledgement: acknowledgement,
       role: isOpenedAsSource ? .source : isRequester ? .requester : .producer, producer: producer,
-      firstSequence: firstSequence, settings: settings)
+      firstSequence: firstSequence, settings: settings,
+      known: known.nextOffset > 0 ? known : KnownHistory(epoch: 0, nextOffset: 0))
   }
+
+  /// The publication stands. A broker that has lost acknowledged records says so, and the program learns it from ``Client/notices``. On the loop only.
+  ///
+  /// - Throws: if the broker expects a record that was never sent.
+  func opened(_ frame: PublishOpened) throws(WireError) {
+    try resume(at: frame.nextSequence)
+    guard frame.epoch != known.epoch else { return }
+    known = KnownHistory(epoch: frame.epoch, nextOffset: frame.lostFrom ?? known.nextOffset)
+    if let lost = frame.lostFrom {
+      core.notices.send(
+        TopicNotice(
+          topic: topic, change: lost == 0 ? .restarted(nextOffset: 0) : .rewound(nextOffset: lost)))
+    }
+  }
+
+  /// The broker has acknowledged the record at that offset. On the loop only.
+  func noteAcknowledged(_ offset: UInt64) { known.nextOffset = offset &+ 1 }
 
   /// Whether the caller gave the producer's id.
   var hasChosenProducer: Bool { chosenProducer != nil }
@@ -127,7 +147,7 @@ final class Publication: @unchecked Sendable {
   /// The broker expects the record with the sequence `next`. On the loop only.
   ///
   /// - Throws: if that record was never sent.
-  func resume(at next: UInt64) throws(WireError) {
+  private func resume(at next: UInt64) throws(WireError) {
     let calls = lock.withLock { unsafe queue.resume(at: next, mayBeAhead: chosenProducer != nil) }
     guard let calls else {
       throw WireError(

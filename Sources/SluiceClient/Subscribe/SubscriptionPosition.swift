@@ -130,6 +130,9 @@ struct ResumePoint {
   private var next: UInt64?
   private var isLive = false
   private var isStartingOver = false
+  /// The subscription waits for the offset that it named, which may be beyond the topic's end. It repeats that start after a lost connection: an offset with
+  /// an epoch says that the client knows the records before it.
+  private var isWaiting = false
 
   init(_ plan: SubscriptionPlan) {
     self.plan = plan
@@ -142,7 +145,8 @@ struct ResumePoint {
   func subscribe(granted: UInt64) -> Subscribe {
     Subscribe(
       topic: plan.topic, start: next.map { .offset($0) } ?? start, lag: Subscribe.LagPolicy(plan.lag),
-      ifMissing: Subscribe.IfMissing(plan.ifMissing), epoch: next == nil ? 0 : epoch, grantedThrough: granted,
+      ifMissing: Subscribe.IfMissing(plan.ifMissing), epoch: next == nil || isWaiting ? 0 : epoch,
+      grantedThrough: granted,
       cursor: plan.cursor?.name ?? "", filter: plan.filter, settings: plan.settings ?? TopicSettings())
   }
 
@@ -158,7 +162,7 @@ struct ResumePoint {
 
   /// - Throws: when the broker doesn't continue at the requested offset.
   mutating func subscribed(_ frame: Subscribed) throws(WireError) -> Continuation {
-    if let next {
+    if let next, !isWaiting {
       // Another epoch continues the requested one: the broker refuses unrelated epochs.
       guard frame.epoch != epoch || frame.nextOffset >= next else {
         throw WireError(
@@ -175,7 +179,14 @@ struct ResumePoint {
     let continuation = isStartingOver ? Continuation.restarted : .same
     // Before the first record the broker knows the cursor's position.
     guard plan.cursor?.name.isEmpty ?? true else { return continuation }
-    if case .offset(let offset) = start, frame.nextOffset > offset { return .same }
+    isWaiting = false
+    if case .offset(let offset) = start {
+      if frame.nextOffset > offset {
+        next = nil
+        return .same
+      }
+      isWaiting = offset > 0 && frame.nextOffset >= frame.liveOffset
+    }
     next = frame.nextOffset
     return continuation
   }
@@ -183,11 +194,13 @@ struct ResumePoint {
   /// All records before that offset were received, or are known to be missing.
   mutating func advance(to offset: UInt64) {
     next = offset
+    isWaiting = false
   }
 
   /// Returns whether the subscription was not live before.
   mutating func live(at offset: UInt64) -> Bool {
     // The records before it that the filter has excluded needn't be filtered again.
+    isWaiting = isWaiting && offset <= next ?? 0
     next = max(next ?? offset, offset)
     defer { isLive = true }
     return !isLive
@@ -197,6 +210,7 @@ struct ResumePoint {
   mutating func startOver() {
     start = .earliest
     next = nil
+    isWaiting = false
     epoch = 0
     isStartingOver = true
   }

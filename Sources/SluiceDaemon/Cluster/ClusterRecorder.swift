@@ -178,6 +178,11 @@ final class ClusterRecorder: Sendable {
       log(
         .error, "stored records are damaged, and missing for subscribers",
         [("topic", .text(topic)), ("from", .number(from)), ("before", .number(before))])
+    case .wentBack(let topic, let from, let known):
+      log(
+        .warning,
+        "a client knows records that the engine doesn't have: it went back, by a backup or a crash; the client goes on where they part",
+        [("topic", .text(topic)), ("from", .number(from)), ("before", .number(known))])
     case .lost(let topic, let message):
       log(
         .error, "a part of what is stored can't be read",

@@ -79,6 +79,11 @@ final class StorageLog: Sendable {
           "topic": .text(topic), "from": .number(from),
           "before": .number(before),
         ])
+    case .wentBack(let topic, let from, let known):
+      logger.log(
+        .warning,
+        "a client knows records that this store doesn't have: the store went back, by a backup, a copy or a crash; the client goes on where they part",
+        ["topic": .text(topic), "from": .number(from), "before": .number(known)])
     case .lost(let topic, let message):
       logger.log(
         .error, "a part of what is stored can't be read; see sluice store verify",

@@ -104,9 +104,9 @@ final class HTTPPublishing: HTTPExchange {
   func received(_ action: ClientAction) {
     let count = publication.count
     switch action {
-    case .publicationOpened(_, let next):
+    case .publicationOpened(_, let frame):
       // Of a request that comes again: what is in the log isn't sent again.
-      publication.opened(skipping: Int(clamping: min(next, count)))
+      publication.opened(skipping: Int(clamping: min(frame.nextSequence, count)))
       if publication.isSent { done(lastOffset: nil) }
     case .acknowledged(_, let ack) where ack.through >= count: done(lastOffset: ack.lastOffset)
     case .refused(_, let fault) where isReply && fault.code == .noResponders:

@@ -150,6 +150,9 @@ final class HTTPReading: HTTPExchange {
       if isRestarted, let topic = current?.name {
         event("restarted", "{\"topic\":\(JSONText.quoted(topic))}")
       }
+      if let had, place.continues, place.nextOffset <= had.offset, let topic = current?.name {
+        event("rewound", "{\"topic\":\(JSONText.quoted(topic)),\"offset\":\(place.nextOffset)}")
+      }
       beginKeepalive()
     case .deliver(_, let header, let batch):
       guard let current else { return }

@@ -37,7 +37,7 @@ extension MQTTConnection: DoorLinkClient {
     case .opened(let welcome): welcomed(welcome)
     case .failed(let fault): failed(fault)
     case .answerPing(let token): link.send(Pong(token: token), stream: 0)
-    case .publicationOpened(let stream, let next): publicationOpened(stream, next: next)
+    case .publicationOpened(let stream, let frame): publicationOpened(stream, next: frame.nextSequence)
     case .subscribed(let stream, let place): subscribed(stream, place)
     case .matched(let stream, let matched): self.matched(stream, matched)
     case .unmatched(let stream, let number): unmatched(stream, number)

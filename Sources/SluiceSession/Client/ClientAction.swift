@@ -25,8 +25,8 @@ package enum ClientAction {
   case deliveries(stream: UInt32, count: UInt32)
 
   // Publications
-  /// All records before `next` are acknowledged.
-  case publicationOpened(stream: UInt32, next: UInt64)
+  /// All records before its next sequence are acknowledged.
+  case publicationOpened(stream: UInt32, PublishOpened)
   /// The grant has grown.
   case granted(stream: UInt32)
   case acknowledged(stream: UInt32, Ack)

@@ -65,7 +65,7 @@ extension ClientSession {
       outbound.bytesGranted = frame.bytesThrough
       outbound.acknowledged = frame.nextSequence
       self[stream] = .publication(outbound)
-      return .publicationOpened(stream: stream, next: frame.nextSequence)
+      return .publicationOpened(stream: stream, frame)
     case .cancelling: return .none
     default: throw misplaced(.publishOpened, stream)
     }

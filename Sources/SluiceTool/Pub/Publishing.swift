@@ -25,6 +25,8 @@ final class Publishing: @unchecked Sendable {
   // The loop's.
   private var isFlushing = false
   private var storageWatch: AnyCancellable?
+  /// Of what the broker has lost of the acknowledged records.
+  private var historyWatch: AnyCancellable?
 
   /// The records that may wait for the broker's grant.
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
@@ -47,7 +49,10 @@ final class Publishing: @unchecked Sendable {
   func start() {
     run.interrupted = { [self] in interrupted() }
     watchConnection()
-    if !command.persistence.isQuiet { watchStorage() }
+    if !command.persistence.isQuiet {
+      watchStorage()
+      historyWatch = client.notices.sink { [run] in run.note("\($0)") }
+    }
     if case .progress = command.report { reportProgress() }
     if case .summary = command.report { showProgress() }
     Threads.start { [self] in

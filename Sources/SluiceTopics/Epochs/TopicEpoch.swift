@@ -16,15 +16,21 @@ package final class TopicEpoch: Sendable {
     case superseded
   }
 
-  package let number: UInt64
+  /// Changes once at most, with ``lineage``: see ``Topic/compare(_:on:)``. Streams that were opened under another number deliver nothing more.
+  package var number: UInt64 {
+    @inline(__always) get { atomicNumber.load(ordering: .acquiring) }
+  }
+
   package let log: TopicLog
   /// The newest record of each key, for a compact topic: late subscribers get only these.
   package let newest: CompactedRecords?
   /// Its state on disk; nil for a topic that is in memory only.
   package let storage: StoreTopicState?
   /// Epochs that this one continues, oldest first.
-  let lineage: [StoredTopic.Ancestor]
+  var lineage: [StoredTopic.Ancestor] { ancestors.withLock { $0 } }
 
+  private let atomicNumber: Atomic<UInt64>
+  private let ancestors: Mutex<[StoredTopic.Ancestor]>
   private let atomicCondition = Atomic(Condition.open)
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
@@ -32,18 +38,16 @@ package final class TopicEpoch: Sendable {
     number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: StoreTopicState? = nil,
     lineage: [StoredTopic.Ancestor] = []
   ) {
-    self.number = number
+    atomicNumber = Atomic(number)
     self.log = log
     self.newest = newest
     self.storage = storage
-    self.lineage = lineage
+    ancestors = Mutex(lineage)
   }
 
   /// Returns where a subscriber that has read up to `offset` in the epoch numbered `epoch` continues in this one; nil if this epoch doesn't continue that one.
   package func continuing(_ epoch: UInt64, at offset: UInt64) -> UInt64? {
-    guard let index = lineage.firstIndex(where: { $0.epoch == epoch }) else { return nil }
-    // Records after the end of an ancestor are lost, also those that the subscriber has received.
-    return lineage[index...].reduce(offset) { min($0, $1.end) }
+    ancestors.withLock { $0.position(of: offset, in: epoch) }
   }
 
   /// Once this isn't `open`, the log's head is final: read this first, then the head.
@@ -65,6 +69,17 @@ package final class TopicEpoch: Sendable {
 
   func supersede() {
     atomicCondition.store(.superseded, ordering: .releasing)
+  }
+
+  /// Gives the epoch another number, which continues the present one.
+  ///
+  /// - Parameters:
+  ///   - end: where clients that know more of the present number go on.
+  ///   - through: how much clients may know of it that is in this epoch.
+  func `continue`(as number: UInt64, upTo end: UInt64, through: UInt64) {
+    ancestors.withLock { $0.append(StoredTopic.Ancestor(epoch: self.number, end: end, through: through)) }
+    // A reader that sees a record from later on sees the number, too.
+    atomicNumber.store(number, ordering: .releasing)
   }
 }
 

@@ -32,6 +32,8 @@ public enum StoreEvent: Hashable, Sendable {
   case dropping(topic: String, limit: DroppedRecords.Cause)
   /// Records of a topic can't be read: those from the first offset on, before the other.
   case damaged(topic: String, from: UInt64, before: UInt64)
+  /// A client knows records of a topic that the store doesn't have: those from the first offset on, before the other. It goes on at the first.
+  case wentBack(topic: String, from: UInt64, known: UInt64)
   /// A topic's state other than its records can't be read.
   case lost(topic: String, message: String)
   /// All is on disk, and the store closed. With a message when it isn't.

@@ -78,8 +78,11 @@ extension Topic {
     _ frame: Subscribe, _ found: CursorTable.Finding?, in epoch: TopicEpoch
   ) throws(WireError) -> Subscribe {
     guard frame.epoch == 0 else {
+      let known = frame.epoch
       let frame = frame.translated(to: epoch)
       if frame.epoch != epoch.number { return frame }
+      // A cursor that was made in what the topic has lost is made again.
+      if found == nil, known != epoch.number { return frame }
       let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
       if let loss {
         let fault = Fault(loss, ofCursor: frame.cursor, on: name)

@@ -39,6 +39,8 @@ package final class TopicLoopState: @unchecked Sendable {
   @safe @exclusivity(unchecked) private var seenVersion: UInt64 = 0
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
+  /// The number of the topic's epoch when this loop looked last.
+  private var seenEpoch: UInt64
   /// Whether the topic's producers were paced at the last change of its state.
   private var isPacing = false
   /// The end of the topic's holds that are counted here.
@@ -49,6 +51,7 @@ package final class TopicLoopState: @unchecked Sendable {
   init(topic: Topic, loop: TopicLoop) {
     self.topic = topic
     self.loop = loop
+    seenEpoch = 0
   }
 
   /// Has the loop handle new records or a changed state of the topic. From any thread.
@@ -79,12 +82,22 @@ package final class TopicLoopState: @unchecked Sendable {
     guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isChanged else { return }
     for publication in publications { publication.topicChanged() }
     guard isChanged else { return }
+    leaveFormerEpoch()
     if topic.isPaced { beginPacing() } else { isPacing = false }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
     // The hint would keep the log of an earlier epoch in memory.
     hint.clear()
     guard let fault = topic.departureFault else { return }
     for subscription in subscriptions { subscription.topicGone(fault) }
+  }
+
+  /// Has subscriptions begin again that were opened under another number of the topic's epoch.
+  private func leaveFormerEpoch() {
+    guard topic.isDurable else { return }
+    let number = topic.epoch.number
+    guard number != seenEpoch else { return }
+    seenEpoch = number
+    for subscription in subscriptions { subscription.epochContinued() }
   }
 
   /// Has the subscriptions report their positions: they may not have, because the topic wasn't paced when they attached, or its epoch has changed.

@@ -123,21 +123,18 @@ extension TopicRegistry {
     let topicStorage = StoreTopicState(
       id: stored.id, service: storage, settings: settings, extent: stored.extent,
       trimmedTo: stored.row.trimmedTo)
-    var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
+    var row = stored.row
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
-    let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
-    if isNewEpoch {
-      lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
-      if lineage.count > Self.longestLineage { lineage.removeFirst(lineage.count - Self.longestLineage) }
-      epoch = epochs.next()
-    }
-    let topic = durable(stored.row.name, settings, topicStorage, epoch: epoch, lineage: lineage)
+    let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && row.ending == nil
+    if isNewEpoch { row.begin(epoch: epochs.next(), continuingUpTo: stored.extent.head) }
+    let topic = durable(row.name, settings, topicStorage, epoch: row.epoch, lineage: row.lineage)
     if let ending = stored.row.ending { topic.epoch.end(ending) }
     let producers = try shard.states(stored.id, .producer)
     let cursors = try shard.states(stored.id, .cursor)
     let groups = try shard.states(stored.id, .group)
     let lost = topic.state.withLock { state in
       state.endedBy = stored.row.endedBy
+      state.loadedHead = isNewEpoch ? nil : stored.extent.head
       state.isStated = stored.row.isStated
       // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
       state.lastSubscriberOffset =
@@ -153,9 +150,6 @@ extension TopicRegistry {
     for error in lost { storage.lost(topic.name, error.message) }
     return topic
   }
-
-  /// Epochs that are remembered. A subscriber that returns from an older one starts over.
-  private static let longestLineage = 64
 
   private func restore(
     _ stored: StoredState, into state: inout Topic.State, _ now: MonotonicTime, _ lost: inout [StoreError]

@@ -7,6 +7,12 @@ package struct TopicState {
   package var epoch: TopicEpoch
   /// The number of the producer that ended this epoch or, if the topic starts over, the previous epoch; 0 for a producer without a number.
   var endedBy: UInt64 = 0
+  /// The head that the broker has found in its store; nil for an epoch that it has begun itself, which no client can be ahead of.
+  var loadedHead: UInt64?
+  /// The number of the epoch has changed, and isn't on disk yet.
+  var isEpochUnsaved = false
+  /// The last client that was ahead of what the topic has.
+  var historyBreak: HistoryBreak?
   package var producers: ProducerTable
   package var cursors: CursorTable
   /// Nil while this node has the topic.

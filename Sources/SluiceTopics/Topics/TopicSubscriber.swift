@@ -22,6 +22,8 @@ package protocol TopicSubscriber: AnyObject {
   func producersChanged()
   /// The topic was deleted, or another node serves it.
   func topicGone(_ fault: Fault)
+  /// The epoch that it reads may have another number than when it was opened.
+  func epochContinued()
 
   /// Adds its position to those that pace the producers.
   func report(to positions: inout ReaderPositions)

@@ -2,7 +2,7 @@
 ///
 /// ```
 /// string topic · u8 acknowledgement · u8 role (0 producer, 1 source, 2 requester) · u16 0 · u64 producer · u64 first sequence
-/// settings
+/// settings · u64 known epoch · u64 known offset, both left out by a producer that knows none
 /// ```
 public struct PublishOpen: LaidOutFrame {
   public static let type = FrameType.publishOpen
@@ -37,13 +37,16 @@ public struct PublishOpen: LaidOutFrame {
   public var firstSequence: UInt64
   /// What the producer states of the topic: see ``TopicCreate``. All nil states nothing.
   public var settings: TopicSettings
+  /// The epoch in which the producer's last acknowledged record is, and the offset behind it.
+  public var known: KnownHistory
 
   /// Leaves room for more records than any producer publishes, and for grants beyond them.
   public static let largestFirstSequence: UInt64 = 1 << 62
 
   public init(
     topic: String, acknowledgement: Acknowledgement, role: Role = .producer, producer: UInt64 = 0,
-    firstSequence: UInt64 = 0, settings: TopicSettings = TopicSettings()
+    firstSequence: UInt64 = 0, settings: TopicSettings = TopicSettings(),
+    known: KnownHistory = KnownHistory(epoch: 0, nextOffset: 0)
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
@@ -51,6 +54,7 @@ public struct PublishOpen: LaidOutFrame {
     self.producer = producer
     self.firstSequence = firstSequence
     self.settings = settings
+    self.known = known
   }
 
   public static let layout = FrameLayout(
@@ -66,13 +70,30 @@ public struct PublishOpen: LaidOutFrame {
       $0 <= largestFirstSequence
         ? nil
         : WireError(.unsupported, "PUBLISH_OPEN begins with sequence \($0); 2^62 is the largest")
-    }, Field.settings(\Self.settings, unknown: .refuse))
+    }, Field.settings(\Self.settings, unknown: .refuse), .known)
+}
+
+extension Field where Owner == PublishOpen, Value == KnownHistory {
+  fileprivate static var known: Field {
+    Field(
+      write: { frame, writer in
+        guard frame.known.epoch != 0 else { return }
+        writer.integer(frame.known.epoch)
+        writer.integer(frame.known.nextOffset)
+      },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        KnownHistory(
+          epoch: try reader.bytes.integer("PUBLISH_OPEN known epoch"),
+          nextOffset: try reader.bytes.integer("PUBLISH_OPEN known offset"))
+      }
+    ).added(absent: KnownHistory(epoch: 0, nextOffset: 0))
+  }
 }
 
 /// PUBLISH_OPENED: the publication stands, with the demand to begin with.
 ///
 /// ```
-/// u64 epoch · u64 granted through · u64 bytes through · u64 next sequence
+/// u64 epoch · u64 granted through · u64 bytes through · u64 next sequence · u64 lost from, left out when nothing is lost
 /// ```
 public struct PublishOpened: LaidOutFrame {
   public static let type = FrameType.publishOpened
@@ -85,19 +106,35 @@ public struct PublishOpened: LaidOutFrame {
   public var bytesThrough: UInt64
   /// That of the first record to be published; all before it are acknowledged. At least what PUBLISH_OPEN began with.
   public var nextSequence: UInt64
+  /// The first offset of the producer's ``PublishOpen/known`` history that the topic has lost, with all behind it; nil when it has lost none.
+  public var lostFrom: UInt64?
 
   public init(
-    epoch: UInt64, grantedThrough: UInt64, bytesThrough: UInt64 = Credit.unlimited, nextSequence: UInt64 = 0
+    epoch: UInt64, grantedThrough: UInt64, bytesThrough: UInt64 = Credit.unlimited, nextSequence: UInt64 = 0,
+    lostFrom: UInt64? = nil
   ) {
     self.epoch = epoch
     self.grantedThrough = grantedThrough
     self.bytesThrough = bytesThrough
     self.nextSequence = nextSequence
+    self.lostFrom = lostFrom
   }
 
   public static let layout = FrameLayout(
     Self.init, Field.integer("PUBLISH_OPENED epoch", \Self.epoch),
     Field.integer("PUBLISH_OPENED granted through", \Self.grantedThrough),
     Field.integer("PUBLISH_OPENED bytes through", \Self.bytesThrough),
-    Field.integer("PUBLISH_OPENED next sequence", \Self.nextSequence))
+    Field.integer("PUBLISH_OPENED next sequence", \Self.nextSequence), .lostFrom)
+}
+
+extension Field where Owner == PublishOpened, Value == UInt64? {
+  fileprivate static var lostFrom: Field {
+    Field(
+      write: { frame, writer in if let offset = frame.lostFrom { writer.integer(offset) } },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        let offset: UInt64 = try reader.bytes.integer("PUBLISH_OPENED lost from")
+        return offset
+      }
+    ).added(absent: nil)
+  }
 }

@@ -35,6 +35,11 @@ final class DurableStage {
     broker.process.signal(signal)
     let exit = try broker.process.waitForExit()
     #expect(exit == (signal == SIGKILL ? .signal(SIGKILL) : .code(0)), "\(broker.process.messages)")
+    try start(more)
+  }
+
+  /// Starts another broker at the same address, after the last one has ended.
+  func start(_ more: [String] = []) throws {
     broker = try BrokerProcess(options: ["--data", data, "--listen", address] + options + more)
   }
 

@@ -1,5 +1,7 @@
 import SluiceIO
-import SluiceStore
+import Synchronization
+
+@testable import SluiceStore
 
 /// A disk in memory that outlives brokers, and doesn't always work.
 // @unchecked: a simulation is used by one thread at a time.
@@ -11,7 +13,7 @@ final class DurableDisk: @unchecked Sendable {
     case failing
   }
 
-  let store = MemoryStore()
+  private(set) var store = MemoryStore()
   /// Is told of what is on disk from then on.
   var whenCommitted: ([TopicChange]) -> Void = { _ in }
   var health = Health.good
@@ -42,6 +44,27 @@ final class DurableDisk: @unchecked Sendable {
 
   init(seed: UInt64) {
     random = SeededRandom(seed: seed &* 0x632b_e5ab)
+  }
+
+  /// All that is on the disk at one moment.
+  struct Copy {
+    fileprivate var state: MemoryStore.State
+    fileprivate var wasClosed: Bool
+  }
+
+  func copy() -> Copy { Copy(state: store.state.withLock { $0 }, wasClosed: wasClosed) }
+
+  /// Puts a copy in the place of what is there. While no broker runs.
+  func put(back copy: Copy) {
+    store = MemoryStore()
+    store.state.withLock { $0 = copy.state }
+    wasClosed = copy.wasClosed
+  }
+
+  /// Puts an empty store in the place of what is there. While no broker runs.
+  func clear() {
+    store = MemoryStore()
+    wasClosed = true
   }
 
   /// The disk as a broker that starts now has it.

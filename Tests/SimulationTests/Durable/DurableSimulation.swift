@@ -21,19 +21,13 @@ final class DurableSimulation {
   private let world: SimulatedWorld
   private let oracle: DurableOracle
   private let disk: DurableDisk
-  private let address = SocketAddress.host("broker", port: 7420)
-  private var broker: Broker!
-  private var opened: OpenedDisk!
-  private var loops: [SimulatedLoop] = []
-  private var storageLoops: [SimulatedLoop] = []
+  private let host: DurableHost
   private let clients: SimulatedLoop
   private var peers: [DurablePeer] = []
   private let admin: DurableAdmin
   private var producers: [DurableProducer] = []
   private var readers: [DurableReader] = []
   private var random: SeededRandom
-  /// The broker's process is no more.
-  private var isDead = false
 
   /// By when all that is owed must have come, once nothing goes wrong any more.
   private static let patience = Duration.seconds(120)
@@ -48,56 +42,34 @@ final class DurableSimulation {
     disk = DurableDisk(seed: plan.seed)
     disk.flaw = flaw
     disk.whenCommitted = { [oracle] in oracle.committed($0) }
+    host = DurableHost(world, disk, brokerLoops: plan.brokerLoops)
     random = SeededRandom(seed: plan.seed &* 0x1b87_3593)
     clients = world.makeLoop(name: "clients")
     let peer = DurablePeer(
-      0, seed: plan.seed, loop: clients, network: world.network, address: address, oracle: oracle)
+      0, seed: plan.seed, loop: clients, network: world.network, address: DurableHost.address, oracle: oracle)
     admin = DurableAdmin(plan, peer: peer)
     peer.user = admin
     peers.append(peer)
-    try start()
+    try host.start()
   }
 
   // MARK: The broker
 
-  private func start() throws {
-    var configuration = BrokerConfiguration()
-    configuration.listen = [address]
-    configuration.identity = world.random.next()
-    configuration.limits.keepalive = 1_000
-    configuration.drainTime = .seconds(1)
-    loops = (0..<plan.brokerLoops).map { world.makeLoop(name: "broker \($0)") }
-    storageLoops = (0..<3).map { world.makeLoop(name: "storage \($0)") }
-    opened = disk.open()
-    isDead = false
-    broker = try Broker(
-      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(opened),
-      storageGroup: LoopGroup(storageLoops))
-    try broker.start()
-  }
-
   /// Its process is killed.
   private func kill() {
     oracle.note("the broker is killed")
-    isDead = true
-    opened.die()
-    for loop in loops + storageLoops { world.network.crash(loop) }
+    host.kill()
   }
 
   private func restart(inOrder: Bool) throws {
-    try start()
+    try host.start()
     oracle.note("another broker takes its place")
-    oracle.restarted(broker, inOrder: inOrder, isHealthy: disk.health == .good)
+    oracle.restarted(host.broker, inOrder: inOrder, isHealthy: disk.health == .good)
   }
 
   private func stop() {
     oracle.note("the broker is asked to stop")
-    let isStopped = Shared(false)
-    broker.whenStopped { isStopped.set(true) }
-    broker.shutdown()
-    let isOver = world.run(limit: .seconds(20)) { isStopped.value }
-    oracle.check(isOver, "the broker doesn't stop")
-    for loop in loops + storageLoops { world.network.crash(loop) }
+    oracle.check(host.stop(), "the broker doesn't stop")
   }
 
   // MARK: The scenario
@@ -116,7 +88,7 @@ final class DurableSimulation {
       if oracle.failures.isEmpty { try settle() }
     }
     for peer in peers { peer.loop.perform { peer.leave() } }
-    broker.stop()
+    host.broker.stop()
     world.run(for: .seconds(2))
     return Outcome(
       failures: oracle.failures, lines: oracle.lines, delivered: oracle.delivered, commits: oracle.commits,
@@ -136,7 +108,8 @@ final class DurableSimulation {
 
   private func makePeer() -> DurablePeer {
     let peer = DurablePeer(
-      peers.count, seed: plan.seed, loop: clients, network: world.network, address: address, oracle: oracle)
+      peers.count, seed: plan.seed, loop: clients, network: world.network, address: DurableHost.address,
+      oracle: oracle)
     peers.append(peer)
     let delay = random.next(in: .zero ... .milliseconds(100))
     clients.perform { _ = clients.schedule(after: delay) { peer.connect() } }
@@ -164,7 +137,7 @@ final class DurableSimulation {
         oracle.note("the disk is \(disk.health)")
       }
       if plan.hasSlowDisk, random.oneIn(6) {
-        storageLoops[random.next(in: 0...2)].stall(
+        host.storageLoops[random.next(in: 0...2)].stall(
           for: random.next(in: .milliseconds(1) ... .milliseconds(300)))
       }
     }
@@ -176,9 +149,9 @@ final class DurableSimulation {
     case .crash: kill()
     case .crashInCommit(let isOnDisk):
       disk.crashInCommit = (isOnDisk, { [unowned self] in kill() })
-      _ = world.run(limit: .milliseconds(500)) { isDead }
+      _ = world.run(limit: .milliseconds(500)) { [host] in host.isDead }
       disk.crashInCommit = nil
-      if !isDead { kill() }
+      if !host.isDead { kill() }
     case .stop:
       // Stopping a broker whose disk fails loses what waits.
       disk.health = .good
@@ -196,7 +169,7 @@ final class DurableSimulation {
     oracle.note("all is well from here on")
     world.faults = SimulatedFaults()
     disk.health = .good
-    for loop in storageLoops { loop.resume() }
+    for loop in host.storageLoops { loop.resume() }
     clients.perform {
       admin.settle()
       for producer in producers { producer.settle() }

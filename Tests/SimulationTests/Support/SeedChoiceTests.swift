@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func noSeedIsListedTwice() {
-    for story in [Story.everything, .storms, .durable, .groups, .access, .patterns] {
+    for story in [Story.everything, .storms, .durable, .history, .groups, .access, .patterns] {
       #expect(Set(story.onceFailed).count == story.onceFailed.count)
       #expect(story.onceFailed.count < story.count / 2)
     }

@@ -9,6 +9,8 @@ enum Story {
   case storms
   /// Durable topics over crashes and bad disks.
   case durable
+  /// Backups and copies that are put in the place of a durable broker's store.
+  case history
   /// Groups of unreliable workers.
   case groups
   /// Identities, permissions, and both changing.
@@ -23,7 +25,7 @@ enum Story {
     switch self {
     case .everything: 1_000
     case .storms: 80
-    case .durable, .groups, .access, .patterns, .statements: 200
+    case .durable, .history, .groups, .access, .patterns, .statements: 200
     }
   }
 
@@ -43,7 +45,7 @@ enum Story {
         10_847, 13_769, 23_293, 24_917, 24_974, 31_408, 31_493, 31_963, 38_591,
         197_492_589,
       ]
-    case .groups, .access, .patterns: []
+    case .history, .groups, .access, .patterns: []
     }
   }
 }

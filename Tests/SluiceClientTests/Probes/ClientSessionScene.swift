@@ -125,8 +125,8 @@ struct ClientSessionScene {
           "\(received[stream] ?? 0) records are taken, where \(asked[stream] ?? 0) were asked for")
       }
       _ = try? DeliveredBatch.check(batch, count: header.count)
-    case .publicationOpened(let stream, let next):
-      published[stream] = next
+    case .publicationOpened(let stream, let frame):
+      published[stream] = frame.nextSequence
       note(stream)
     case .granted(let stream): note(stream)
     case .acknowledged(let stream, let ack):

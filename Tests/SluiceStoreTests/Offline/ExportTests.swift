@@ -43,7 +43,16 @@ struct ExportTests {
     return sections
   }
 
-  @Test("what was exported and imported is exported again as the same bytes")
+  /// What the sections say apart from the topics' epochs: an import begins epochs of its own.
+  private func contents(_ bytes: [UInt8]) throws -> [ExportSection] {
+    try sections(bytes).map { section in
+      guard case .topic(var row) = section else { return section }
+      (row.epoch, row.lineage) = (0, [])
+      return .topic(row)
+    }
+  }
+
+  @Test("what was exported and imported is exported again as the same, in another epoch")
   func roundTrip() throws {
     var random = SeededRandom.printed(for: "export and import")
     for _ in 0..<100 {
@@ -57,7 +66,7 @@ struct ExportTests {
       let summary = try StoreScene.import(bytes, into: other, piece: .random(in: 1...5_000, using: &random))
       let names = try store.contents().topics.map(\.row.name)
       #expect(summary.topics == UInt64(names.count))
-      #expect(try StoreScene.export(other, topics: names).bytes == bytes)
+      #expect(try contents(StoreScene.export(other, topics: names).bytes) == contents(bytes))
       #expect(try StoreScene.findings(other).isEmpty)
       #expect(try stream(sections(bytes)) == bytes)
     }
@@ -68,7 +77,7 @@ struct ExportTests {
     store.damage(TopicID(rawValue: 2), .name("orders"))
     let other = MemoryStore()
     try StoreScene.import(try StoreScene.export(store).bytes, into: other)
-    #expect(try other.contents().topics.map(\.row.epoch) == [2])
+    #expect(try other.contents().topics.map(\.row.lineage.last?.epoch) == [2])
     try StoreScene.import(try StoreScene.export(other).bytes, into: store, replacing: true)
     #expect(try store.contents().topics.map(\.id.rawValue) == [1, 3])
   }
@@ -78,7 +87,8 @@ struct ExportTests {
     let summary = try StoreScene.import(try StoreScene.export(store).bytes, into: other)
     #expect(summary.topics == 1 && summary.batches == 3 && summary.records == 10 && summary.states == 3)
     let (before, after) = (try store.contents(), try other.contents())
-    #expect(before.topics == after.topics)
+    #expect(before.topics.map(\.extent) == after.topics.map(\.extent))
+    #expect(before.topics.map(\.row.settings) == after.topics.map(\.row.settings))
     for kind in StoredState.Kind.allCases {
       #expect(try store.states(of: topic, kind) == other.states(of: topic, kind))
     }
@@ -136,7 +146,7 @@ struct ExportTests {
     try StoreScene.import(bytes, into: other, replacing: true)
     let topics = try other.contents().topics
     #expect(topics.map(\.row.name) == ["first", "orders"])
-    #expect(topics[1].row.epoch == 1 && topics[1].extent.head == 10)
+    #expect(topics[1].row.lineage == [.init(epoch: 1, end: 10)] && topics[1].extent.head == 10)
     #expect(try StoreScene.records(other, topics[1].id.rawValue).count == 10)
   }
 

@@ -273,12 +273,26 @@ public struct AnyVectorLayout: Sendable {
         PublishOpen(topic: "", acknowledgement: .none), .text("topic", \.topic),
         .named("acknowledgement", \.acknowledgement), .named("role", \.role),
         .integer("producer", \.producer), .integer("first sequence", \.firstSequence),
-        .settings(\.settings))),
+        .settings(\.settings),
+        .custom {
+          guard $0.known.epoch != 0 else { return }
+          $1.set("known epoch", $0.known.epoch)
+          $1.set("known offset", $0.known.nextOffset)
+        } set: {
+          guard $1.values["known epoch"] != nil else { return }
+          $0.known = KnownHistory(
+            epoch: try $1.integer("known epoch"), nextOffset: try $1.integer("known offset"))
+        })),
     AnyVectorLayout(
       VectorLayout(
         PublishOpened(epoch: 0, grantedThrough: 0), .integer("epoch", \.epoch),
         .integer("granted through", \.grantedThrough), .integer("bytes through", \.bytesThrough),
-        .integer("next sequence", \.nextSequence))),
+        .integer("next sequence", \.nextSequence),
+        .custom {
+          if let offset = $0.lostFrom { $1.set("lost from", offset) }
+        } set: {
+          if $1.values["lost from"] != nil { $0.lostFrom = try $1.integer("lost from") as UInt64 }
+        })),
     AnyVectorLayout(
       VectorLayout(
         Ack(through: 0, lastOffset: 0), .integer("through", \.through), .integer("last offset", \.lastOffset))

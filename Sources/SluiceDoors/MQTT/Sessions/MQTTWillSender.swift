@@ -56,7 +56,8 @@ final class MQTTWillSender: DoorLinkClient {
     }
     switch action {
     case .opened: open()
-    case .publicationOpened(let stream, let next): _ = publications[stream]?.opened(next: next)
+    case .publicationOpened(let stream, let frame):
+      _ = publications[stream]?.opened(next: frame.nextSequence)
     case .acknowledged(let stream, let ack): _ = publications[stream]?.acknowledged(through: ack.through)
     case .refused(let stream, let fault):
       if fault.code == .topicMoved { tell(false) }

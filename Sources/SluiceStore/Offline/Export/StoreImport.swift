@@ -39,7 +39,7 @@ struct ImportAssembly {
     var row: StoredTopic
     var scan: TopicScan
     var states: UInt64 = 0
-    var replaced: TopicID?
+    var replaced: StoreInspection.Topic?
   }
 
   /// As much is loaded at a time.
@@ -48,7 +48,7 @@ struct ImportAssembly {
   private let store: any LoadableStore
   private let isReplacing: Bool
   /// The topics that are there.
-  private let owners: [String: TopicID]
+  private let present: [String: StoreInspection.Topic]
   private var names: Set<String> = []
   private var prepared: [TopicID] = []
   private var complete: [LoadedTopic] = []
@@ -62,7 +62,8 @@ struct ImportAssembly {
   init(_ store: any LoadableStore, isReplacing: Bool, _ inspection: StoreInspection) {
     self.store = store
     self.isReplacing = isReplacing
-    owners = inspection.owners
+    let topics = Dictionary(inspection.topics.map { ($0.id, $0) }) { $1 }
+    present = inspection.owners.compactMapValues { topics[$0] }
   }
 
   mutating func take(_ section: ExportSection) throws(StoreError) {
@@ -106,7 +107,7 @@ struct ImportAssembly {
     guard current == nil else { throw damaged("topic \(row.name) begins within another") }
     if let fault = StoredTopic.fault(inName: row.name) { throw damaged(fault) }
     guard names.insert(row.name).inserted else { throw damaged("topic \(row.name) is there twice") }
-    let replaced = owners[row.name]
+    let replaced = present[row.name]
     guard replaced == nil || isReplacing else {
       throw StoreError(.failed, "there is a topic \(row.name) already; nothing was imported: see --replace")
     }
@@ -165,10 +166,20 @@ struct ImportAssembly {
     }
     try load(into: current.id)
     complete.append(
-      LoadedTopic(id: current.id, row: current.row, extent: totals.extent, replaced: current.replaced))
+      LoadedTopic(
+        id: current.id, row: continued(current, upTo: totals.extent.head), extent: totals.extent,
+        replaced: current.replaced?.id))
     summary.topics += 1
     summary.batches += current.scan.batches
     summary.records += current.scan.records
     summary.states += current.states
+  }
+
+  /// The row with an epoch of its own: clients may know more of the exported one than the export has, and go on where it ends.
+  private func continued(_ topic: Current, upTo head: UInt64) -> StoredTopic {
+    var row = topic.row
+    if let replaced = try? topic.replaced?.row.get() { row.adoptEpochs(of: replaced, head: head) }
+    row.begin(epoch: .random(in: 1 ... .max), continuingUpTo: head)
+    return row
   }
 }

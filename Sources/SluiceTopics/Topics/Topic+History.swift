@@ -1,0 +1,85 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// What happens when a client knows more of a durable topic than the store has: a backup or a copy was put in the store's place.
+extension Topic {
+  /// For how long a break in the topic's history is reported after a client was found to know more.
+  private static let reported = Duration.seconds(3_600)
+  /// The least time between two lines of the log about one topic.
+  private static let reportInterval = Duration.seconds(60)
+
+  /// Compares what a client knows with the topic's history. Called before the client attaches with that; from any loop.
+  ///
+  /// A client that is ahead of an epoch which the broker has found in its store proves that the store went back. The epoch then gets another number and
+  /// continues under it; streams that were opened under the former number end, and are opened again where they are. No record is lost by that. It happens once in
+  /// the life of a topic in a broker: no client can be ahead of an epoch that the broker itself has begun.
+  package func compare(_ known: KnownHistory, on loop: TopicLoop) {
+    guard let storage, known.epoch != 0 else { return }
+    let now = loop.loop.now
+    let (isProof, loopStates, isNews): (Bool, [TopicLoopState], HistoryBreak?) = state.withLock { state in
+      let isProof = isAhead(known, state)
+      if isProof { continueEpoch(as: loop.registry.epochs.next(), &state) }
+      guard let agreed = state.epoch.continuing(known.epoch, at: known.nextOffset), agreed < known.nextOffset
+      else { return (false, [], nil) }
+      let former = state.historyBreak
+      let found = HistoryBreak(from: agreed, before: known.nextOffset, time: now)
+      state.historyBreak = found
+      let isNews = former.map { now - $0.time >= Self.reportInterval } ?? true
+      return (isProof, isProof ? state.loopStates : [], isProof || isNews ? found : nil)
+    }
+    if let isNews {
+      storage.service.report(.wentBack(topic: name, from: isNews.from, known: isNews.before))
+    }
+    guard isProof else { return }
+    whenCommitted { [weak self] _ in self?.state.withLock { $0.isEpochUnsaved = false } }
+    notify(loopStates)
+    for loopState in loopStates { loopState.wakeProducers() }
+  }
+
+  /// The first offset of a producer's acknowledged records that the topic doesn't have; nil if it has all, or never promised to keep them.
+  package func lost(of known: KnownHistory) -> UInt64? {
+    let epoch = epoch
+    guard isDurable, known.epoch != 0, known.epoch != epoch.number else { return nil }
+    let agreed = epoch.continuing(known.epoch, at: known.nextOffset) ?? 0
+    return agreed < known.nextOffset ? agreed : nil
+  }
+
+  /// With the lock held.
+  private func isAhead(_ known: KnownHistory, _ state: State) -> Bool {
+    guard state.loadedHead != nil, state.departure == nil, known.epoch == state.epoch.number else {
+      return false
+    }
+    return known.nextOffset > state.epoch.log.head
+  }
+
+  /// With the lock held.
+  private func continueEpoch(as number: UInt64, _ state: inout State) {
+    let head = state.epoch.log.head
+    // What was published since the broker started, its clients know by the present number.
+    state.epoch.continue(as: number, upTo: min(state.loadedHead ?? head, head), through: head)
+    state.loadedHead = nil
+    state.isEpochUnsaved = true
+    state.tail?.noteRow()
+  }
+
+  /// Whether the epoch's number isn't on disk yet: no client may be given it before.
+  package var isEpochUnsaved: Bool { state.withLock { $0.isEpochUnsaved } }
+
+  /// The last break in the topic's history, for a while.
+  package func historyBreak(now: MonotonicTime) -> HistoryBreak? {
+    state.withLock { $0.historyBreak }.flatMap { now - $0.time < Self.reported ? $0 : nil }
+  }
+}
+
+extension Fault {
+  /// The end of a stream that was opened under an earlier number of the topic's epoch.
+  package static func epochContinued(_ topic: String) -> Fault {
+    Fault(
+      code: .topicMoved,
+      message:
+        "the store of topic \(topic) went back, and its epoch goes on under another number; open the stream again to go on there"
+    )
+  }
+}

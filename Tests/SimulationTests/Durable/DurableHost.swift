@@ -1,0 +1,60 @@
+import SluiceIO
+import SluiceSimulation
+import Synchronization
+
+@testable import SluiceBroker
+@testable import SluiceTopics
+
+/// One broker after the other on the same simulated disk and address.
+final class DurableHost {
+  static let address = SocketAddress.host("broker", port: 7420)
+
+  let disk: DurableDisk
+  private let world: SimulatedWorld
+  private let brokerLoops: Int
+  private(set) var broker: Broker!
+  private(set) var storageLoops: [SimulatedLoop] = []
+  /// The broker's process is no more.
+  private(set) var isDead = false
+  private var opened: OpenedDisk!
+  private var loops: [SimulatedLoop] = []
+
+  init(_ world: SimulatedWorld, _ disk: DurableDisk, brokerLoops: Int) {
+    self.world = world
+    self.disk = disk
+    self.brokerLoops = brokerLoops
+  }
+
+  func start() throws {
+    var configuration = BrokerConfiguration()
+    configuration.listen = [Self.address]
+    configuration.identity = world.random.next()
+    configuration.limits.keepalive = 1_000
+    configuration.drainTime = .seconds(1)
+    loops = (0..<brokerLoops).map { world.makeLoop(name: "broker \($0)") }
+    storageLoops = (0..<3).map { world.makeLoop(name: "storage \($0)") }
+    opened = disk.open()
+    isDead = false
+    broker = try Broker(
+      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(opened),
+      storageGroup: LoopGroup(storageLoops))
+    try broker.start()
+  }
+
+  /// Kills the broker's process.
+  func kill() {
+    isDead = true
+    opened.die()
+    for loop in loops + storageLoops { world.network.crash(loop) }
+  }
+
+  /// Asks the broker to stop. Returns whether it did.
+  func stop() -> Bool {
+    let isStopped = Shared(false)
+    broker.whenStopped { isStopped.set(true) }
+    broker.shutdown()
+    let isOver = world.run(limit: .seconds(20)) { isStopped.value }
+    for loop in loops + storageLoops { world.network.crash(loop) }
+    return isOver
+  }
+}
