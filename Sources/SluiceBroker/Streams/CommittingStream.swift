@@ -7,7 +7,7 @@ import SluiceWire
 final class CommittingStream: ServerStream {
   private unowned let streams: StreamMultiplexer
   private let stream: UInt32
-  private let cursor: EndedCursor
+  private var cursor: EndedCursor
 
   init(_ cursor: EndedCursor, stream: UInt32, on streams: StreamMultiplexer) {
     self.cursor = cursor

@@ -3,11 +3,24 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// The durable cursor of a subscription, and the offset through which it was committed.
+/// The durable cursor of a subscription: the one owner of where the cursor stands.
+///
+/// ```
+///   offset ──►   committed ................ sent through ................... looked through
+///                | sent, and not committed | unwanted: nothing to commit     |
+/// ```
+///
+/// While the subscriber has committed everything that it was sent, the place follows the broker's look over records that it isn't sent: those
+/// that a filter keeps back, that newer ones have replaced, or that the topic has dropped.
 struct DurablePlace {
   let name: String
   let ticket: CursorTable.Ticket
+  /// The offset of the first record that the subscriber has yet to deal with.
   private(set) var committed: UInt64
+  /// The offset of a record that can't be sent: the place doesn't pass it.
+  private var barrier = UInt64.max
+  /// Whether the topic has yet to be told of ``committed``.
+  private var hasMoved = false
 
   init(_ use: Topic.CursorUse, name: String) {
     self.name = name
@@ -19,11 +32,37 @@ struct DurablePlace {
     WireError(.unsupported, "COMMIT needs a subscription with a durable cursor; name one in SUBSCRIBE")
   }
 
-  /// Returns false when that was committed already.
-  mutating func commit(through offset: UInt64) -> Bool {
-    guard offset > committed else { return false }
+  /// The broker has looked at the records before an offset, and sends none of those behind the last one that it has sent.
+  ///
+  /// - Parameter sent: the offset behind that one, or where the subscription began.
+  mutating func looked(through offset: UInt64, sent: UInt64) {
+    if committed >= sent { move(to: min(offset, barrier)) }
+  }
+
+  /// The record with that offset ends the stream and isn't sent.
+  mutating func stop(at offset: UInt64) { barrier = min(barrier, offset) }
+
+  /// The subscriber has dealt with everything before an offset.
+  ///
+  /// - Parameters:
+  ///   - looked: the offset through which the broker has looked.
+  ///   - sent: as for ``looked(through:sent:)``.
+  mutating func commit(through offset: UInt64, looked: UInt64, sent: UInt64) {
+    move(to: min(offset, barrier))
+    self.looked(through: looked, sent: sent)
+  }
+
+  private mutating func move(to offset: UInt64) {
+    guard offset > committed else { return }
     committed = offset
-    return true
+    hasMoved = true
+  }
+
+  /// Returns the place if it has moved since the last call.
+  mutating func takeMoved() -> UInt64? {
+    guard hasMoved else { return nil }
+    hasMoved = false
+    return committed
   }
 }
 
@@ -31,11 +70,20 @@ struct DurablePlace {
 /// stream's number for something else.
 struct EndedCursor {
   let topic: Topic
-  let ticket: CursorTable.Ticket
-  let sentThrough: UInt64
+  private var place: DurablePlace
+  /// The offsets through which the broker has looked, and behind the last record that it has sent.
+  private let (looked, sent): (UInt64, UInt64)
 
-  func commit(through offset: UInt64) {
-    if offset <= sentThrough { topic.commit(ticket, through: offset) }
+  init(topic: Topic, _ place: DurablePlace, looked: UInt64, sent: UInt64) {
+    self.topic = topic
+    self.place = place
+    (self.looked, self.sent) = (looked, sent)
+  }
+
+  mutating func commit(through offset: UInt64) {
+    guard offset <= looked else { return }
+    place.commit(through: offset, looked: looked, sent: sent)
+    if let moved = place.takeMoved() { topic.commit(place.ticket, through: moved) }
   }
 }
 
@@ -83,17 +131,21 @@ extension SubscriptionStream {
         "COMMIT through offset \(offset), where records before \(nextOffset) were sent; commit what has come"
       )
     }
-    // What the filter has kept back behind the last record that was sent is dealt with, too.
-    guard durable.commit(through: offset >= sentThrough ? nextOffset : offset) else { return }
+    durable.commit(through: offset, looked: nextOffset, sent: sentThrough)
     self.durable = durable
-    topic.commit(durable.ticket, through: durable.committed)
+    storePlace()
   }
 
-  /// The subscription is over: its cursor stays where it was committed, for the next subscription.
+  /// Has the topic store where the cursor stands, if it has moved: once a turn, however many records were passed.
+  func storePlace() {
+    guard let ticket = durable?.ticket, let moved = durable?.takeMoved() else { return }
+    topic.commit(ticket, through: moved)
+  }
+
+  /// The subscription is over: its cursor stays where it is, for the next subscription.
   func leaveCursor(now: MonotonicTime) {
     guard let durable else { return }
     self.durable = nil
-    let isAllDone = durable.committed >= sentThrough
-    topic.leaveCursor(durable.ticket, at: isAllDone ? nextOffset : durable.committed, now: now)
+    topic.leaveCursor(durable.ticket, at: durable.committed, now: now)
   }
 }

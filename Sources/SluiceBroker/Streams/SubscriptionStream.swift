@@ -33,9 +33,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Of the records that a filter looks through.
   @safe @exclusivity(unchecked) private var time = MarkedTime()
   /// The offset behind the last record that was sent, or where it began.
-  @safe @exclusivity(unchecked) private var filteredThrough: UInt64
+  @safe @exclusivity(unchecked) private(set) var sentThrough: UInt64
   /// Nil without a durable cursor.
-  var durable: DurablePlace?
+  @safe @exclusivity(unchecked) var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
   var isOpening = false
   /// Another node may read for several of its clients by it.
@@ -78,7 +78,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         headroom: WriteBatch.deliverHeader)
     }
     source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
-    filteredThrough = cursor.nextOffset
+    sentThrough = cursor.nextOffset
     loader = StoreLoader(topic.name, topic.storage, on: streams.loop)
     attachedEpoch = epoch
     loader?.consumer = self
@@ -90,14 +90,13 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// The offset of the record that it looks at next.
   var nextOffset: UInt64 { source.nextOffset }
 
-  /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
-  var sentThrough: UInt64 { !isFiltered ? nextOffset : filteredThrough }
-
-  /// Records up to that offset, and so many bytes of them, are about to be sent.
-  private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
+  /// Records from an offset on, and before another one, so many and with so many bytes, are about to be sent.
+  @inline(__always)
+  private func spend(_ count: UInt64, bytes: Int, from first: UInt64, through end: UInt64) {
     _ = credit.spend(count)
     loopState.sent(count, bytes: bytes)
-    filteredThrough = offset
+    if durable != nil { durable?.looked(through: first, sent: sentThrough) }
+    sentThrough = end
   }
 
   func demand(through granted: UInt64) {
@@ -134,7 +133,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 
   var endedCursor: EndedCursor? {
-    durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: nextOffset) }
+    durable.map { EndedCursor(topic: topic, $0, looked: nextOffset, sent: sentThrough) }
   }
 
   func release() {
@@ -228,6 +227,18 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
+    let outcome = fill(writes, bytes: bytes)
+    if durable != nil { placeMoved() }
+    return outcome
+  }
+
+  @inline(never)
+  private func placeMoved() {
+    durable?.looked(through: nextOffset, sent: sentThrough)
+    storePlace()
+  }
+
+  private func fill(_ writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     if isOpening { return .loading }
     if mayBeHeld, streams.topics.holdsUnsaved { return .waiting }
     if tellsProducers { announceProducers(writes) }
@@ -257,21 +268,23 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
           continue
         }
         guard unsafe slice.bytes.count <= largest else {
-          return tooLong(slice.firstOffset, of: topic.name, writes)
+          return tooLong(slice.firstOffset, writes)
         }
         writes.append(slice, mark: mark, stream: stream)
-        _ = credit.spend(UInt64(slice.count))
-        unsafe loopState.sent(UInt64(slice.count), bytes: slice.bytes.count)
+        unsafe spend(
+          UInt64(slice.count), bytes: slice.bytes.count, from: slice.firstOffset,
+          through: slice.firstOffset + UInt64(slice.count))
         if writes.seeksBatch, isLive { seekBatch(in: slice, writes) }
         unsafe budget -= slice.bytes.count
         loader?.load(source.readAhead())
       case .copies(let copies, let passed):
         guard copies.count > 1 || copies.recordBytes <= largest else {
-          return tooLong(copies.firstOffset, of: topic.name, writes)
+          return tooLong(copies.firstOffset, writes)
         }
         let before = writes.bytes
         writes.append(copies, stream: stream)
-        spend(copies.count, bytes: copies.recordBytes, through: source.compactedEnd)
+        spend(
+          copies.count, bytes: copies.recordBytes, from: copies.firstOffset, through: copies.endOffset)
         writes.passed(passed)
         budget -= passed + writes.bytes - before
       case .passed(let passed):
@@ -310,17 +323,25 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         break
       }
       writes.appendSmall(part, mark: run.mark, stream: stream)
-      spend(UInt64(run.count), bytes: run.bytes.count, through: part.firstOffset + UInt64(run.count))
+      spend(
+        UInt64(run.count), bytes: run.bytes.count, from: part.firstOffset,
+        through: part.firstOffset + UInt64(run.count))
       sent += run.bytes.count
       goesOn = writes.hasRoom
     }
     time = runs.time
     unsafe source.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
-    if let tooLongOffset { return tooLong(tooLongOffset, of: topic.name, writes) }
+    if let tooLongOffset { return tooLong(tooLongOffset, writes) }
     writes.passed(runs.position - sent)
     budget -= runs.position
     if credit.available > 0 { loader?.load(source.readAhead()) }
     return goesOn && !runs.isAtEnd ? demandExhausted() : nil
+  }
+
+  /// Ends the stream; the cursor stays ahead of the record, for a client that takes larger frames.
+  private func tooLong(_ offset: UInt64, _ writes: WriteBatch) -> DeliveryOutcome {
+    durable?.stop(at: offset)
+    return tooLong(offset, of: topic.name, writes)
   }
 
   /// There are records, and no demand.

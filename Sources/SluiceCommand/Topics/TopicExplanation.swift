@@ -14,7 +14,7 @@ public struct TopicExplanation {
     sentences =
       Self.conclusion(info) + Self.described(info.publications.map(Self.sentence), "producers")
       + Self.described(Self.urgent(info).map { Self.sentence($0, of: info.summary) }, "subscribers")
-      + Self.described(Self.furthest(info).map(Self.sentence), "groups and cursors")
+      + Self.described(Self.furthest(info).map { Self.sentence($0, of: info) }, "groups and cursors")
   }
 
   // MARK: The topic
@@ -138,11 +138,22 @@ public struct TopicExplanation {
     info.consumers.filter { $0.lag > 0 }.sorted { ($0.lag, $1.name) > ($1.lag, $0.name) }
   }
 
-  private static func sentence(_ consumer: TopicInfo.Consumer) -> String {
+  private static func sentence(_ consumer: TopicInfo.Consumer, of info: TopicInfo) -> String {
     let kind = consumer.kind == .group ? "Group" : "Cursor"
     let age = consumer.age == TopicInfo.Consumer.unknown ? "" : ", for \(HoldText.time(consumer.age))"
-    let use = consumer.use(HoldText.time, HoldText.records)
+    let use = uncommitted(consumer, of: info) ?? consumer.use(HoldText.time, HoldText.records)
     return "\(kind) \(consumer.name) is \(HoldText.records(consumer.lag)) behind\(age): \(use)."
+  }
+
+  /// What the subscriber of a cursor was sent and hasn't committed; nil where the cursor stands at what it is sent next.
+  private static func uncommitted(_ consumer: TopicInfo.Consumer, of info: TopicInfo) -> String? {
+    guard consumer.kind == .cursor,
+      let subscriber = info.subscriptions.first(where: { $0.consumer == consumer.name }),
+      subscriber.nextOffset > consumer.nextOffset
+    else { return nil }
+    return subscriber.behind(info.summary) == 0
+      ? "its subscriber was sent them, and hasn't committed them"
+      : "its subscriber was sent those before offset \(subscriber.nextOffset), and hasn't committed them"
   }
 
   // MARK: Words

@@ -49,6 +49,8 @@ package struct CopiedRecords {
 
   /// Of the first record taken.
   package private(set) var firstOffset: UInt64 = 0
+  /// Behind the last record taken.
+  package private(set) var endOffset: UInt64 = 0
   /// Records taken, and the bytes of these.
   package private(set) var count: UInt64 = 0
   package private(set) var recordBytes = 0
@@ -77,6 +79,7 @@ package struct CopiedRecords {
       isFull = true
     }
     if count == 0 { firstOffset = record.offset }
+    endOffset = record.offset + 1
     let room = headroom + RecordLayout.timeMarkSize + item.count
     if let block {
       guard unsafe used + room <= block.bytes.count else { return false }

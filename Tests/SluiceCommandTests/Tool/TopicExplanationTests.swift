@@ -112,6 +112,26 @@ struct TopicExplanationTests {
         == "1 producer waits, since \(words), for 1 s now (2 % of the last minute, 0.5 % of the last five).")
   }
 
+  @Test("Where a subscriber has every record, its cursor waits for the subscriber's commit")
+  func uncommitted() {
+    func told(next: UInt64) -> [String] {
+      sentences {
+        var subscriber = subscriber("reader", next: next, granted: TopicSettings.unlimited)
+        subscriber.consumer = "c"
+        $0.subscriptions = [subscriber]
+        $0.consumers = [.init(name: "c", kind: .cursor, nextOffset: 190, lag: 10, age: 5_000, members: 1)]
+      }
+    }
+    #expect(
+      told(next: 200).last
+        == "Cursor c is 10 records behind, for 5 s: its subscriber was sent them, and hasn't committed them.")
+    #expect(
+      told(next: 195).last
+        == "Cursor c is 10 records behind, for 5 s: its subscriber was sent those before offset 195, and hasn't committed them."
+    )
+    #expect(told(next: 190).last == "Cursor c is 10 records behind, for 5 s: one subscription uses it.")
+  }
+
   @Test(
     "Groups and durable cursors that are behind are told, the furthest first, and those that aren't are not")
   func consumers() {
