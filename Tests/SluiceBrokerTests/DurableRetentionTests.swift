@@ -125,6 +125,8 @@ import Testing
     let (publisher, latecomer, other) = (try setting.client(), try setting.client(), try setting.client())
     try publisher.create("t", Self.durable())
     try publisher.openPublication("t", stream: 1)
+    try publisher.publish(["a", "b", "c"], stream: 1)
+    try publisher.receiveAcknowledgements(stream: 1)
     setting.store.fail(.full)
     try publisher.publish(["x"], stream: 1)
     try publisher.receive(until: "the end of the publication") { publisher.publications[1]!.end != nil }
@@ -134,7 +136,9 @@ import Testing
     }
     var info = try other.show("t")
     #expect(info.storage.state == .full && info.storage.since > 0)
-    #expect(info.summary.publications == 0)
+    // They are the topic's producers, with what they have published.
+    #expect(info.summary.publications == 2 && info.withoutProducers == 0)
+    #expect(info.publications.map(\.received) == [4, 0])
     #expect(info.publications.map(\.reason) == [.storageFull, .storageFull])
     #expect(info.publications.allSatisfy { $0.waiting > 0 })
     var snapshot = await setting.broker.snapshot()
@@ -142,6 +146,7 @@ import Testing
     #expect(snapshot.storage?.message.contains("no room") == true)
     #expect(snapshot.topics.map(\.waitingForStorage) == [2])
     #expect(snapshot.topics[0].heldUp > 0 && snapshot.topics[0].publications.count == 2)
+    #expect(snapshot.topics[0].summary.publications == 2 && snapshot.topics[0].withoutProducers == 0)
 
     // A subscriber that leaves no longer waits.
     latecomer.close()
@@ -149,7 +154,7 @@ import Testing
     setting.store.fail(nil)
     try eventually("it takes records again") { try other.show("t").storage.state == .working }
     info = try other.show("t")
-    #expect(info.publications.isEmpty && info.storage.since == 0)
+    #expect(info.publications.isEmpty && info.summary.publications == 0 && info.storage.since == 0)
     snapshot = await setting.broker.snapshot()
     #expect(snapshot.storage?.waiting == 0 && snapshot.storage?.message.isEmpty == true)
   }

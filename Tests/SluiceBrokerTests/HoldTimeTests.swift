@@ -183,6 +183,17 @@ import Testing
     #expect(log.shown(at: at(400_000)).isEmpty)
   }
 
+  /// Records flow from then on, and no short pause of a subscriber is the cause.
+  @Test(arguments: [TopicInfo.Publication.WaitReason.notConnected, .storageFull, .storageFailed])
+  func aReasonWithoutPausesIsOverWhenItEnds(reason: TopicInfo.Publication.WaitReason) {
+    var log = HoldLog()
+    _ = log.change(to: HoldLog.Cause(reason: reason), at: at(1000))
+    #expect(log.shown(at: at(3000)).map(\.milliseconds) == [2000])
+    _ = log.change(to: nil, at: at(3000))
+    #expect(log.shown(at: at(3000)).map(\.milliseconds) == [0])
+    #expect(log.shown(at: at(3100)).map(\.lastMinute) == [645])
+  }
+
   @Test func aLogIsBounded() {
     var log = HoldLog()
     for number: UInt64 in 1...100 {

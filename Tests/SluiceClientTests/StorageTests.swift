@@ -151,6 +151,28 @@ import Testing
     #expect(failure.value?.code == .storageFailed)
   }
 
+  /// As `sluice pub` does: an operator may take hours to make room.
+  @Test func itWaitsForAsLongAsTheStorageIsFull() throws {
+    let broker = try ScriptedBroker()
+    let client = try broker.client {
+      $0.reconnect = ReconnectPolicy()
+      $0.reconnect?.giveUpAfter = .seconds(60)
+      $0.reconnect?.attempts = 3
+      $0.reconnect?.limitsStorageWaits = false
+    }
+    let subject = client.subject("t")
+    let failure = Box<ClientError?>(nil)
+    subject.publish("a") { if case .failure(let error) = $0 { failure.value = error } }
+    // The longest delay is 10 s.
+    for _ in 0..<60 {
+      _ = broker.world.run(limit: .seconds(60)) { !broker.received.isEmpty }
+      let _: PublishOpen = try broker.takeOnly()
+      broker.send(Fault(code: .storageFull, message: "no room"), 1)
+      broker.settle()
+    }
+    #expect(failure.value == nil)
+  }
+
   @Test func aLostConnectionMeanwhileChangesNothing() throws {
     let subject = client.subject("t")
     try broker.open(10)

@@ -63,7 +63,7 @@ public struct TopicSnapshot: Sendable {
   public var dropped = DroppedRecords()
   /// The durable cursors and groups; empty unless they were requested.
   public var consumers = ConsumerSummary()
-  /// Producers that wait for the broker's store. `TopicSummary.publications` doesn't count them.
+  /// Producers that wait for the broker's store. `TopicSummary.publications` counts them, too.
   public var waitingForStorage = 0
 
   public init(summary: TopicSummary, settings: TopicSettings) {

@@ -22,11 +22,7 @@ extension PublicationStream {
   /// The reason why the publication has no demand. On its loop only.
   private var waitReason: TopicInfo.Publication.WaitReason {
     guard heldUpSince != nil else { return .none }
-    if let fault = topic.storage?.service.refusal {
-      return fault.code == .storageFull ? .storageFull : .storageFailed
-    }
-    if topic.isOutOfMemory { return .memory }
-    if !topic.isConnected { return .notConnected }
+    if let reason = topic.blockedReason { return reason }
     if waitsForRate { return .rate }
     if let hold = topic.holds.withLock({ $0.open }) { return hold.cause.reason }
     return topic.isPaced ? .subscribers : .none

@@ -19,7 +19,8 @@ extension PublicationStream {
     }
     if let fault = topic.storageRefusal {
       if let service = topic.storage?.service, service.refusal != nil {
-        service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
+        let received = topic.received(from: frame.producer) ?? frame.firstSequence
+        service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault, received: received))
       }
       throw WireError(fault)
     }
@@ -85,12 +86,14 @@ extension PublishOpen.Acknowledgement {
 
 extension StoreWaiter {
   /// A publication that waits for the store.
-  init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault) {
+  ///
+  /// - Parameter received: the records that the topic has of its producer.
+  init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault, received: UInt64) {
     self.init(
       connection: streams.client.connection, client: streams.client.name,
       identity: streams.client.identity.name,
       stream: stream,
       topic: topic.name, since: streams.loop.now,
-      reason: fault.code == .storageFull ? .storageFull : .storageFailed)
+      reason: fault.code == .storageFull ? .storageFull : .storageFailed, received: received)
   }
 }

@@ -160,7 +160,8 @@ final class PublicationStream: DueStream, TopicPublisher {
       // A producer that has left waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
       settle()
-      topic.storage?.service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
+      topic.storage?.service.waiters.add(
+        StoreWaiter(streams, stream, topic: topic, fault, received: info.received))
       return streams.refuse(stream, fault)
     }
     // It waits for the disk, and is told then.

@@ -15,7 +15,7 @@ extension TopicSubject {
   /// Whether the broker accepts what is published here, now and at each change.
   ///
   /// A broker whose storage is full refuses records for durable topics. The subject then tries again, at the times and for as long as
-  /// ``ClientOptions/reconnect`` says for lost connections. Records that aren't acknowledged are kept and published again, once and in their order;
+  /// ``ClientOptions/reconnect`` says for lost connections, or for ever without ``ReconnectPolicy/limitsStorageWaits``. Records that aren't acknowledged are kept and published again, once and in their order;
   /// the ``Buffer`` keeps its limits, so nothing more is requested from a source. Only with ``Acknowledgement/none`` are refused records lost.
   ///
   /// Values are delivered on the client's loop, the first one on the caller's thread. Finishes when the publication has ended; cancelling affects
@@ -33,7 +33,7 @@ struct Reopening {
   mutating func refused(
     _ policy: ReconnectPolicy?, seed: @autoclosure () -> UInt64, at now: MonotonicTime
   ) -> (delay: Duration, attempt: Int)? {
-    var backoff = backoff ?? Reconnect(policy, servers: 1, seed: seed())
+    var backoff = backoff ?? Reconnect(policy?.forStorage, servers: 1, seed: seed())
     defer { self.backoff = backoff }
     // Storage that fails with the first record hasn't recovered: the delays keep growing.
     let step = isRefused ? backoff.failed(at: now) : backoff.lost(at: now)
@@ -54,4 +54,15 @@ struct Reopening {
 extension ErrorCode {
   /// Whether publishing fails because of the broker's storage, and may succeed later.
   var isOfStorage: Bool { self == .storageFull || self == .storageFailed }
+}
+
+extension ReconnectPolicy {
+  /// The policy of a publication that waits for the broker's storage.
+  fileprivate var forStorage: ReconnectPolicy {
+    guard !limitsStorageWaits else { return self }
+    var policy = self
+    policy.giveUpAfter = nil
+    policy.attempts = nil
+    return policy
+  }
 }

@@ -151,6 +151,9 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public var jitter = 0.5
   /// How long after the loss the client gives up; it still waits for an attempt that is under way. Default: nil, never.
   public var giveUpAfter: Duration?
+  /// Whether ``giveUpAfter`` and ``attempts`` hold for a publication that waits for the broker's storage, too: see ``TopicSubject/state``. If not, it waits
+  /// for as long as the storage is full or fails. Default: true.
+  public var limitsStorageWaits = true
   /// The most attempts after a loss, each server counted. From 1 up. Default: nil, no limit.
   public var attempts: Int?
   /// How many rounds in a row may have refusals of the client's credentials, after a loss, before the client gives up; each attempt gets new ones

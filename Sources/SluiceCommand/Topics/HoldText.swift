@@ -95,6 +95,24 @@ public enum StorageText {
   }
 }
 
+extension TopicInfo {
+  /// What limits the topic's producers now: `topic show`, `why` and all others that say so ask here.
+  public struct Limitation {
+    /// The subscriptions whose limit it is, the longest first.
+    public var holders: [Subscription]
+    /// The other causes, the longest first: subscribers are one only where no subscription is named.
+    public var causes: [Hold]
+
+    public var isEmpty: Bool { holders.isEmpty && causes.isEmpty }
+  }
+
+  public var limitation: Limitation {
+    let holders = subscriptions.filter { $0.holding > 0 }.sorted { $0.holding > $1.holding }
+    let causes = holds.filter { $0.milliseconds > 0 && ($0.reason != .subscribers || holders.isEmpty) }
+    return Limitation(holders: holders, causes: causes.sorted { $0.milliseconds > $1.milliseconds })
+  }
+}
+
 extension TopicInfo.Subscription {
   /// Records between its position and the end of its topic.
   public func behind(_ summary: TopicSummary) -> UInt64 {

@@ -32,36 +32,45 @@ public struct TopicExplanation {
       return ["\(summary.topic) has had no producer\(since), so nothing new comes. \(kept(summary))."]
     }
     let waiting = info.publications.filter { $0.waiting > 0 }
-    guard !waiting.isEmpty else {
+    let limitation = info.limitation
+    guard !waiting.isEmpty || !limitation.isEmpty else {
       return [
         summary.subscriptions == 0
           ? "No producer of \(summary.topic) waits. It has no subscriber."
           : "No producer of \(summary.topic) waits: the subscribers don't limit it."
       ]
     }
-    let producers = waiting.count == 1 ? "1 producer waits" : "\(waiting.count) producers wait"
-    let holders = info.subscriptions.filter { $0.holding > 0 }.sorted { $0.holding > $1.holding }
-    if let first = holders.first {
-      let others = holders.count > 1 ? " and \(holders.count - 1) more" : ""
+    // A limit that comes and goes lets them publish in between.
+    let producers =
+      waiting.isEmpty
+      ? "Producers wait again and again"
+      : waiting.count == 1 ? "1 producer waits" : "\(waiting.count) producers wait"
+    if let first = limitation.holders.first {
+      let others = limitation.holders.count > 1 ? " and \(limitation.holders.count - 1) more" : ""
       let limit = first.limit == .none ? "" : " by \(HoldText.words(first.limit))"
       return [
         "\(producers) for \(name(first.client, first.connection))\(others), which limits \(summary.topic)\(limit) "
           + shares(first.holding, first.lastMinute, first.lastFiveMinutes) + "."
       ]
     }
-    let causes = info.holds.filter { $0.milliseconds > 0 }
-    guard let cause = causes.max(by: { $0.milliseconds < $1.milliseconds }) else {
-      return ["\(producers), each for a reason of its own."]
-    }
-    if cause.reason == .subscribers, summary.subscriptions == 0 {
+    if let cause = limitation.causes.first {
+      guard cause.reason != .subscribers || summary.subscriptions > 0 else {
+        return [
+          "\(producers) because \(summary.topic) has no subscriber: its settings have producers wait for one."
+        ]
+      }
       return [
-        "\(producers) because \(summary.topic) has no subscriber: its settings have producers wait for one."
+        "\(producers), since \(reason(cause.reason)), "
+          + shares(cause.milliseconds, cause.lastMinute, cause.lastFiveMinutes) + "."
       ]
     }
-    return [
-      "\(producers), since \(reason(cause.reason)), "
-        + shares(cause.milliseconds, cause.lastMinute, cause.lastFiveMinutes) + "."
-    ]
+    // Producers that the store has refused aren't attached, so the topic has no cause of its own.
+    let reasons = Set(waiting.map(\.reason))
+    guard reasons.count == 1, let common = reasons.first, common != .none else {
+      return ["\(producers), each for a reason of its own."]
+    }
+    let longest = waiting.map(\.waiting).max() ?? 0
+    return ["\(producers), since \(reason(common)), for \(HoldText.time(longest)) now."]
   }
 
   private static func kept(_ summary: TopicSummary) -> String {

@@ -229,6 +229,8 @@ struct Persistence {
     policy.maximumDelay = .seconds(5)
     // The first connection as well, for a program that is started before its broker.
     policy.includesFirst = arguments.has("reconnect")
+    // A broker whose storage is full is there, and an operator makes room.
+    policy.limitsStorageWaits = false
     if !arguments.has("reconnect") { policy.giveUpAfter = Self.reconnectTimeout }
     self.policy = policy
   }

@@ -90,7 +90,7 @@ struct PubCommand: Command {
       bounded. Ends with 0 only when every record is acknowledged.
 
       \(Persistence.details) Records that weren't acknowledged are sent again, and published once. While the storage of the broker has no room, or \
-      fails, it waits and tries again in the same way.
+      fails, it says so and waits for as long as that lasts; with --no-reconnect it ends with 1.
       """,
     examples: [
       "A record.": "sluice pub greetings hello",

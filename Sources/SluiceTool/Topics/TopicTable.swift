@@ -50,13 +50,12 @@ enum TopicTable {
 
   /// A sentence for each cause that stops producers now.
   private static func holders(_ info: TopicInfo) -> [String] {
-    let holders = info.subscriptions.filter { $0.holding > 0 }
+    let limitation = info.limitation
+    let holders = limitation.holders
     var sentences = holders.prefix(describedHolders).map { HoldText.sentence($0) }
     if holders.count > describedHolders { sentences.append("and \(holders.count - describedHolders) more") }
-    // Subscribers are a cause of their own only where none is listed.
     return sentences
-      + info.holds.filter { $0.milliseconds > 0 && ($0.reason != .subscribers || holders.isEmpty) }
-      .map { hold in
+      + limitation.causes.map { hold in
         let isAlone = hold.reason == .subscribers && info.summary.subscriptions == 0
         return (isAlone ? "lack of " : "") + HoldText.sentence(hold)
       }

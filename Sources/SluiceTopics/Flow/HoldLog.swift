@@ -81,11 +81,22 @@ package struct HoldLog: Sendable {
     var log = self
     if let open { log.add(open, to: max(now, open.start)) }
     return log.times.compactMap { reason, time in
-      let isPresent = open.map { $0.cause.reason == reason } ?? true
+      let isPresent = open.map { $0.cause.reason == reason } ?? reason.hasPauses
       let hold = TopicInfo.Hold(
         reason: reason, milliseconds: isPresent ? time.milliseconds(at: now) ?? 0 : 0,
         lastMinute: time.lastMinute(at: now), lastFiveMinutes: time.lastFiveMinutes(at: now))
       return hold.milliseconds > 0 || hold.lastFiveMinutes > 0 ? hold : nil
+    }
+  }
+}
+
+extension TopicInfo.Publication.WaitReason {
+  /// Whether the reason comes and goes with each request or commit, so that it still limits producers during a short pause. The others are over when they
+  /// end: producers of a topic that is connected wait for nothing.
+  fileprivate var hasPauses: Bool {
+    switch self {
+    case .notConnected, .storageFull, .storageFailed: false
+    default: true
     }
   }
 }

@@ -11,10 +11,12 @@ package struct StoreWaiter: Sendable {
   package let topic: String
   package let since: MonotonicTime
   package let reason: TopicInfo.Publication.WaitReason
+  /// The records that the topic has of it.
+  package let received: UInt64
 
   package init(
     connection: UInt64, client: String, identity: String, stream: UInt32, topic: String, since: MonotonicTime,
-    reason: TopicInfo.Publication.WaitReason
+    reason: TopicInfo.Publication.WaitReason, received: UInt64 = 0
   ) {
     self.connection = connection
     self.client = client
@@ -23,6 +25,7 @@ package struct StoreWaiter: Sendable {
     self.topic = topic
     self.since = since
     self.reason = reason
+    self.received = received
   }
 
   package func waiting(at now: MonotonicTime) -> UInt64 {
@@ -31,7 +34,7 @@ package struct StoreWaiter: Sendable {
 
   package func info(at now: MonotonicTime) -> TopicInfo.Publication {
     TopicInfo.Publication(
-      connection: connection, client: client, stream: stream, granted: 0, received: 0,
+      connection: connection, client: client, stream: stream, granted: received, received: received,
       waiting: waiting(at: now), reason: reason)
   }
 }
@@ -48,7 +51,24 @@ package final class StoreWaiters: Sendable {
   /// The most that are known one by one; a client may ask for publications on any number of topics.
   private static let most = 10_000
 
-  private let waiters = Mutex<[Key: StoreWaiter]>([:])
+  private struct State {
+    var waiters: [Key: StoreWaiter] = [:]
+    /// How many there are on each topic.
+    var counts: [String: Int] = [:]
+
+    mutating func add(_ waiter: StoreWaiter, _ key: Key) {
+      waiters[key] = waiter
+      counts[key.topic, default: 0] += 1
+    }
+
+    mutating func remove(_ key: Key) {
+      guard waiters.removeValue(forKey: key) != nil else { return }
+      counts[key.topic]! -= 1
+      if counts[key.topic] == 0 { counts[key.topic] = nil }
+    }
+  }
+
+  private let state = Mutex(State())
   private let number = Atomic<Int>(0)
 
   init() {}
@@ -58,28 +78,33 @@ package final class StoreWaiters: Sendable {
 
   package func add(_ waiter: StoreWaiter) {
     let key = Key(connection: waiter.connection, topic: waiter.topic)
-    change { waiters in
+    change { state in
       // A producer that asks again has waited since it was rejected first.
-      if waiters[key] == nil, waiters.count < Self.most { waiters[key] = waiter }
+      if state.waiters[key] == nil, state.waiters.count < Self.most { state.add(waiter, key) }
     }
   }
 
   /// The connection has a publication on the topic.
   package func remove(connection: UInt64, topic: String) {
     guard count > 0 else { return }
-    change { $0[Key(connection: connection, topic: topic)] = nil }
+    change { $0.remove(Key(connection: connection, topic: topic)) }
   }
 
   /// The connection has ended.
   package func remove(connection: UInt64) {
     guard count > 0 else { return }
-    change { waiters in
-      for key in waiters.keys where key.connection == connection { waiters[key] = nil }
+    change { state in
+      for key in state.waiters.keys where key.connection == connection { state.remove(key) }
     }
   }
 
   /// The store takes records again.
-  package func removeAll() { change { $0 = [:] } }
+  package func removeAll() { change { $0 = State() } }
+
+  /// How many wait on a topic.
+  package func count(on topic: String) -> Int {
+    count == 0 ? 0 : state.withLock { $0.counts[topic] ?? 0 }
+  }
 
   /// Those on a topic, the longest first.
   package func waiters(on topic: String) -> [StoreWaiter] {
@@ -89,14 +114,14 @@ package final class StoreWaiters: Sendable {
   /// All of them, the longest first.
   package var all: [StoreWaiter] {
     guard count > 0 else { return [] }
-    return waiters.withLock { Array($0.values) }
+    return state.withLock { Array($0.waiters.values) }
       .sorted { ($0.since, $0.connection, $0.stream) < ($1.since, $1.connection, $1.stream) }
   }
 
-  private func change(_ body: (inout [Key: StoreWaiter]) -> Void) {
-    waiters.withLock { waiters in
-      body(&waiters)
-      number.store(waiters.count, ordering: .relaxed)
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { state in
+      body(&state)
+      number.store(state.waiters.count, ordering: .relaxed)
     }
   }
 }

@@ -89,7 +89,10 @@ extension Topic {
     return (bound, nil)
   }
 
-  /// The reason why nothing is granted, whatever the limits; nil for none.
+  /// The reason why nothing is granted, whatever the limits; nil for none. From any loop.
+  package var blockedReason: TopicInfo.Publication.WaitReason? { state.withLock { blocked($0) } }
+
+  /// The same with the lock held.
   private func blocked(_ state: State) -> TopicInfo.Publication.WaitReason? {
     if let fault = storage?.service.refusal ?? state.storeRejection {
       return fault.code == .storageFull ? .storageFull : .storageFailed

@@ -8,14 +8,21 @@ extension Topic {
   /// The number of attached publications.
   package var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.budget.publications) } }
 
+  /// How many records the topic has of a producer with a number; nil for an unknown one.
+  package func received(from producer: UInt64) -> UInt64? {
+    producer == 0 ? nil : state.withLock { $0.producers.next(of: producer) }
+  }
+
   /// Registers a subscription that is told the number of publications, or unregisters it.
   func watchProducers(_ isWatching: Bool) {
     state.withLock { $0.producerWatchers += isWatching ? 1 : -1 }
   }
 
-  /// For how long the topic has been without producers, in milliseconds, at least 1; 0 while it has some or never had any.
+  /// For how long the topic has been without producers, in milliseconds, at least 1; 0 while it has some, if only such as wait for the store, or never
+  /// had any.
   package func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
-    state.withLock { state in
+    if waitingForStorage > 0 { return 0 }
+    return state.withLock { state in
       guard state.epoch.condition == .open, let since = state.producersLostAt else { return 0 }
       return max((now - since).clampedMilliseconds, 1)
     }

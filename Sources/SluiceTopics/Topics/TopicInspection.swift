@@ -156,6 +156,9 @@ extension Topic {
   /// The reason why nothing can be published now; nil when records can.
   package var refusal: Fault? { state.withLock { Self.refusal($0, $0.epoch, name) } }
 
+  /// Producers that wait for the store: their publications were ended, and they come back. They count as the topic's producers.
+  package var waitingForStorage: Int { storage?.service.waiters.count(on: name) ?? 0 }
+
   /// The topic's summary. From any loop; each number is of some moment during the call.
   package var summary: TopicSummary {
     let (epoch, subscriptions, publications) = state.withLock {
@@ -165,7 +168,7 @@ extension Topic {
     return TopicSummary(
       topic: name, epoch: epoch.number, firstOffset: kept.firstOffset, nextOffset: kept.head,
       bytes: UInt64(kept.bytes), ending: epoch.ending, subscriptions: UInt32(clamping: subscriptions),
-      publications: UInt32(clamping: publications), records: kept.records,
+      publications: UInt32(clamping: publications + waitingForStorage), records: kept.records,
       storage: settings.storage ?? .memory)
   }
 }

@@ -164,8 +164,8 @@ public struct TopicInfo: LaidOutFrame {
   public var settings: TopicSettings
   /// The first of them; `summary.subscriptions` counts all.
   public var subscriptions: [Subscription]
-  /// The first of them; `summary.publications` counts all that are attached. Publishers that the broker has turned away because of its
-  /// store are listed, too.
+  /// The first of them; `summary.publications` counts all. Producers that wait because the broker's store takes nothing are among them, though their
+  /// publications were ended.
   public var publications: [Publication]
   /// What the topic's retention limits, and trims, have dropped.
   public var dropped: DroppedRecords

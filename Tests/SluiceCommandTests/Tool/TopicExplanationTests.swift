@@ -112,6 +112,26 @@ struct TopicExplanationTests {
         == "1 producer waits, since \(words), for 1 s now (2 % of the last minute, 0.5 % of the last five).")
   }
 
+  @Test("Producers that the store has refused wait for the store")
+  func refusedByTheStore() {
+    #expect(
+      sentences {
+        $0.publications = [producer(granted: 200, waiting: 12_300, .storageFull)]
+      }.first == "1 producer waits, since the broker's store is full, for 12 s now.")
+  }
+
+  @Test("A limit that comes and goes is told while no producer waits, as topic show does")
+  func limitThatComesAndGoes() {
+    #expect(
+      sentences {
+        $0.publications = [producer()]
+        $0.subscriptions = [subscriber("slow", granted: 200, holding: 12_000, .demand)]
+        $0.holds = [.init(reason: .subscribers, milliseconds: 12_000, lastMinute: 930, lastFiveMinutes: 710)]
+      }.first
+        == "Producers wait again and again for slow (connection 3), which limits jobs by its demand for 12 s now (93 % of the last minute, 71 % of the last five)."
+    )
+  }
+
   @Test("Where a subscriber has every record, its cursor waits for the subscriber's commit")
   func uncommitted() {
     func told(next: UInt64) -> [String] {
