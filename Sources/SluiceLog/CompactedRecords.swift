@@ -36,11 +36,10 @@ public final class CompactedRecords: Sendable {
     /// The newest record of each key, if it isn't a deletion, and the deletions of keys that have nothing newer.
     var records: RecordRun
     var deletions: RecordRun
-    /// The offset behind the newest record, and its time, below which no other gets.
+    /// The offset behind the newest record.
     var head: UInt64
-    var recordTime: Int64 = .min
-    /// The latest time that was passed in: ages are measured at it.
-    var latestTime: Int64 = .min
+    /// Gives records their times. Ages are measured at its time.
+    var clock = RecordClock()
     /// Records before this are beyond the limits. So many are still there, with so many bytes.
     var firstKept: UInt64
     var lapsed = 0
@@ -121,8 +120,7 @@ public final class CompactedRecords: Sendable {
   ) {
     guard let base = batch.baseAddress else { return }
     state.withLock { state in
-      state.recordTime = max(state.recordTime, milliseconds)
-      state.latestTime = max(state.latestTime, milliseconds)
+      _ = state.clock.append(at: milliseconds, head: state.head)
       var position = 0
       while position < batch.count {
         let size = unsafe RecordLayout.itemSize(RecordLayout.word(at: base + position))
@@ -150,10 +148,10 @@ public final class CompactedRecords: Sendable {
     let place: RecordPlace
     if unsafe RecordLayout.isDeletion(start) {
       place = unsafe state.deletions.append(
-        item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
+        item, offset: state.head, time: state.clock.recordTime, hash: hash, &state.table)
     } else {
       place = unsafe state.records.append(
-        item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
+        item, offset: state.head, time: state.clock.recordTime, hash: hash, &state.table)
     }
     if let slot { state.table[slot] = place } else { state.table.insert(hash, at: place) }
   }

@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 extension CompactedRecords {
@@ -5,12 +6,13 @@ extension CompactedRecords {
   func _checkInvariants() {
     #if DEBUG
       state.withLock { state in
-        state.records._checkInvariants(state.table)
-        state.deletions._checkInvariants(state.table)
+        let isOrdered = state.clock.setbacks.isEmpty
+        state.records._checkInvariants(state.table, isOrdered: isOrdered)
+        state.deletions._checkInvariants(state.table, isOrdered: isOrdered)
         precondition(
           state.table.count == state.records.count + state.deletions.count, "each key is there once")
         precondition(state.recordsLostBefore <= state.firstKept && state.firstKept <= state.head)
-        precondition(state.recordTime <= state.latestTime)
+        precondition(state.clock.recordTime <= state.clock.now + RecordClock.step)
         var (lapsed, lapsedBytes) = (0, 0)
         var place = state.records.first
         while let record = place, state.records.entry(record).offset < state.firstKept {
@@ -28,7 +30,7 @@ extension CompactedRecords {
 
 extension RecordRun {
   /// Checks that the chunks are in order, dense, counted, and found by the table.
-  func _checkInvariants(_ table: borrowing KeyTable) {
+  func _checkInvariants(_ table: borrowing KeyTable, isOrdered: Bool) {
     #if DEBUG
       var (records, bytes, memory) = (0, 0, 0)
       var previous: (offset: UInt64, time: Int64)?
@@ -41,7 +43,9 @@ extension RecordRun {
         var (live, liveBytes) = (0, 0)
         for index in 0..<chunk.count {
           let entry = chunk[index]
-          if let previous { precondition(entry.offset > previous.offset && entry.time >= previous.time) }
+          if let previous {
+            precondition(entry.offset > previous.offset && (entry.time >= previous.time || !isOrdered))
+          }
           previous = (entry.offset, entry.time)
           guard entry.isLive else { continue }
           precondition(index >= chunk.firstLive)

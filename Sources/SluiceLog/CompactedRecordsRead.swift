@@ -50,12 +50,28 @@ extension CompactedRecords {
   /// What is kept. Ages are measured at `now`, or at the latest time that the store was told.
   public func statistics(now: Int64? = nil) -> Statistics {
     state.withLock { state in
-      state.latestTime = max(state.latestTime, now ?? .min)
+      if let now { state.clock.tell(now, head: state.head) }
       state.lapse()
       return Statistics(
         head: state.head, firstOffset: state.firstOffset, records: UInt64(state.kept), bytes: state.keptBytes,
         lapsedBytes: state.lapsedBytes, deletions: state.deletions.count,
         memoryBytes: state.memoryBytes, dropped: state.dropped)
+    }
+  }
+
+  /// The latest time of the records that the limits keep, in milliseconds since 1970; the least number when there is none.
+  ///
+  /// Takes time for all of them when the clock was set back.
+  public var latestTime: Int64 {
+    state.withLock { state in
+      guard !state.clock.setbacks.isEmpty else { return state.clock.recordTime }
+      var latest = Int64.min
+      var place = state.records.first(from: state.firstKept)
+      while let record = place {
+        latest = max(latest, state.records.entry(record).time)
+        place = state.records.next(after: record)
+      }
+      return latest
     }
   }
 
@@ -71,7 +87,7 @@ extension CompactedRecords {
     at position: StartPosition, before end: UInt64, now: Int64? = nil, resuming: Bool = false
   ) -> (offset: UInt64, missed: UInt64) {
     state.withLock { state in
-      state.latestTime = max(state.latestTime, now ?? .min)
+      if let now { state.clock.tell(now, head: state.head) }
       state.lapse()
       switch position {
       case .replay, .earliest: return (min(state.firstOffset, end), 0)
@@ -85,7 +101,8 @@ extension CompactedRecords {
         let next = offset >= end ? offset : min(start, end)
         return (next, next - offset)
       case .time(let time):
-        guard let place = state.records.first(atOrAfter: time) else { return (end, 0) }
+        let isOrdered = state.clock.setbacks.isEmpty
+        guard let place = state.records.first(atOrAfter: time, isOrdered: isOrdered) else { return (end, 0) }
         return (min(max(state.records.entry(place).offset, state.firstOffset), end), 0)
       }
     }

@@ -5,14 +5,15 @@ extension CompactedRecords {
   /// Drops what retention no longer keeps at this time.
   ///
   /// - Parameters:
-  ///   - milliseconds: the time since 1970; an earlier one than the latest counts as that.
+  ///   - milliseconds: the time since 1970; one that is a little earlier than the latest counts as that.
   ///   - graceBytes: the bytes of records beyond the limits to keep for readers under way, if not the store's own.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
     state.withLock { state in
-      state.latestTime = max(state.latestTime, milliseconds)
+      state.clock.tell(milliseconds, head: state.head)
       state.lapse()
       state.drop(beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
+      state.forgetSetbacks()
       account(&state)
     }
   }
@@ -56,12 +57,11 @@ extension CompactedRecords {
   /// Drops all records. Readers under way get a lag.
   public func removeAll() {
     state.withLock { state in
-      let (recordTime, latestTime, accounted) = (state.recordTime, state.latestTime, state.accounted)
+      let (clock, accounted) = (state.clock, state.accounted)
       let dropped = state.dropped
       state = State(retention: state.retention, chunkBytes: chunkBytes, head: state.head)
       state.dropped = dropped
-      state.recordTime = recordTime
-      state.latestTime = latestTime
+      state.clock = clock
       state.accounted = accounted
       account(&state)
     }
@@ -79,15 +79,22 @@ extension CompactedRecords.State {
   /// Counts out the oldest records, as far as they are beyond the limits. What is once out doesn't come back.
   mutating func lapse() {
     let retention = retention
-    let cutoff = retention.cutoff(at: latestTime)
+    let cutoff = retention.cutoff(at: clock.now)
     while true {
       let isTooMany = retention.records.map { UInt64(kept) > $0 } ?? false
       let isTooMuch = isTooMany || retention.bytes.map { UInt64(keptBytes) > $0 } ?? false
       guard isTooMuch || cutoff != nil, let place = records.first(from: firstKept) else { return }
       let entry = records.entry(place)
-      guard isTooMuch || entry.time < cutoff ?? .min else { return }
+      guard isTooMuch || clock.time(entry.time, before: entry.offset + 1) < cutoff ?? .min else { return }
       lapse(entry, by: isTooMany ? .records : isTooMuch ? .bytes : .age)
     }
+  }
+
+  /// Forgets the setbacks of the clock that no record is in front of any more.
+  fileprivate mutating func forgetSetbacks() {
+    guard !clock.setbacks.isEmpty else { return }
+    let first = records.first.map { records.entry($0).offset } ?? head
+    clock.forget(before: min(first, deletions.first.map { deletions.entry($0).offset } ?? head))
   }
 
   /// Counts out the oldest record that is kept.

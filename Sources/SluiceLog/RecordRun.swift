@@ -126,12 +126,17 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
     return first
   }
 
-  /// The first live record with this time or a later one. Times never go back within a run.
-  func first(atOrAfter time: Int64) -> RecordPlace? {
-    let start = order.indices.partition {
-      let chunk = chunk(order[$0])
-      return chunk.count == 0 || chunk[chunk.count - 1].time >= time
-    }
+  /// The first live record with this time or a later one.
+  ///
+  /// - Parameter isOrdered: whether times never go back in the run; otherwise all records are looked at.
+  func first(atOrAfter time: Int64, isOrdered: Bool) -> RecordPlace? {
+    let start =
+      !isOrdered
+      ? 0
+      : order.indices.partition {
+        let chunk = chunk(order[$0])
+        return chunk.count == 0 || chunk[chunk.count - 1].time >= time
+      }
     for number in order[start...] {
       let chunk = chunk(number)
       for entry in chunk.firstLive..<chunk.count where chunk[entry].isLive && chunk[entry].time >= time {

@@ -8,7 +8,7 @@ import Synchronization
 /// lock that is held for one copy, and readers take it only to begin and to go from one segment to the next.
 ///
 /// **Time.** Each record has the time of its append, in milliseconds since 1970, told by time marks among the items: at
-/// the start of each segment and wherever it changes. Times never go back: one that is below the last counts as the last.
+/// the start of each segment and wherever it changes. ``RecordClock`` says which time that is. Within a segment times never go back.
 ///
 /// **Retention.** Limits say what late subscribers can get, and they get exactly that. Records beyond the limits can
 /// still be read by readers that are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
@@ -37,11 +37,8 @@ public final class TopicLog: Sendable {
     var recordBytes = 0
     var memoryBytes = 0
 
-    /// The time of the newest record, below which no other gets.
-    var recordTime: Int64 = .min
-
-    /// The latest time that was passed in: ages are measured at it.
-    var latestTime: Int64 = .min
+    /// Gives records their times. Ages are measured at its time.
+    var clock = RecordClock()
 
     /// What trims have dropped, and the retention limits in whole segments and before the last trim.
     var dropped = DroppedRecords()
@@ -51,6 +48,9 @@ public final class TopicLog: Sendable {
 
     /// Late subscribers get no record before this offset.
     var trimmedTo: UInt64 = 0
+
+    /// Nor before this one: limits had dropped such records when the clock was set back.
+    var raisedFloor: UInt64 = 0
 
     /// The sizes of the first segment, and of the next unless a batch asks for more.
     let firstCapacity: Int

@@ -10,7 +10,7 @@ extension TopicLog {
   /// - Parameters:
   ///   - batch: items, checked to be whole, records only. An empty batch does nothing.
   ///   - count: how many records these are.
-  ///   - milliseconds: the time since 1970.
+  ///   - milliseconds: the time since 1970, of which ``RecordClock`` makes that of the records.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   /// - Returns: the offset of the batch's first record.
   @discardableResult
@@ -21,9 +21,9 @@ extension TopicLog {
     var dropped: [Segment] = []
     let first = state.withLock { state in
       let first = state.head
-      state.recordTime = max(state.recordTime, milliseconds)
-      state.latestTime = max(state.latestTime, milliseconds)
-      unsafe write(batch, count: count, to: &state)
+      state.tell(milliseconds)
+      let time = state.clock.append(at: milliseconds, head: first)
+      unsafe write(batch, count: count, time, to: &state)
       // The newest segment stays, and whatever holds this batch.
       while state.segments.count > 1,
         let cause = state.causeToDropFirstSegment(graceBytes: graceBytes),
@@ -38,19 +38,21 @@ extension TopicLog {
     return first
   }
 
-  private func write(_ batch: UnsafeRawBufferPointer, count: Int, to state: inout State) {
+  private func write(_ batch: UnsafeRawBufferPointer, count: Int, _ time: Int64, to state: inout State) {
     var rest = unsafe batch
     var count = count
     while true {
-      if !state.segments.isEmpty {
-        let room = state.room
+      // Times don't go back within a segment, so that they can be searched for.
+      if !state.segments.isEmpty, state.segments.last.lastTime <= time {
+        let room = state.room(for: time)
         if rest.count <= room {
-          unsafe put(rest, count: count, into: &state)
+          unsafe put(rest, count: count, time, into: &state)
           return
         }
         let part = unsafe RecordLayout.prefix(of: rest, fitting: room)
         if part.records > 0 {
-          unsafe put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.records, into: &state)
+          unsafe put(
+            UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.records, time, into: &state)
           unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[part.bytes...])
           count -= part.records
         }
@@ -75,8 +77,7 @@ extension TopicLog {
   }
 
   /// Copies records for which there is room to the end of the newest segment, and makes them readable.
-  private func put(_ records: UnsafeRawBufferPointer, count: Int, into state: inout State) {
-    let time = state.recordTime
+  private func put(_ records: UnsafeRawBufferPointer, count: Int, _ time: Int64, into state: inout State) {
     state.head &+= UInt64(truncatingIfNeeded: count)
     state.recordBytes += records.count
     unsafe state.segments.last.put(records, count: count, time: time) {
@@ -88,10 +89,9 @@ extension TopicLog {
 
 extension TopicLog.State {
   /// Bytes of records that fit into the newest segment, a time mark left room for if one is needed.
-  fileprivate var room: Int {
+  fileprivate func room(for time: Int64) -> Int {
     let last = segments.last
-    return last.segment.capacity - last.position
-      - (last.needsMark(recordTime) ? RecordLayout.timeMarkSize : 0)
+    return last.segment.capacity - last.position - (last.needsMark(time) ? RecordLayout.timeMarkSize : 0)
   }
 }
 

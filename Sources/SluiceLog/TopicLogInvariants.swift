@@ -15,14 +15,15 @@ extension TopicLog {
           let summary = state.segments[position]
           precondition(summary.baseOffset == next, "segments follow each other without a gap")
           precondition(!summary.segment.isRetired)
-          summary._checkInvariants(previousTime: time)
+          summary._checkInvariants(previousTime: state.clock.setbacks.isEmpty ? time : .min)
           next = summary.endOffset
           time = summary.lastTime
           recordBytes += summary.recordBytes
           memoryBytes += summary.segment.capacity
         }
         precondition(next == state.head, "the last segment ends at the head")
-        precondition(time <= state.recordTime && state.recordTime <= state.latestTime)
+        precondition(time <= state.clock.latest(from: state.oldest))
+        precondition(state.clock.recordTime <= state.clock.now + RecordClock.step)
         precondition(recordBytes == state.recordBytes && memoryBytes == state.memoryBytes)
         precondition(state.segments.isEmpty == (memoryBytes == 0))
       }

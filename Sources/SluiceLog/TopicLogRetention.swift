@@ -53,7 +53,7 @@ extension TopicLog {
   /// rests: unlike `append` it may drop the newest segment as well.
   ///
   /// - Parameters:
-  ///   - milliseconds: the time since 1970; an earlier one than the latest counts as that.
+  ///   - milliseconds: the time since 1970; one that is a little earlier than the latest counts as that.
   ///   - graceBytes: the bytes of the newest records to keep for readers under way, if not the log's own; 0 when it is known
   ///     that no reader is behind. A reader that is behind after all gets a lag.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
@@ -61,7 +61,7 @@ extension TopicLog {
     let graceBytes = graceBytes ?? self.graceBytes
     var dropped: [Segment] = []
     state.withLock { state in
-      state.latestTime = max(state.latestTime, milliseconds)
+      state.tell(milliseconds)
       while let cause = state.causeToDropFirstSegment(graceBytes: graceBytes),
         state.segments[0].endOffset <= keep ?? .max
       {
@@ -146,6 +146,21 @@ extension Retention {
 }
 
 extension TopicLog.State {
+  /// Takes the present time. What was too old before the clock is set back stays dropped.
+  @inline(__always)
+  mutating func tell(_ milliseconds: Int64) {
+    if clock.isSetBack(to: milliseconds) { raiseFloor() }
+    clock.tell(milliseconds, head: head)
+  }
+
+  private mutating func raiseFloor() {
+    let (offset, cause) = firstKept(now: nil)
+    guard let cause, offset > raisedFloor else { return }
+    dropped[cause].add(uncounted(before: offset))
+    countedTo = max(countedTo, offset)
+    raisedFloor = offset
+  }
+
   /// Why no record of the oldest segment is kept. Nil without segments, and while a record of it is kept, by retention or by grace.
   func causeToDropFirstSegment(graceBytes: Int) -> DroppedRecords.Cause? {
     guard let first = segments.first else { return nil }
@@ -155,7 +170,11 @@ extension TopicLog.State {
     if newerBytes < graceBytes { return nil }
     if let limit = retention.records, head - first.endOffset >= limit { return .records }
     if let limit = retention.bytes, UInt64(newerBytes) >= limit { return .bytes }
-    if let cutoff = retention.cutoff(at: latestTime), first.lastTime < cutoff { return .age }
+    if let cutoff = retention.cutoff(at: clock.now),
+      clock.time(first.lastTime, before: first.endOffset) < cutoff
+    {
+      return .age
+    }
     return nil
   }
 
@@ -197,6 +216,7 @@ extension TopicLog.State {
     recordBytes -= first.recordBytes
     memoryBytes -= first.segment.capacity
     if segments.isEmpty { nextCapacity = firstCapacity }
+    clock.forget(before: oldest)
     return first.segment
   }
 }

@@ -6,7 +6,7 @@ extension TopicLog {
   ///
   /// - Parameters:
   ///   - position: where to begin; each case says what happens out of range.
-  ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is earlier: the latest
+  ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is a little earlier: the latest
   ///     that the log was told.
   ///   - resuming: true for a reader that was under way before and only lost its connection: it may begin at any record
   ///     still in memory, where a late subscriber gets only what retention keeps.
@@ -29,7 +29,7 @@ extension TopicLog {
       let start = max(offset, first)
       return (state.cursor(at: start), start - offset)
     case .time(let time):
-      return (state.cursor(at: max(state.firstOffset(atOrAfter: time), first)), 0)
+      return (state.cursor(at: state.firstOffset(atOrAfter: time, from: first)), 0)
     }
   }
 
@@ -68,6 +68,13 @@ extension TopicLog {
     return (place.time, state.recordBytes - state.recordBytes(before: offset))
   }
 
+  /// The latest time of the records that late subscribers can get, in milliseconds since 1970; the least number when there is none. Takes the lock.
+  public var latestTime: Int64 {
+    let state = state.withLock { $0 }
+    return state.clock.setbacks.isEmpty
+      ? state.clock.recordTime : state.clock.latest(from: state.firstKept(now: nil).offset)
+  }
+
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
@@ -85,7 +92,7 @@ extension TopicLog.State {
   /// The first record that trims and all limits keep, the head when there is none; and what keeps nothing before it, nil when the records in
   /// memory are all kept.
   func firstKept(now: Int64?) -> (offset: UInt64, cause: DroppedRecords.Cause?) {
-    var first = (offset: oldest, cause: DroppedRecords.Cause?.none)
+    var first = (offset: max(oldest, min(raisedFloor, head)), cause: DroppedRecords.Cause?.none)
     func raise(to offset: UInt64, _ cause: DroppedRecords.Cause) {
       if offset > first.offset { first = (offset, cause) }
     }
@@ -96,10 +103,28 @@ extension TopicLog.State {
     if let limit = retention.bytes, UInt64(recordBytes) > limit {
       raise(to: firstOffset(afterBytes: recordBytes - Int(limit)), .bytes)
     }
-    if let cutoff = retention.cutoff(at: max(now ?? .min, latestTime)) {
-      raise(to: firstOffset(atOrAfter: cutoff), .age)
+    if retention.ageMilliseconds != nil {
+      raise(to: firstOffset(keptByAgeAt: clock), .age)
+      if let now, now != clock.now {
+        var clock = clock
+        clock.tell(now, head: head)
+        raise(to: firstOffset(keptByAgeAt: clock), .age)
+      }
     }
     return first
+  }
+
+  /// The first record that the age limit keeps; the head when there is none.
+  private func firstOffset(keptByAgeAt clock: RecordClock) -> UInt64 {
+    guard let cutoff = retention.cutoff(at: clock.now) else { return oldest }
+    let outdated = clock.outdated(before: cutoff)
+    let position = segments.firstPosition { $0.endOffset > outdated && $0.lastTime >= cutoff }
+    guard position < segments.count else { return head }
+    let segment = segments[position].segment
+    let place = segment.firstPlace {
+      $0.time >= cutoff && segment.baseOffset + UInt64($0.record) >= outdated
+    }
+    return segment.baseOffset + UInt64(place.record)
   }
 
   /// The first record that has at least so many bytes of records before it; the head when there is none.
@@ -116,12 +141,17 @@ extension TopicLog.State {
     return head
   }
 
-  /// The first record with this time or a later one; the head when there is none.
-  fileprivate func firstOffset(atOrAfter time: Int64) -> UInt64 {
-    let position = segments.firstPosition { $0.lastTime >= time }
+  /// The first record from an offset on with this time or a later one; the head when there is none.
+  fileprivate func firstOffset(atOrAfter time: Int64, from first: UInt64) -> UInt64 {
+    // Times may go back where a segment begins, behind which there is a record with the time.
+    let end = clock.span(of: time, from: first).upperBound
+    let position = segments.firstPosition {
+      $0.endOffset > first && ($0.lastTime >= time || $0.baseOffset >= end)
+    }
     guard position < segments.count else { return head }
     let segment = segments[position].segment
-    return segment.baseOffset + UInt64(segment.firstPlace { $0.time >= time }.record)
+    let place = segment.firstPlace { $0.time >= time && segment.baseOffset + UInt64($0.record) >= first }
+    return segment.baseOffset + UInt64(place.record)
   }
 
   /// Bytes of the records in memory that stand before this offset.

@@ -62,10 +62,11 @@ public final class LocalStore: ShardStore {
   }
 
   public func find(
-    _ time: Int64, in topic: TopicID, _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
+    _ time: Int64, in topic: TopicID, within span: Range<UInt64>,
+    _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
   ) {
     do throws(StoreError) {
-      done(.success(try store.offset(in: topic, atOrAfter: time)))
+      done(.success(try store.offset(in: topic, atOrAfter: time, within: span)))
     } catch {
       done(.failure(error))
     }

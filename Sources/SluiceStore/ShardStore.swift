@@ -145,9 +145,11 @@ public protocol ShardStore: AnyObject, Sendable {
   /// - Parameters:
   ///   - time: in milliseconds since 1970.
   ///   - topic: the records' topic.
+  ///   - span: the offsets between which to look, where times don't go back.
   ///   - done: called once, on any thread, perhaps before this returns; gets nil when there is none.
   func find(
-    _ time: Int64, in topic: TopicID, _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void)
+    _ time: Int64, in topic: TopicID, within span: Range<UInt64>,
+    _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void)
 
   /// Frees a piece of the space that isn't needed, so that no call takes long. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool

@@ -27,11 +27,13 @@ public struct StoredTopic: Hashable, Sendable {
   public var isStated: Bool
   /// Late subscribers get no record before that offset, because an operator has trimmed the topic; 0 for none.
   public var trimmedTo: UInt64
+  /// Where the times of records go back, because the broker's clock was set back.
+  public var setbacks: [RecordClock.Setback]
 
   public init(
     name: String, settings: TopicSettings, epoch: UInt64, lineage: [Ancestor] = [],
     ending: Complete.Ending? = nil, endedBy: UInt64 = 0, isStated: Bool = true,
-    trimmedTo: UInt64 = 0
+    trimmedTo: UInt64 = 0, setbacks: [RecordClock.Setback] = []
   ) {
     self.name = name
     self.settings = settings
@@ -41,6 +43,7 @@ public struct StoredTopic: Hashable, Sendable {
     self.endedBy = endedBy
     self.isStated = isStated
     self.trimmedTo = trimmedTo
+    self.setbacks = setbacks
   }
 }
 
@@ -109,8 +112,9 @@ public struct StoredExtent: Hashable, Sendable {
 //     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
-//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, "trimmed to" is there; 64, "through" is there
+//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, trimmed to is there; 8, setbacks are there; 64, through is there
 //     u64 trimmed to
+//     u8 setbacks × (u64 offset · i64 latest time before · i64 time that the clock was set back to)
 //     ancestors × u64 through
 //
 // where a text is a u16 length and UTF-8.
@@ -144,11 +148,34 @@ extension StoredTopic {
     }
     let written = lineage.suffix(Int(UInt16.max))
     let hasThrough = written.contains { $0.through != $0.end }
-    let flags = (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) | (hasThrough ? 64 : 0) as UInt8
+    let flags =
+      (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) | (setbacks.isEmpty ? 0 : 8) | (hasThrough ? 64 : 0) as UInt8
     if flags != 0 { writer.integer(flags) }
     if trimmedTo != 0 { writer.integer(trimmedTo) }
+    if !setbacks.isEmpty {
+      writer.integer(UInt8(clamping: setbacks.count))
+      for setback in setbacks.suffix(Int(UInt8.max)) {
+        writer.integer(setback.offset)
+        writer.integer(setback.latest)
+        writer.integer(setback.time)
+      }
+    }
     if hasThrough { for ancestor in written { writer.integer(ancestor.through) } }
     return writer.bytes
+  }
+
+  private mutating func readSetbacks(_ reader: inout ByteReader) throws(WireError) {
+    for _ in 0..<(try reader.integer("setbacks", as: UInt8.self)) {
+      let offset: UInt64 = try reader.integer("setback's offset")
+      guard offset > setbacks.last?.offset ?? 0 else {
+        throw WireError(
+          .malformedFrame, "the clock's setback at offset \(offset) isn't behind the one before")
+      }
+      setbacks.append(
+        RecordClock.Setback(
+          offset: offset, latest: try reader.integer("setback's latest time"),
+          time: try reader.integer("setback's time")))
+    }
   }
 
   /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for a row that this version doesn't understand.
@@ -185,6 +212,7 @@ extension StoredTopic {
         let flags: UInt8 = try reader.integer("flags")
         isStated = flags & 1 == 0
         if flags & 2 != 0 { trimmedTo = try reader.integer("trimmed to") }
+        if flags & 8 != 0 { try readSetbacks(&reader) }
         if flags & 64 != 0 {
           for index in lineage.indices {
             lineage[index].through = max(

@@ -90,10 +90,14 @@ extension TopicStore {
   /// The first record with this time or a later one; nil when there is none. Skips damaged batches.
   ///
   /// A binary search: reads about log2 of the number of records batches.
-  public func offset(in topic: TopicID, atOrAfter time: Int64) throws(StoreError) -> UInt64? {
+  ///
+  /// - Parameter span: the offsets between which to look, where times don't go back.
+  public func offset(
+    in topic: TopicID, atOrAfter time: Int64, within span: Range<UInt64> = 0..<UInt64.max
+  ) throws(StoreError) -> UInt64? {
     guard let extent = try extent(of: topic) else { return nil }
-    var low = extent.firstOffset
-    var high = extent.head
+    var low = max(extent.firstOffset, span.lowerBound)
+    var high = min(extent.head, span.upperBound)
     var found: UInt64?
     // The first batch that ends at that time or later holds it.
     while low < high {

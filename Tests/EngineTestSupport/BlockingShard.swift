@@ -121,7 +121,7 @@ public final class BlockingShard: Sendable {
 
   public func find(_ time: Int64, in topic: TopicID) throws(StoreError) -> UInt64? {
     let result = SharedBox<Result<UInt64?, StoreError>>()
-    opened.store.find(time, in: topic) { result.value = $0 }
+    opened.store.find(time, in: topic, within: 0..<UInt64.max) { result.value = $0 }
     _ = try? eventually("a time is found", every: 0.0002) { result.value != nil }
     guard let found = result.value else { throw StoreError(.unavailable, "a search doesn't end") }
     return try found.get()

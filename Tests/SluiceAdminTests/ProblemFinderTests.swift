@@ -253,6 +253,18 @@ import Testing
     #expect(found[0].sentence.hasPrefix("Subscribers of b have missed 1 record within the last minute"))
   }
 
+  @Test func timesAheadOfTheClockAreAWarning() {
+    let problems = found { snapshot in
+      snapshot.topics = [TopicSnapshot("a"), TopicSnapshot("b") { $0.lead = 600_000 }]
+    }
+    #expect(problems.map(\.kind) == [.timesAhead] && problems[0].severity == .warning)
+    #expect(problems[0].place == .topic("b"))
+    #expect(
+      problems[0].sentence
+        == "Records of b have times up to 10 min 0 s ahead of the broker's clock, which was set back. Their age counts from then."
+    )
+  }
+
   @Test func noMoreThanSoManyOfAKindAreListed() {
     let problems = found { snapshot in
       snapshot.topics = (0..<50).map { number in TopicSnapshot("t\(number)") { $0.heldUp = 99_000 } }

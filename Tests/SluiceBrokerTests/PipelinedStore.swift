@@ -76,8 +76,9 @@ final class PipelinedStore: ShardStore, @unchecked Sendable {
   ) { LocalStore(memory).read(topic, from: offset, bytes: bytes, each: each, done) }
 
   func find(
-    _ time: Int64, in topic: TopicID, _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
-  ) { LocalStore(memory).find(time, in: topic, done) }
+    _ time: Int64, in topic: TopicID, within span: Range<UInt64>,
+    _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
+  ) { LocalStore(memory).find(time, in: topic, within: span, done) }
 
   func reclaim() throws(StoreError) -> Bool { false }
 

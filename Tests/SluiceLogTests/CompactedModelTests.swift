@@ -27,10 +27,10 @@ private struct CompactedModel {
 
   var retention: Retention
   var newest: [[UInt8]: Record] = [:]
+  let origin: UInt64
   var head: UInt64
   var firstKept: UInt64
-  var time: Int64 = .min
-  var latestTime: Int64 = .min
+  var clock = ModelClock()
 
   /// In the order of offsets, whether the limits keep them or not.
   var records: [Record] { newest.values.filter { !$0.isDeletion }.sorted { $0.offset < $1.offset } }
@@ -38,8 +38,7 @@ private struct CompactedModel {
   var kept: [Record] { records.filter { $0.offset >= firstKept } }
 
   mutating func append(_ batch: [(key: [UInt8], item: [UInt8], isDeletion: Bool)], at milliseconds: Int64) {
-    time = max(time, milliseconds)
-    latestTime = max(latestTime, milliseconds)
+    let time = clock.append(at: milliseconds, count: batch.count)
     for (key, item, isDeletion) in batch {
       newest[key] = Record(offset: head, time: time, item: item, isDeletion: isDeletion)
       head += 1
@@ -53,7 +52,8 @@ private struct CompactedModel {
       let isKept =
         left.count <= retention.records ?? .max
         && left.reduce(0) { $0 + $1.item.count } <= retention.bytes ?? .max
-        && latestTime - first.time <= max(retention.ageMilliseconds ?? .max, 0)
+        && clock.now - min(first.time, clock.caps[Int(first.offset - origin)])
+          <= max(retention.ageMilliseconds ?? .max, 0)
       if isKept { break }
       firstKept = first.offset + 1
       left.removeFirst()
@@ -108,12 +108,14 @@ private struct CompactedHistory {
     store = CompactedRecords(
       retention: retention, graceBytes: grace, chunkBytes: random.pick([1024, 4096, 64 << 10]),
       firstOffset: firstOffset)
-    model = CompactedModel(retention: retention, head: firstOffset, firstKept: firstOffset)
+    model = CompactedModel(
+      retention: retention, origin: firstOffset, head: firstOffset, firstKept: firstOffset)
     clock = random.pick([-3, 0, 1_700_000_000_000])
   }
 
   mutating func step() {
     clock += random.pick([0, 0, 0, 1, 2, 20, -3])
+    if random.one(in: 40) { clock += random.pick([-100_000, -1_500, -900, 900, 5_000, 100_000]) }
     switch random.below(20) {
     case 0..<12: append()
     case 12: trim()
@@ -149,7 +151,7 @@ private struct CompactedHistory {
 
   mutating func trim() {
     store.trim(now: clock, graceBytes: random.pick([nil, nil, 0]))
-    model.latestTime = max(model.latestTime, clock)
+    model.clock.tell(clock)
     model.limit()
   }
 

@@ -5,7 +5,10 @@ struct LogModel {
   var retention: Retention
   var firstOffset: UInt64
   var records: [TestRecord] = []
-  var latestTime: Int64 = .min
+  private var clock = ModelClock()
+
+  /// Limits had dropped everything before this when the clock was set back.
+  private var raisedFloor: UInt64 = 0
 
   /// Everything before this was removed.
   var removedThrough: UInt64
@@ -24,22 +27,37 @@ struct LogModel {
   subscript(offset: UInt64) -> TestRecord { records[Int(offset - firstOffset)] }
 
   mutating func append(_ batch: [TestRecord], at milliseconds: Int64) {
-    let time = max(records.last?.time ?? .min, milliseconds)
-    latestTime = max(latestTime, milliseconds)
+    tell(milliseconds)
+    let time = clock.append(at: milliseconds, count: batch.count)
     records += batch.map { TestRecord(body: $0.body, isAttributed: $0.isAttributed, time: time) }
   }
 
-  /// The first record that a late subscriber gets: going back from the newest for as long as every limit allows.
+  mutating func tell(_ milliseconds: Int64) {
+    if clock.isSetBack(to: milliseconds) { raisedFloor = firstKept(now: nil) }
+    clock.tell(milliseconds)
+  }
+
+  /// The first record that a late subscriber gets. What was once too old stays so.
   func firstKept(now: Int64?) -> UInt64 {
-    let now = max(now ?? .min, latestTime)
+    var later = clock
+    if let now { later.tell(now) }
+    return max(firstKept(by: clock), firstKept(by: later))
+  }
+
+  /// Going back from the newest for as long as every limit allows.
+  private func firstKept(by clock: ModelClock) -> UInt64 {
     var first = head
     var bytes: UInt64 = 0
-    while first > max(removedThrough, min(trimmedTo, head)) {
+    while first > max(removedThrough, min(trimmedTo, head), raisedFloor) {
       let record = self[first - 1]
       bytes += UInt64(record.itemSize)
       if let limit = retention.records, head - first + 1 > limit { break }
       if let limit = retention.bytes, bytes > limit { break }
-      if let limit = retention.ageMilliseconds, now - record.time > max(limit, 0) { break }
+      if let limit = retention.ageMilliseconds,
+        clock.now - min(record.time, clock.caps[Int(first - 1 - firstOffset)]) > max(limit, 0)
+      {
+        break
+      }
       first -= 1
     }
     return first
@@ -60,5 +78,33 @@ struct LogModel {
   /// Bytes of the records from an offset to the head.
   func bytes(from offset: UInt64) -> Int {
     (offset..<head).reduce(0) { $0 + self[$1].itemSize }
+  }
+}
+
+/// What ``RecordClock`` promises, said as naively as possible: the latest time at which each record can have been appended.
+struct ModelClock {
+  var now: Int64 = .min
+  /// Of the newest record, or of the clock when it was set back since.
+  var time: Int64?
+  /// By record.
+  var caps: [Int64] = []
+
+  func isSetBack(to milliseconds: Int64) -> Bool { now > .min && milliseconds < now - 1_000 }
+
+  mutating func tell(_ milliseconds: Int64) {
+    guard isSetBack(to: milliseconds) else { return now = max(now, milliseconds) }
+    now = milliseconds
+    guard let time, milliseconds < time - 1_000 else { return }
+    self.time = milliseconds
+    for index in caps.indices { caps[index] = min(caps[index], milliseconds) }
+  }
+
+  /// Returns the records' time.
+  mutating func append(at milliseconds: Int64, count: Int) -> Int64 {
+    tell(milliseconds)
+    let time = max(time ?? milliseconds, milliseconds)
+    self.time = time
+    caps += Array(repeating: .max, count: count)
+    return time
   }
 }

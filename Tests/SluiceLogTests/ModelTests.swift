@@ -45,6 +45,7 @@ private struct RandomHistory {
 
   mutating func step() throws {
     clock += random.pick([0, 0, 0, 1, 2, 20, -3])
+    if random.one(in: 40) { clock += random.pick([-100_000, -1_500, -900, 900, 5_000, 100_000]) }
     switch random.below(20) {
     case 0..<6: append()
     case 6: trim()
@@ -86,7 +87,7 @@ private struct RandomHistory {
   mutating func trim() {
     let own = random.pick([nil, nil, 0, 1000] as [Int?])
     log.trim(now: clock, graceBytes: own)
-    model.latestTime = max(model.latestTime, clock)
+    model.tell(clock)
     if let own { grace = min(grace, own) }
   }
 

@@ -63,6 +63,16 @@ import Testing
     #expect(long.withUnsafeBytes { other.append($0, count: 1, time: 1) } == (100_004, 1))
   }
 
+  /// So that a time can be searched for among batches.
+  @Test func timesDontGoBackInABatch() {
+    let block = BatchBlock(firstOffset: 7, bytesBefore: 0)
+    let item = Self.items(["x"])
+    #expect(item.withUnsafeBytes { block.append($0, count: 1, time: 1_000) } == (5, 1))
+    #expect(item.withUnsafeBytes { block.append($0, count: 1, time: 999) } == (0, 0))
+    #expect(item.withUnsafeBytes { block.append($0, count: 1, time: 1_000) } == (5, 1))
+    #expect(block.endOffset == 9 && block.lastTime == 1_000)
+  }
+
   @Test func topicsAreReadAsWritten() throws {
     var topic = StoredTopic(name: "orders.eu", settings: TopicSettings(replayRecords: 5), epoch: 99)
     topic.settings.storage = .durable
@@ -74,6 +84,8 @@ import Testing
     topic.settings.whenProducerLost = .fail(after: 30_000)
     var unstated = topic
     unstated.isStated = false
+    unstated.trimmedTo = 21
+    unstated.setbacks = [.init(offset: 22, latest: 2_000, time: 5), .init(offset: 30, latest: 90, time: -7)]
     #expect(try unstated.encoded().withUnsafeBytes { try StoredTopic(decoding: $0) } == unstated)
     let bytes = topic.encoded()
     #expect(try bytes.withUnsafeBytes { try StoredTopic(decoding: $0) } == topic)

@@ -64,7 +64,7 @@ enum StoreProbe: Probe {
     if let damage = findings.first(where: { finding in
       switch finding.problem {
       // They are what they are in the stream, too.
-      case .timeGoesBack, .bytesBefore: false
+      case .bytesBefore: false
       default: finding.isDamage
       }
     }) {

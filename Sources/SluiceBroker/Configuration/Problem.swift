@@ -18,6 +18,7 @@ public struct Problem: Hashable, Sendable {
     case memoryFull, memoryNearlyFull
     case heldUp, consumerLag, subscriberLag
     case missedRecords, lostHistory, deadLetters
+    case timesAhead
     case rejectedLogins, refusedConnections, slowLoops
     case engineUnreachable, nodeNotReady, shardsWithoutOwner, engineUnsafe
   }

@@ -40,6 +40,7 @@ public struct ProblemFinder: Sendable {
       findHolds(topic)
       findLag(topic)
       findLosses(topic)
+      findTimes(topic)
     }
     let keys = Set(problems.map { Key(kind: $0.kind, place: $0.place) })
     found = found.filter { keys.contains($0.key) }
@@ -241,6 +242,14 @@ public struct ProblemFinder: Sendable {
         .subscriberLag, .warning, at: .connection(subscription.info.connection, topic: name),
         ProblemText.lag(subscription, of: name))
     }
+  }
+
+  private mutating func findTimes(_ topic: TopicSnapshot) {
+    guard topic.lead > 0 else { return }
+    add(
+      .timesAhead, .warning, at: .topic(topic.summary.topic),
+      "Records of \(topic.summary.topic) have times up to \(ProblemText.time(topic.lead)) ahead of the broker's clock, which was set back. Their age counts from then."
+    )
   }
 
   private mutating func findLosses(_ topic: TopicSnapshot) {

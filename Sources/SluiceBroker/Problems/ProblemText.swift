@@ -32,6 +32,8 @@ enum ProblemText {
     case .subscriberLag: "\(number) subscriptions are behind."
     case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
     case .lostHistory: "The store went back in \(number) topics: clients know records that it doesn't have."
+    case .timesAhead:
+      "Records of \(number) topics have times ahead of the broker's clock, which was set back."
     case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
     default: "\(number) problems of the kind \(kind.rawValue)."
     }

@@ -50,6 +50,8 @@ public struct TopicSnapshot: Sendable {
   public var heldUp: UInt64 = 0
   /// For how long the topic has been without producers, in milliseconds; 0 while it has some or never had any.
   public var withoutProducers: UInt64 = 0
+  /// By how many milliseconds times of its records are ahead of the broker's clock, because the clock was set back; 0 while they aren't.
+  public var lead: UInt64 = 0
   /// Whether a client has stated the settings.
   public var isStated = false
   /// Records that a client knows and the topic has lost, as a client showed within the last hour; nil when none did.

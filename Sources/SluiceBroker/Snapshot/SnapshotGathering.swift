@@ -127,6 +127,7 @@ final class SnapshotGathering: Sendable {
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
       topic.withoutProducers = subject.topic.timeWithoutProducers(now: now)
+      topic.lead = subject.topic.epoch.lead(at: found.time)
       topic.isStated = subject.topic.isStated
       topic.lost = subject.topic.historyBreak(now: now).map {
         LostHistory(from: $0.from, before: $0.before, age: (now - $0.time).clampedMilliseconds)

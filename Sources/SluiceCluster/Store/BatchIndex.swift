@@ -162,7 +162,8 @@ extension BatchIndex.Entry {
     let (records, recordsOverflow) = header.records.addingReportingOverflow(next.header.records)
     guard !bytesOverflow, !recordsOverflow, header.endOffset == next.header.firstOffset else { return nil }
     var joined = self
-    joined.header.lastTime = next.header.lastTime
+    // Times may go back between the two.
+    joined.header.lastTime = max(header.lastTime, next.header.lastTime)
     joined.header.records = records
     joined.header.recordBytes = bytes
     return joined

@@ -88,11 +88,12 @@ final class EngineRead: @unchecked Sendable {
   }
 }
 
-/// Finds the first record with a time or a later one, as ``TopicStore/offset(in:atOrAfter:)`` does.
+/// Finds the first record with a time or a later one, as ``TopicStore/offset(in:atOrAfter:within:)`` does.
 // @unchecked: belongs to the store's loop.
 final class EngineSearch: @unchecked Sendable {
   private let time: Int64
   private let topic: TopicID
+  private let span: Range<UInt64>
   private let store: EngineStore
   private let done: (Result<UInt64?, StoreError>) -> Void
   private var low: UInt64 = 0
@@ -100,19 +101,20 @@ final class EngineSearch: @unchecked Sendable {
   private var found: UInt64?
 
   init(
-    _ time: Int64, in topic: TopicID, _ store: EngineStore,
+    _ time: Int64, in topic: TopicID, within span: Range<UInt64>, _ store: EngineStore,
     _ done: @escaping (Result<UInt64?, StoreError>) -> Void
   ) {
     self.time = time
     self.topic = topic
+    self.span = span
     self.store = store
     self.done = done
   }
 
   func run() {
     guard let known = store.topics[topic], known.isStored else { return done(.success(nil)) }
-    low = known.extent.firstOffset
-    high = known.extent.head
+    low = max(known.extent.firstOffset, span.lowerBound)
+    high = min(known.extent.head, span.upperBound)
     step()
   }
 

@@ -58,8 +58,9 @@ extension EngineStore {
   }
 
   func find(
-    _ time: Int64, in topic: TopicID, _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
+    _ time: Int64, in topic: TopicID, within span: Range<UInt64>,
+    _ done: @escaping @Sendable (Result<UInt64?, StoreError>) -> Void
   ) {
-    loop.execute { [self] in EngineSearch(time, in: topic, self, done).run() }
+    loop.execute { [self] in EngineSearch(time, in: topic, within: span, self, done).run() }
   }
 }

@@ -66,9 +66,11 @@ public final class BatchBlock: @unchecked Sendable {
   /// - Parameters:
   ///   - items: whole records, no marks.
   ///   - count: how many there are.
-  ///   - time: theirs, in milliseconds since 1970; not below that of the record before.
-  /// - Returns: what was taken. None when it is full; at least one when it is empty.
+  ///   - time: theirs, in milliseconds since 1970.
+  /// - Returns: what was taken. None when it is full, or they are older than the record before: times don't go back in a batch. At least one when it is
+  ///   empty.
   public func append(_ items: UnsafeRawBufferPointer, count: Int, time: Int64) -> (bytes: Int, records: Int) {
+    guard header.records == 0 || time >= header.lastTime else { return (0, 0) }
     let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
     let room = Self.fullBytes - used - mark
     let part =

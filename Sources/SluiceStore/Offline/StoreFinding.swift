@@ -20,7 +20,7 @@ public struct StoreFinding: Hashable, Sendable {
     case batchOverlap(end: UInt64)
     /// A batch's count of bytes before it disagrees with the batch in front of it.
     case bytesBefore(says: UInt64, has: UInt64)
-    /// A batch is older than the one in front of it.
+    /// A batch is older than the one in front of it: the broker's clock was set back in between.
     case timeGoesBack(from: Int64, to: Int64)
     /// Records are missing between batches, or behind the last: a repair has taken them away.
     case gap
@@ -74,10 +74,10 @@ public struct StoreFinding: Hashable, Sendable {
     self.missing = missing
   }
 
-  /// False for findings that need no repair: records that were removed, topics that were replaced, and spellings of names.
+  /// False for findings that need no repair: records that were removed, times that go back, topics that were replaced, and spellings of names.
   public var isDamage: Bool {
     switch problem {
-    case .gap, .superseded, .spelling: false
+    case .gap, .timeGoesBack, .superseded, .spelling: false
     default: true
     }
   }
@@ -85,7 +85,7 @@ public struct StoreFinding: Hashable, Sendable {
   /// Damage that ``StoreRepair`` leaves alone, since all records are there.
   public var isLeftByRepair: Bool {
     switch problem {
-    case .rowIsNewer, .bytesBefore, .timeGoesBack: true
+    case .rowIsNewer, .bytesBefore: true
     default: false
     }
   }
@@ -130,7 +130,7 @@ extension StoreFinding.Problem: CustomStringConvertible {
     case .bytesBefore(let says, let has):
       ("bytes-before", "it says that there are \(says) bytes of records before it, and there are \(has)")
     case .timeGoesBack(let from, let to):
-      ("time-goes-back", "its first record is of \(to), after one of \(from)")
+      ("time-goes-back", "its first record is of \(to), after one of \(from): the clock was set back")
     case .gap: ("gap", "a gap")
     case .extentUnreadable: ("extent-unreadable", "which records it has can't be read")
     case .extent(let field, let says, let has):

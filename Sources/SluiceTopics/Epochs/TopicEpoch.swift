@@ -105,6 +105,24 @@ extension TopicEpoch {
     return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
   }
 
+  /// By how many milliseconds times of kept records are ahead of the clock, if that is more than the order of records needs; 0 otherwise.
+  ///
+  /// - Parameter now: the present time in milliseconds since 1970.
+  package func lead(at now: Int64) -> UInt64 {
+    let latest =
+      if let newest {
+        newest.latestTime
+      } else if let storage {
+        storage.clock.latest(from: storage.firstKept(before: log.head))
+      } else {
+        log.latestTime
+      }
+    let (lead, overflow) = latest.subtractingReportingOverflow(now)
+    guard !overflow, lead > RecordClock.step else { return 0 }
+    let kept = kept()
+    return kept.firstOffset < kept.head ? UInt64(lead) : 0
+  }
+
   /// A cursor for a new reader, and how many of the requested records were dropped.
   package func cursor(
     at position: StartPosition, now: Int64?, resuming: Bool
@@ -137,7 +155,9 @@ extension TopicEpoch {
     case .time(let time):
       let inMemory = log.cursor(at: .time(time), now: .min, resuming: true).cursor.nextOffset
       // The first that there is in memory may not be the first of that time.
-      guard inMemory > log.oldestOffset || log.oldestOffset <= first else { return nil }
+      let isFirst =
+        inMemory > log.oldestOffset && storage.clock.span(of: time, from: first).upperBound > log.oldestOffset
+      guard isFirst || log.oldestOffset <= first else { return nil }
       return (max(inMemory, first), 0)
     }
   }

@@ -31,6 +31,8 @@ package struct StoreRetention {
   }
 
   var retention: Retention
+  /// The clock of the topic's records.
+  var clock = RecordClock()
   /// The oldest batches, as far as they were looked at.
   private var batches: [Batch] = []
   private var start = 0
@@ -104,7 +106,11 @@ package struct StoreRetention {
   private func limit(outdating batch: Batch, _ extent: StoredExtent, _ now: Int64) -> DroppedRecords.Cause? {
     let behind = extent.bytesThrough - min(batch.bytesThrough, extent.bytesThrough)
     if let limit = retention.bytes, behind >= limit { return .bytes }
-    if let cutoff = retention.cutoff(at: now), batch.lastTime < cutoff { return .age }
+    if let cutoff = retention.cutoff(at: now),
+      clock.time(batch.lastTime, before: batch.endOffset) < cutoff
+    {
+      return .age
+    }
     return nil
   }
 }

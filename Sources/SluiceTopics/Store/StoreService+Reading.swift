@@ -108,9 +108,11 @@ extension StoreService {
   /// Finds the first record with that time or a later one that a late subscriber gets, on another thread. An offset behind all that is stored when there is none.
   package func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
     read(topic.id) { store in
-      store.find(time, in: topic.id) { found in
-        // Of what the limits no longer keep some may be stored, which a subscriber that asks for a time doesn't miss.
-        body(max((try? found.get()) ?? topic.committed, topic.firstKept(before: topic.committed)))
+      // Of what the limits no longer keep some may be stored, which a subscriber that asks for a time doesn't miss.
+      let floor = topic.firstKept(before: topic.committed)
+      let span = topic.clock.span(of: time, from: floor)
+      store.find(time, in: topic.id, within: max(span.lowerBound, floor)..<max(span.upperBound, floor)) {
+        found in body(max((try? found.get()) ?? min(span.upperBound, topic.committed), floor))
       }
     }
   }

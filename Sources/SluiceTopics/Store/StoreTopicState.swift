@@ -33,15 +33,18 @@ package final class StoreTopicState: Sendable {
   }
 
   private let limits: Mutex<Limits>
+  private let recordClock: Mutex<RecordClock>
 
   init(
-    id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, trimmedTo: UInt64 = 0
+    id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, trimmedTo: UInt64 = 0,
+    setbacks: [RecordClock.Setback] = []
   ) {
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
     limits = Mutex(Limits(retention: settings.retention, trimmedTo: trimmedTo))
     birthExtent = extent
+    recordClock = Mutex(RecordClock(restoring: setbacks, lastTime: extent.lastTime, head: extent.head))
     first = Atomic(extent.firstOffset)
     end = Atomic(extent.head)
     bytes = Atomic(extent.bytes)
@@ -67,6 +70,17 @@ package final class StoreTopicState: Sendable {
     case .always: .zero
     case .interval(let milliseconds): .milliseconds(Int64(milliseconds))
     case .os: StoreService.longestDelay
+    }
+  }
+
+  /// The clock of the topic's records, of which the setbacks are current. The ``UncommittedTail`` gives records their times.
+  package var clock: RecordClock { recordClock.withLock { $0 } }
+
+  /// The clock was set back.
+  func take(_ clock: RecordClock) {
+    recordClock.withLock {
+      $0 = clock
+      $0.forget(before: firstOffset)
     }
   }
 

@@ -146,6 +146,7 @@ final class TopicCommitBuilder {
     _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
   ) -> StoreRetention.Cut {
     retention.retention = storage.retention
+    retention.clock = storage.clock
     var cut = retainedCut(extent, adding: blocks, now)
     let trimmedTo = min(storage.trimmedTo, extent.head)
     if trimmedTo > cut.offset { (cut.offset, cut.cause) = (trimmedTo, .trim) }

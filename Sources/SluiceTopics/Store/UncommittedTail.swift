@@ -70,7 +70,8 @@ package struct UncommittedTail {
   package private(set) var delay: Duration?
 
   private var bytesThrough: UInt64
-  private var lastTime: Int64
+  /// Gives records their times.
+  package private(set) var clock: RecordClock
   /// So many bytes of records make a commit.
   private let commitBytes: Int
   /// What came first, in portions of a commit each; records only, and what was noted while they came.
@@ -84,12 +85,13 @@ package struct UncommittedTail {
   /// - Parameters:
   ///   - extent: what is in the store.
   ///   - commitBytes: so many bytes of records make a commit, unless a single batch has more.
-  init(_ extent: StoredExtent, commitBytes: Int = .max) {
+  ///   - clock: the clock of these records.
+  init(_ extent: StoredExtent, commitBytes: Int = .max, clock: RecordClock = RecordClock()) {
+    self.clock = clock
     self.commitBytes = commitBytes
     nextOffset = extent.head
     committed = extent.head
     bytesThrough = extent.bytesThrough
-    lastTime = extent.lastTime
   }
 
   // MARK: What comes
@@ -107,14 +109,15 @@ package struct UncommittedTail {
       // The writer may have left what was due for more to come.
       delay = nil
     }
-    lastTime = max(lastTime, milliseconds)
+    tell(milliseconds)
+    let time = clock.append(at: milliseconds, head: nextOffset)
     var rest = unsafe batch
     var left = Int(count)
     while left > 0 {
       if waiting.blocks.isEmpty { openBlock() }
       let block = waiting.blocks[waiting.blocks.count - 1]
       let before = block.bytes
-      let taken = unsafe block.append(rest, count: left, time: lastTime)
+      let taken = unsafe block.append(rest, count: left, time: time)
       waiting.bytes += block.bytes - before
       waitingBytes += block.bytes - before
       nextOffset += UInt64(taken.records)
@@ -124,6 +127,16 @@ package struct UncommittedTail {
       if left > 0 { openBlock() }
     }
     return first
+  }
+
+  /// Takes the present time. The topic's row, which has the setbacks, is stored with or before the next records.
+  ///
+  /// - Returns: whether the clock was set back.
+  @discardableResult
+  package mutating func tell(_ milliseconds: Int64) -> Bool {
+    guard clock.tell(milliseconds, head: nextOffset) else { return false }
+    noteRow()
+    return true
   }
 
   private mutating func openBlock() {

@@ -7,17 +7,33 @@ import Synchronization
 extension Topic {
   /// Drops records that have exceeded the retention limits. From any loop.
   package func trim(now milliseconds: Int64) {
-    state.withLock { state in
+    let isSetBack = state.withLock { state in
+      let isSetBack = tell(milliseconds, &state)
       let isRead = state.presentSubscriptions > 0
       // The records are on disk as well; memory is for subscribers that follow the head.
-      if !isRead, let tail = state.tail { return state.epoch.log.drop(before: tail.committed) }
+      if !isRead, let tail = state.tail {
+        state.epoch.log.drop(before: tail.committed)
+        return isSetBack
+      }
       // The grace is for attached subscribers.
       state.epoch.log.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: state.tail?.committed ?? keepFrom(state)
       )
       state.epoch.newest?.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
+      return isSetBack
     }
+    if isSetBack { commit(within: StoreService.idleDelay) }
+  }
+
+  /// Takes the present time: a durable topic keeps where its clock was set back. With the lock held.
+  ///
+  /// - Returns: whether that has to be stored.
+  @discardableResult
+  func tell(_ milliseconds: Int64, _ state: inout State) -> Bool {
+    guard state.tail?.tell(milliseconds) == true, let clock = state.tail?.clock else { return false }
+    storage?.take(clock)
+    return true
   }
 
   /// The offset from which flow control keeps records, whatever the retention limits; nil for none.

@@ -71,7 +71,7 @@ package final class Topic: GroupTopic {
         producers: ProducerTable(limits: limits.producerTable, isKept: storage != nil, kept: kept),
         cursors: CursorTable(limits: limits.cursorTable, isKept: storage != nil, kept: kept),
         isConnected: settings.connect == .immediate, strategy: settings.strategy,
-        tail: storage.map { UncommittedTail($0.birthExtent, commitBytes: $0.commitBytes) }))
+        tail: storage.map { UncommittedTail($0.birthExtent, commitBytes: $0.commitBytes, clock: $0.clock) }))
   }
 
   /// The present epoch.
@@ -158,6 +158,7 @@ package final class Topic: GroupTopic {
     _ ticket: ProducerTable.Ticket?, _ storage: StoreTopicState, _ state: inout State,
     _ commitDelay: inout Duration?
   ) -> (AppendResult, [TopicLoopState]) {
+    tell(milliseconds, &state)
     let waited = state.tail?.waitingBytes ?? 0
     let first = unsafe state.tail?.append(batch, count: count, at: milliseconds) ?? 0
     if let ticket, let (producer, next) = state.producers.next(of: ticket) {

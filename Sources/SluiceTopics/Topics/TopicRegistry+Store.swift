@@ -122,7 +122,7 @@ extension TopicRegistry {
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
     let topicStorage = StoreTopicState(
       id: stored.id, service: storage, settings: settings, extent: stored.extent,
-      trimmedTo: stored.row.trimmedTo)
+      trimmedTo: stored.row.trimmedTo, setbacks: stored.row.setbacks)
     var row = stored.row
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
     let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && row.ending == nil
