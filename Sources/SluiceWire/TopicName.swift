@@ -21,6 +21,7 @@ public enum TopicName {
   ///   - kind: what is called so: the names of durable cursors and groups have the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
+    if PlainName.isName(name) { return }
     try validate(anySpelling: name, as: kind)
     guard isComposed(name) else {
       throw invalid(
@@ -31,6 +32,7 @@ public enum TopicName {
 
   /// As ``validate(_:as:)``, for a name that an earlier version may have stored, which took any of the canonically equivalent spellings for a name.
   package static func validate(anySpelling name: String, as kind: String = "topic") throws(WireError) {
+    if PlainName.isName(name) { return }
     guard !name.isEmpty else { throw WireError(.invalidTopic, "a \(kind) name can't be empty") }
     guard name.utf8.count <= maximumLength else {
       throw invalid(name, kind, "it has \(name.utf8.count) bytes; the limit is \(maximumLength)")
@@ -72,7 +74,7 @@ public enum TopicName {
   package static func isComposed(_ name: String) -> Bool {
     if name.utf8.allSatisfy({ $0 < 0x80 }) { return true }
     var span = name.utf8Span
-    return span.checkForNFC(quickCheck: false)
+    return span.checkForNFC(quickCheck: true) || span.checkForNFC(quickCheck: false)
   }
 
   /// What stands between the dots.
@@ -86,7 +88,12 @@ public enum TopicName {
     name.utf8.first == UInt8(ascii: "$") || name == "_inbox" || isInbox(name)
   }
 
-  private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-    !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control
+  /// Whether a character is neither white space nor a control character, by Unicode's properties. A list of these few, since looking up a property takes longer
+  /// than the rest of the check.
+  static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0...0x20, 0x7F...0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000: false
+    default: true
+    }
   }
 }

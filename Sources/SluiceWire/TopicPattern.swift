@@ -14,6 +14,10 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
 
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong.
   public init(_ text: String) throws(WireError) {
+    if PlainName.isPattern(text) {
+      description = text
+      return
+    }
     let parts = TopicName.tokens(text)
     // With its wildcards replaced a pattern is a name, and has a name's rules.
     var name = parts

@@ -1,5 +1,6 @@
-import SluiceWire
 import Testing
+
+@testable import SluiceWire
 
 @Suite("Topic names")
 struct TopicNameTests {
@@ -65,5 +66,43 @@ struct TopicNameTests {
       try TopicName.validate("a" + String(repeating: "\u{301}", count: 30_000))
     }
     #expect((error?.message.utf8.count ?? 0) < 300)
+  }
+
+  @Test("the characters that can't be seen are those of Unicode's properties")
+  func visibility() {
+    for value in UInt32.min...0x10FFFF {
+      guard let scalar = Unicode.Scalar(value) else { continue }
+      let properties = scalar.properties
+      let isVisible = !properties.isWhitespace && properties.generalCategory != .control
+      if TopicName.isVisible(scalar) != isVisible { Issue.record("U+\(String(value, radix: 16))") }
+    }
+  }
+
+  /// A name's rules once more, token by token.
+  private func isName(_ text: String, wildcards: Bool) -> Bool {
+    let tokens = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard (1...255).contains(text.utf8.count), !text.hasPrefix("$") else { return false }
+    return tokens.enumerated().allSatisfy { index, token in
+      if wildcards, token == "*" || token == ">" && index == tokens.count - 1 { return true }
+      return !token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x2A && $0 != 0x3E }
+    }
+  }
+
+  @Test("names and patterns of ASCII are recognized by their bytes, whatever their length")
+  func plainNames() {
+    var random = SystemRandomNumberGenerator()
+    let others = Array("ab.*>$ \u{1F}\u{7F}!~é")
+    for length in 0...270 {
+      for _ in 0..<40 {
+        var characters = (0..<length).map { _ in Character("x") }
+        for _ in 0..<Int.random(in: 0...4, using: &random) where length > 0 {
+          characters[Int.random(in: 0..<length, using: &random)] = others.randomElement(using: &random)!
+        }
+        let text = String(characters)
+        #expect(PlainName.isName(text) == isName(text, wildcards: false), "\(text.debugDescription)")
+        #expect(PlainName.isPattern(text) == isName(text, wildcards: true), "\(text.debugDescription)")
+        #expect(PlainName.isName(text) == ((try? TopicName.validate(text)) != nil && text.utf8.allSatisfy { $0 < 0x80 }))
+      }
+    }
   }
 }

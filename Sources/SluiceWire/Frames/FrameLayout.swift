@@ -4,7 +4,15 @@ public protocol LaidOutFrame: Frame {
 }
 
 extension LaidOutFrame {
-  public var names: [FrameName] { Self.layout.names(self) }
+  public var names: [FrameName] {
+    var names: [FrameName] = []
+    try? Self.layout.visitNames(self) { names.append($0) }
+    return names
+  }
+
+  public func validateNames() throws(WireError) {
+    try Self.layout.visitNames(self) { (name) throws(WireError) in try name.validate() }
+  }
 
   public func encodeBody(into writer: inout ByteWriter) {
     Self.layout.write(self, &writer)
@@ -15,13 +23,17 @@ extension LaidOutFrame {
   }
 }
 
+/// Calls a closure with each name in a value, until it throws.
+typealias NameVisit<Owner> =
+  @Sendable (Owner, (FrameName) throws(WireError) -> Void) throws(WireError) -> Void
+
 /// The fields of a frame's body, or of a structure in one, in their order.
 ///
 /// All of them are read before what they ask for is judged: a body that is cut short is malformed whatever that is.
 public struct FrameLayout<Owner>: Sendable {
   let write: @Sendable (Owner, inout ByteWriter) -> Void
   let read: @Sendable (inout FieldReader) throws(WireError) -> Owner
-  let names: @Sendable (Owner) -> [FrameName]
+  let visitNames: NameVisit<Owner>
 
   /// - Parameters:
   ///   - make: makes a value of its fields.
@@ -31,10 +43,8 @@ public struct FrameLayout<Owner>: Sendable {
   ) {
     write = { owner, writer in repeat (each fields).write(owner, &writer) }
     read = { (reader: inout FieldReader) throws(WireError) in try make(repeat (each fields).read(&reader)) }
-    names = { owner in
-      var names: [FrameName] = []
-      repeat names += (each fields).names(owner)
-      return names
+    visitNames = { owner, body throws(WireError) in
+      repeat try (each fields).visitNames(owner, body)
     }
   }
 
@@ -75,7 +85,7 @@ struct FieldReader {
 struct Field<Owner, Value>: Sendable {
   var write: @Sendable (Owner, inout ByteWriter) -> Void
   var read: @Sendable (inout FieldReader) throws(WireError) -> Value
-  var names: @Sendable (Owner) -> [FrameName] = { _ in [] }
+  var visitNames: NameVisit<Owner> = { _, _ in }
 }
 
 // What the parameters are named: `what`, for the error of a field that is cut short; `get`, for where its owner has it.
@@ -134,7 +144,9 @@ extension Field {
     _ get: @escaping @Sendable (Owner) -> String
   ) -> Field where Value == String {
     var field = string(what, get)
-    field.names = { [FrameName(kind, get($0), isOptional: isOptional)] }
+    field.visitNames = { owner, body throws(WireError) in
+      try body(FrameName(kind, get(owner), isOptional: isOptional))
+    }
     return field
   }
 
@@ -176,7 +188,9 @@ extension Field {
         }
         return elements
       },
-      names: { get($0).flatMap(layout.names) })
+      visitNames: { owner, body throws(WireError) in
+        for element in get(owner) { try layout.visitNames(element, body) }
+      })
   }
 
   /// The same field between what has no meaning to its owner.
@@ -198,7 +212,7 @@ extension Field {
         let value = try read(&reader)
         if let reserved { _ = try unsafe reader.bytes.bytes(reserved.what, count: reserved.count) }
         return value
-      }, names: names)
+      }, visitNames: visitNames)
   }
 
   /// The same field at the end of a structure, where earlier versions don't have it. One that is cut short is malformed.
@@ -209,7 +223,7 @@ extension Field {
       write: write,
       read: { (reader: inout FieldReader) throws(WireError) in
         reader.bytes.count == 0 ? value : try read(&reader)
-      }, names: names)
+      }, visitNames: visitNames)
   }
 
   /// The same field, whose value is judged.
@@ -222,6 +236,6 @@ extension Field {
         let value = try read(&reader)
         try reader.refuse(problem(value))
         return value
-      }, names: names)
+      }, visitNames: visitNames)
   }
 }
