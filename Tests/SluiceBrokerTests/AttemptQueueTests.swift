@@ -67,4 +67,46 @@ struct AttemptQueueTests {
     #expect(queue.add(4, number: 4, from: "b") == true)
     #expect(all(&queue) == [4])
   }
+
+  @Test("standings take turns, however many addresses one has")
+  func standings() {
+    var queue = Queue(limit: 1_000, addressLimit: 10)
+    for number in 0..<60 {
+      #expect(
+        queue.add(number, number: UInt64(number), from: "guess \(number % 20)", standing: .failing) == true)
+    }
+    for (number, standing) in [(100, AttemptStanding.new), (200, .knownIdentity), (300, .knownAddress)] {
+      #expect(queue.add(number, number: UInt64(number), from: "a", standing: standing) == true)
+    }
+    let order = all(&queue)
+    #expect(Set(order.prefix(4)).isSuperset(of: [100, 200, 300]))
+    #expect(order.count == 63)
+  }
+
+  @Test("attempts of an address that has failed wait with those of others that have")
+  func failure() {
+    var queue = Queue(limit: 1_000, addressLimit: 10)
+    for number in 0..<3 { _ = queue.add(number, number: UInt64(number), from: "guess", standing: .new) }
+    _ = queue.add(10, number: 10, from: "other", standing: .new)
+    _ = queue.add(11, number: 11, from: "other", standing: .new)
+    queue.failed("guess")
+    #expect(all(&queue) == [10, 0, 11, 1, 2])
+    #expect(queue.count == 0)
+    _ = queue.add(1, number: 1, from: "guess", standing: .knownAddress)
+    queue.failed("guess")
+    queue.remove(1, from: "guess")
+    #expect(queue.count == 0)
+  }
+
+  @Test("attempts of low standing leave room for others")
+  func reserved() {
+    var queue = Queue(limit: 8, addressLimit: 100)
+    func count(_ standing: AttemptStanding) -> Int {
+      (0..<20).count { queue.add($0, number: UInt64($0), from: "a", standing: standing) }
+    }
+    #expect(count(.failing) == 4)
+    #expect(count(.new) == 2)
+    #expect(count(.knownIdentity) == 2)
+    #expect(count(.knownAddress) == 0)
+  }
 }

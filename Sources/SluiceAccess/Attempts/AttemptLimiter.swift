@@ -63,6 +63,12 @@ public struct AttemptLimiter: Sendable {
     return shared.delay(at: now, settings, ceiling: settings.sharedCeiling)
   }
 
+  /// Whether an attempt from there has failed, and isn't forgotten yet.
+  public func hasFailed(_ host: String?, at now: UInt64) -> Bool {
+    guard let source = Self.source(of: host), let place = places[source] else { return false }
+    return entries[place].record.failures(at: now, settings) > 0
+  }
+
   /// An attempt from there has failed.
   public mutating func failed(_ host: String?, at now: UInt64) {
     guard let source = Self.source(of: host) else { return }

@@ -1,6 +1,34 @@
 import SluiceTopics
 
-/// The order of authentication attempts: addresses take turns, so that one with many attempts only delays its own.
+/// What is known of where an attempt to authenticate comes from. Attempts of one standing don't delay those of another by more than their turns.
+enum AttemptStanding: Int, CaseIterable {
+  /// Its address has logged in before, or is that of a Unix socket.
+  case knownAddress
+  /// The identity that it claims has logged in before, from another address.
+  case knownIdentity
+  case new
+  /// Others from its address have failed.
+  case failing
+
+  /// The part of all attempts that may wait, those of lower standing included, in quarters.
+  fileprivate var quarters: Int {
+    switch self {
+    case .knownAddress, .knownIdentity: 4
+    case .new: 3
+    case .failing: 2
+    }
+  }
+}
+
+/// The order of authentication attempts: standings take turns, and addresses of one standing do, so that an address with many attempts only delays its
+/// own, and many addresses that guess only delay each other.
+///
+/// ```
+///  known address  ─ a ─ b ─┐
+///  known identity ─ c ─────┼─ one of each in turn ──► verification
+///  new            ─ d ─ e ─┤
+///  failing        ─ f ─ g ─┘
+/// ```
 ///
 /// A value without threads or clocks.
 struct AttemptQueue<Address: Hashable, Attempt> {
@@ -11,15 +39,16 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     case none
   }
 
-  /// The most attempts at a time.
+  /// The most attempts at a time. A quarter is reserved for addresses and identities that have logged in before, another for addresses without failures.
   let limit: Int
-  /// The most attempts of one address at a time.
+  /// The most attempts of one address and standing at a time.
   let addressLimit: Int
 
-  private var waiting: [Address: [(number: UInt64, attempt: Attempt)]] = [:]
-  /// Addresses with waiting attempts, in the order of their turns.
-  private var turns = ReadyQueue<Address>()
-  private(set) var count = 0
+  private var lines = [AttemptLines<Address, Attempt>](
+    repeating: AttemptLines(), count: AttemptStanding.allCases.count)
+  /// The standing that had the last turn.
+  private var last = 0
+  var count: Int { lines.reduce(0) { $0 + $1.count } }
 
   init(limit: Int, addressLimit: Int) {
     self.limit = limit
@@ -27,16 +56,69 @@ struct AttemptQueue<Address: Hashable, Attempt> {
   }
 
   /// - Returns: false when a limit is reached.
-  mutating func add(_ attempt: Attempt, number: UInt64, from address: Address) -> Bool {
-    let others = waiting[address]?.count ?? 0
-    guard count < limit, others < addressLimit else { return false }
-    if others == 0 { turns.append(address) }
-    waiting[address, default: []].append((number, attempt))
-    count += 1
+  mutating func add(
+    _ attempt: Attempt, number: UInt64, from address: Address, standing: AttemptStanding = .new
+  ) -> Bool {
+    let others = lines[standing.rawValue].count(of: address)
+    let lower = lines[standing.rawValue...].reduce(0) { $0 + $1.count }
+    let most = (limit * standing.quarters + 3) / 4
+    guard count < limit, lower < most, others < addressLimit else { return false }
+    lines[standing.rawValue].add([(number, attempt)], from: address)
     return true
   }
 
   /// Removes an attempt, if it is still waiting.
+  mutating func remove(_ number: UInt64, from address: Address) {
+    for standing in lines.indices { lines[standing].remove(number, from: address) }
+  }
+
+  /// Lowers the standing of a new address whose attempt has failed: its other attempts wait with those of failing addresses.
+  mutating func failed(_ address: Address) {
+    for standing in [AttemptStanding.new, .knownIdentity] {
+      let attempts = lines[standing.rawValue].takeAll(from: address)
+      if !attempts.isEmpty { lines[AttemptStanding.failing.rawValue].add(attempts, from: address) }
+    }
+  }
+
+  /// Takes out the first attempt of the standing, and of its address, whose turn it is.
+  ///
+  /// - Parameter delay: how long an attempt, and all others of its address, have to wait from now on.
+  mutating func next(_ delay: (Attempt) -> Duration) -> Next {
+    var shortest: Duration?
+    for step in 1...lines.count {
+      let standing = (last + step) % lines.count
+      if let (attempt, address) = lines[standing].next(&shortest, delay) {
+        last = standing
+        return .attempt(attempt, from: address)
+      }
+    }
+    return shortest.map { .wait($0) } ?? .none
+  }
+}
+
+/// The attempts of one standing, by address.
+private struct AttemptLines<Address: Hashable, Attempt> {
+  private var waiting: [Address: [(number: UInt64, attempt: Attempt)]] = [:]
+  /// Addresses with waiting attempts, in the order of their turns.
+  private var turns = ReadyQueue<Address>()
+  private(set) var count = 0
+
+  /// How many attempts of an address wait.
+  func count(of address: Address) -> Int { waiting[address]?.count ?? 0 }
+
+  mutating func add(_ attempts: [(number: UInt64, attempt: Attempt)], from address: Address) {
+    if waiting[address] == nil { turns.append(address) }
+    waiting[address, default: []] += attempts
+    count += attempts.count
+  }
+
+  mutating func takeAll(from address: Address) -> [(number: UInt64, attempt: Attempt)] {
+    guard let attempts = waiting.removeValue(forKey: address) else { return [] }
+    count -= attempts.count
+    turns.removeAll { $0 == address }
+    return attempts
+  }
+
   mutating func remove(_ number: UInt64, from address: Address) {
     guard let index = waiting[address]?.firstIndex(where: { $0.number == number }) else { return }
     waiting[address]?.remove(at: index)
@@ -46,11 +128,10 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     turns.removeAll { $0 == address }
   }
 
-  /// Takes out the first attempt of the address whose turn it is.
-  ///
-  /// - Parameter delay: how long an attempt, and all others of its address, have to wait from now on.
-  mutating func next(_ delay: (Attempt) -> Duration) -> Next {
-    var shortest: Duration?
+  /// Takes out the first attempt of the address whose turn it is; nil when all have to wait.
+  mutating func next(
+    _ shortest: inout Duration?, _ delay: (Attempt) -> Duration
+  ) -> (attempt: Attempt, address: Address)? {
     for _ in 0..<turns.count {
       guard let address = turns.popFirst(), let first = waiting[address]?.first else { break }
       let wait = delay(first.attempt)
@@ -62,8 +143,8 @@ struct AttemptQueue<Address: Hashable, Attempt> {
       waiting[address]?.removeFirst()
       count -= 1
       if waiting[address]?.isEmpty == true { waiting[address] = nil } else { turns.append(address) }
-      return .attempt(first.attempt, from: address)
+      return (first.attempt, address)
     }
-    return shortest.map { .wait($0) } ?? .none
+    return nil
   }
 }

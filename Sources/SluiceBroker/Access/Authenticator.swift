@@ -56,6 +56,7 @@ final class Authenticator: Sendable {
     var generation: UInt64 = 0
     var queue: AttemptQueue<Line, Attempt>
     var limiter: AttemptLimiter
+    var known: KnownLogins
     var lastNumber: UInt64 = 0
     /// The numbers of attempts that have been delayed because of their address.
     var slowed: Set<UInt64> = []
@@ -63,6 +64,20 @@ final class Authenticator: Sendable {
     var isBusy = false
     /// Armed while all waiting addresses are delayed: for the end of the shortest delay.
     var timer: TimerToken?
+
+    /// Learns from a result how long later attempts from the address wait, and with which others.
+    mutating func note(_ attempt: Attempt, _ result: Result<Identity, WireError>, at now: MonotonicTime) {
+      if case .success(let identity) = result { known.add(identity.name, from: PeerOrigin(attempt.peer)) }
+      guard attempt.isGuess else { return }
+      switch result {
+      case .success: limiter.succeeded(attempt.peer.host, at: now.nanoseconds)
+      // An expired token was valid, so it wasn't guessed.
+      case .failure(let error) where error.code == .credentialsExpired: break
+      case .failure:
+        limiter.failed(attempt.peer.host, at: now.nanoseconds)
+        queue.failed(Line(attempt))
+      }
+    }
   }
 
   private let loop: any EventLoop
@@ -82,7 +97,10 @@ final class Authenticator: Sendable {
     self.metrics = metrics
     let queue = AttemptQueue<Line, Attempt>(
       limit: limits.authentications, addressLimit: limits.authenticationsPerAddress)
-    state = Mutex(State(policy: policy, queue: queue, limiter: AttemptLimiter(limits.attempts)))
+    state = Mutex(
+      State(
+        policy: policy, queue: queue, limiter: AttemptLimiter(limits.attempts),
+        known: KnownLogins(capacity: limits.attempts.capacity)))
   }
 
   static let verify: Verification = { policy, credentials, security, now in
@@ -143,12 +161,18 @@ final class Authenticator: Sendable {
     _ credentials: Credentials, by peer: SocketAddress, _ security: StreamSecurity?,
     completion: @escaping @Sendable (Finding) -> Void
   ) throws(WireError) -> Attempt {
+    let now = loop.readClock()
     let attempt = state.withLock { state -> Attempt? in
       state.lastNumber += 1
       let attempt = Attempt(
         number: state.lastNumber, peer: peer, credentials: credentials, security: security,
         completion: completion)
-      return state.queue.add(attempt, number: attempt.number, from: Line(attempt)) ? attempt : nil
+      let standing = state.known.standing(
+        of: credentials.user, from: PeerOrigin(peer),
+        hasFailed: state.limiter.hasFailed(peer.host, at: now.nanoseconds))
+      let isAdded = state.queue.add(
+        attempt, number: attempt.number, from: Line(attempt), standing: standing)
+      return isAdded ? attempt : nil
     }
     guard let attempt else {
       throw WireError(
@@ -195,7 +219,7 @@ final class Authenticator: Sendable {
     case .wait(let delay): sleep(until: now + delay)
     case .attempt(let attempt, _):
       let result = verify(policy, attempt.credentials, attempt.security, loop.wallClock)
-      state.withLock { $0.limiter.note(attempt, result, at: loop.now) }
+      state.withLock { $0.note(attempt, result, at: loop.now) }
       attempt.completion(Finding(result, generation: generation))
       loop.execute { [self] in work() }
     }
@@ -216,15 +240,4 @@ extension AttemptLimiter {
     attempt.isGuess ? delay(for: attempt.peer.host, at: now.nanoseconds) : .zero
   }
 
-  fileprivate mutating func note(
-    _ attempt: Authenticator.Attempt, _ result: Result<Identity, WireError>, at now: MonotonicTime
-  ) {
-    guard attempt.isGuess else { return }
-    switch result {
-    case .success: succeeded(attempt.peer.host, at: now.nanoseconds)
-    // An expired token was valid, so it wasn't guessed.
-    case .failure(let error) where error.code == .credentialsExpired: break
-    case .failure: failed(attempt.peer.host, at: now.nanoseconds)
-    }
-  }
 }
