@@ -28,6 +28,7 @@ let package = Package(
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
     .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CMalloc", path: "Tests/CMalloc"),
     // The durable store's engine, and its checksums.
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
@@ -309,7 +310,7 @@ let package = Package(
       dependencies: [
         "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceSession",
         "SluiceLog",
-        "SluiceStore", "SluiceWire",
+        "SluiceStore", "SluiceWire", "CMalloc",
         "ReactiveCore", "TestSupport",
       ],
       swiftSettings: settings),

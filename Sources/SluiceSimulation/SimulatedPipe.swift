@@ -160,7 +160,8 @@ final class SimulatedPipe {
     }
     arrivedStart += count
     if arrivedStart == arrived.count {
-      arrived.removeAll(keepingCapacity: true)
+      // A pipe keeps no large buffer: tests compare the heap with what the broker keeps.
+      if arrived.capacity > 4_096 { arrived = [] } else { arrived.removeAll(keepingCapacity: true) }
       arrivedStart = 0
     }
     reportRoom(count)

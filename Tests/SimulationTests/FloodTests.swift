@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSimulation
+import SluiceStore
 import SluiceWire
 import Synchronization
 import Testing
@@ -111,5 +112,88 @@ import Testing
     #expect((1...WorkBudget.limit).contains(largestShare { $0 == 0 }))
     small.settle()
     #expect(client.types.last == .cancelled)
+  }
+
+  private func positions(_ count: Int, offset: UInt64 = 3) -> [TopicPosition] {
+    (0..<count).map { TopicPosition(topic: "t.\($0)", epoch: 1, nextOffset: offset) }
+  }
+
+  @Test(arguments: [true, false])
+  func positionsOfALongFrameAreTakenAShareATurn(inFirstFrame: Bool) throws {
+    let small = try SmallWorld()
+    let flooder = small.connect()
+    let count = 20_000
+    flooder.forget()
+    let all = positions(count)
+    flooder.send(
+      SubscribePattern(
+        pattern: "t.*", grantedThrough: 0, positions: inFirstFrame ? all : [], more: !inFirstFrame),
+      stream: 1)
+    if !inFirstFrame { flooder.send(Positions(all, more: false), stream: 1) }
+    flooder.send(Ping(token: 1), stream: 0)
+    let start = small.world.loops[0].turns
+    _ = small.world.run(limit: .seconds(60)) { flooder.types.contains(.pong) }
+    #expect(flooder.types.first == .subscribed)
+    // They are read, and entered in a table.
+    let perTurn = UInt64(WorkBudget.limit * FrameCost.Work.positions.perStep)
+    #expect(small.world.loops[0].turns - start >= 2 * UInt64(count) / perTurn)
+  }
+
+  @Test func aLongFrameResumesEachTopicAtItsPosition() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    let (count, last) = (4_000, 2_999)
+    client.send(PublishOpen(topic: "t.\(last)", acknowledgement: .none), stream: 1)
+    small.settle()
+    client.publish([[1], [2], [3], [4], [5]], from: 0, stream: 1)
+    small.settle()
+    let epoch = try #require(small.broker.core.registry.find("t.\(last)")).epoch.number
+    var all = positions(count)
+    all[last].epoch = epoch
+    client.forget()
+    client.send(SubscribePattern(pattern: "t.*", grantedThrough: .max, positions: all), stream: 2)
+    small.settle(.seconds(2))
+    let matched = try #require(client.frames.first { $0.header.type == .matched }).decoded(Matched.self)
+    #expect(matched.topic == "t.\(last)" && matched.place.nextOffset == 3)
+  }
+
+  @Test func aLongFrameThatIsMalformedAtItsEndEndsTheConnection() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    client.send(SubscribePattern(pattern: "t.*", grantedThrough: 0, more: true), stream: 1)
+    var bytes = Positions(positions(10_000), more: false).encoded(stream: 1)
+    // The length of the last name.
+    bytes[bytes.count - 16 - 6 - 2] = 0xFF
+    client.send(bytes)
+    small.settle(.seconds(5))
+    #expect(client.hasEnded)
+    #expect(try client.fault(on: 0)?.code == .malformedFrame)
+    client.close()
+    small.settle()
+    #expect(small.broker.core.memory.kept.used == 0)
+  }
+
+  @Test func statesAreRestoredAShareATurn() throws {
+    let small = try SmallWorld(storage: StoreConfiguration(MemoryStore())) { $0.limits.producers = 100_000 }
+    let flooder = small.connect()
+    var durable = TopicSettings()
+    durable.storage = .durable
+    _ = flooder.ask(TopicCreate(topic: "d", settings: durable), stream: 1, in: small)
+    let count = 20_000
+    let states = (1...count).map {
+      StateEntry(key: StoredValue.key(UInt64($0)), value: StoredProducer(next: 5).encoded())
+    }
+    flooder.send(StateRestore(topic: "d", kind: .producer, origin: 0, states: states), stream: 2)
+    let topic = try #require(small.broker.core.registry.find("d"))
+    var (largest, last) = (0, 0)
+    _ = small.world.run(limit: .seconds(60)) {
+      let known = topic.knownProducerCount
+      (largest, last) = (max(largest, known - last), known)
+      return !flooder.frames(on: 2).isEmpty
+    }
+    // A share when the frame is read, and one at the end of that turn.
+    #expect((1...2 * 1_024).contains(largest))
+    #expect(flooder.frames(on: 2).map(\.header.type) == [.done])
+    #expect(topic.knownProducerCount == count)
   }
 }

@@ -142,7 +142,7 @@ extension SessionProbe.Outcome {
   init(_ action: ServerAction) {
     self =
       switch action {
-      case .none: .nothing
+      case .none, .openingPattern, .readPositions: .nothing
       case .append(let stream, let count, let batch, _):
         .append(stream: stream, count: count, batch: [UInt8](batch))
       case .demand(let stream, let granted): .demand(stream: stream, grantedThrough: granted)

@@ -35,7 +35,7 @@ enum ProblemJSON {
   static func object(_ problem: Problem) -> JSON {
     let link =
       switch problem.place {
-      case .broker: "#/"
+      case .broker, .account: "#/"
       case .storage: "#/storage"
       case .connections: "#/connections"
       case .cluster: "#/cluster"

@@ -59,7 +59,7 @@ enum BrokerMetricsText {
     case .keptBytes:
       "Bytes of topics, groups, cursors, producers, subscriptions and publications, besides records."
     case .refusedKept:
-      "Requests that were refused because what is kept besides records took half of the memory."
+      "Requests that were refused because the memory for what is kept besides records, or the client's share of it, was used up."
     case .memoryCeiling: "Bytes at which producers wait; 0 for no ceiling."
     case .memoryCeilingReached: "How often the ceiling of memory was reached."
     case .memoryHolds: "Publications that were refused more because of the ceiling of memory."

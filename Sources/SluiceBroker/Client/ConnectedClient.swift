@@ -30,11 +30,16 @@ final class ConnectedClient: @unchecked Sendable {
   /// It is another node of the cluster, on behalf of clients that are connected there.
   var isNode = false
   /// Made with the first topic that is looked up to be published or subscribed to: an idle client has none.
-  private(set) lazy var quota = TopicQuota()
+  private(set) lazy var quota = TopicQuota(keeper)
   /// What its frames may still cost in this turn.
   @safe @exclusivity(unchecked) var workBudget = WorkBudget()
   /// The rates that the client's connections share; nil before the handshake is complete.
   private(set) var account: IdentityAccount?
+  /// The account of the client's identity or address, which pays for topics, groups, cursors and producers; nil before the handshake is complete.
+  private var owner: KeptAccount?
+  /// The account of the connection.
+  private(set) lazy var kept = KeptAccount(
+    ofConnectionOf: keeper, bytes: KeptCost.connection + name.utf8.count)
   /// Nil for a broker whose clients don't authenticate.
   private let admission: Admission?
 
@@ -93,10 +98,28 @@ final class ConnectedClient: @unchecked Sendable {
     account = try core.accounts.enter(identity, at: now)
   }
 
-  /// Leaves the account, and abandons a verification that is under way, when the connection ends.
+  /// The account to which the topics, groups, cursors and producers are charged that the client makes.
+  var keeper: KeptAccount { owner ?? core.memory.accounts.account(of: keptOwner) }
+
+  /// Begins to charge the client's identity, or its address without one. Called when the handshake is complete.
+  func beginKeeping() {
+    guard owner == nil else { return }
+    owner = core.memory.accounts.enter(keptOwner)
+    _ = kept
+  }
+
+  private var keptOwner: KeptOwner {
+    if case .stream(let stream) = origin, stream.isOwnPart { return .broker }
+    if !identity.name.isEmpty { return .identity(identity.name) }
+    if isNode { return .nodes }
+    return PeerOrigin(peer).map { .address($0) } ?? .unixSockets
+  }
+
+  /// Leaves the accounts, and abandons a verification that is under way, when the connection ends.
   func leave(now: MonotonicTime) {
     if let attempt = admission?.attempt.take() { core.authenticator?.abandon(attempt) }
     if let account = account.take() { core.accounts.leave(account, at: now) }
+    if let owner = owner.take() { core.memory.accounts.leave(owner) }
   }
 
   // MARK: Authentication

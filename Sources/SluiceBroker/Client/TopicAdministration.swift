@@ -84,7 +84,8 @@ struct TopicAdministration {
       let topic = try client.topic(frame.topic, for: .cursorMove)
       if !topic.moveGroup(frame.name, to: frame.start, on: topics) {
         try topic.moveCursor(
-          frame.name, to: StartPosition(frame.start), now: topics.loop.now, wallClock: topics.loop.wallClock)
+          frame.name, to: StartPosition(frame.start), by: client.keeper, now: topics.loop.now,
+          wallClock: topics.loop.wallClock)
       }
       return topic
     }

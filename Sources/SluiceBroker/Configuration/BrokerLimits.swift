@@ -139,6 +139,14 @@ public struct BrokerLimits: Sendable {
   /// quarters of the system's memory.
   public var memory = 0
 
+  /// The bytes that one identity may make the broker keep besides records: topics, groups, durable cursors, producers, subscriptions. What a client has made
+  /// and left behind counts for its identity. 0 for an eighth of ``memory``. Default: 0.
+  public var memoryPerIdentity = 0
+
+  /// The same for all connections without an identity from one address; for IPv6, from one /64. Unix sockets together count as one address. 0 for a quarter of
+  /// ``memory``. Default: 0.
+  public var memoryPerAddress = 0
+
   /// Bytes of retired segments that are pooled for new ones. Default: 64 MiB.
   public var pooledMemory = 64 << 20
 
@@ -159,6 +167,13 @@ public struct BrokerLimits: Sendable {
 }
 
 extension BrokerLimits {
+  /// What one owner may make the broker keep besides records.
+  var memoryShares: KeptAccounts.Shares {
+    KeptAccounts.Shares(
+      identity: memoryPerIdentity > 0 ? memoryPerIdentity : memory / 8,
+      address: memoryPerAddress > 0 ? memoryPerAddress : memory / 4)
+  }
+
   /// - Throws: ``ConfigurationError`` that names the first setting out of its range.
   func validate() throws(ConfigurationError) {
     func check(_ holds: Bool, _ message: @autoclosure () -> String) throws(ConfigurationError) {
@@ -230,6 +245,8 @@ extension BrokerLimits {
     try check(
       memory == 0 || (1 << 20...1 << 50).contains(memory),
       "limits.memory: \(memory) isn't 0, for none, or in 1048576...1125899906842624")
+    try check(memoryPerIdentity >= 0, "limits.memoryPerIdentity: must not be negative")
+    try check(memoryPerAddress >= 0, "limits.memoryPerAddress: must not be negative")
     try check(writeBatch >= 4096, "limits.writeBatch: must be at least 4096 bytes")
     try check(answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

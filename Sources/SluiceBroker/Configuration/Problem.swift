@@ -16,6 +16,8 @@ public struct Problem: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     case storageFull, storageFailing, storageNearlyFull
     case memoryFull, memoryNearlyFull
+    /// What is kept for clients besides records: of all of them, and of one.
+    case keptMemoryFull, keptMemoryShareNearlyFull
     case heldUp, consumerLag, subscriberLag
     case missedRecords, lostHistory, deadLetters
     case timesAhead
@@ -34,12 +36,14 @@ public struct Problem: Hashable, Sendable {
     case consumer(String, topic: String)
     /// A subscription's or a publication's connection.
     case connection(UInt64, topic: String)
+    /// The connections of an identity or address, as an account of memory names it.
+    case account(String)
 
     /// The topic that it is about, if it is about one.
     public var topic: String? {
       switch self {
       case .topic(let name), .consumer(_, topic: let name), .connection(_, topic: let name): name
-      case .broker, .storage, .connections, .cluster: nil
+      case .broker, .storage, .connections, .cluster, .account: nil
       }
     }
 

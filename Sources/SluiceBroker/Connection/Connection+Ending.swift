@@ -52,8 +52,8 @@ extension Connection {
 
   private func releaseStreams() {
     streams.releaseAll()
-    client.leave(now: context.loop.now)
     countTables(0)
+    client.leave(now: context.loop.now)
   }
 
   /// Tells the client that the broker is stopping. Requested records are still delivered; see ``sweep()``.

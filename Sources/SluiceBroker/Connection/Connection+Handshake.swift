@@ -54,6 +54,7 @@ extension Connection {
     if client.account == nil { try? client.enter("", now: context.loop.now) }
     client.name = agreement.clientName
     client.isNode = agreement.credentials.method == .node && !stream.isInternal
+    client.beginKeeping()
     streams.agree(maximumFrame: agreement.clientMaximumFrame)
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     context.agreed(keepalive: agreement.welcome.keepalive)

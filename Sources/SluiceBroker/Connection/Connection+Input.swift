@@ -134,8 +134,8 @@ extension Connection {
   func countBuffered() {
     if case .closed = phase { return }
     let count =
-      unread.count + decoder.heldBytes + streams.answers.count + pending.ownBytes
-      + streams.session.positionBytes + streams.relayedBytes + stream.heldBytes
+      unread.count + decoder.heldBytes + streams.answers.count + pending.ownBytes + streams.relayedBytes
+      + stream.heldBytes
     if count != buffered { context.buffered(count - buffered) }
     buffered = count
   }

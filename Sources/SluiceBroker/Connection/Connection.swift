@@ -34,8 +34,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   @safe @exclusivity(unchecked) var phase = Phase.open
-  /// Bytes of the session's tables, as they are counted.
+  /// Bytes of the session's tables, as they are counted, and their charge; nil before the first stream.
   private var tableBytes: Int32 = 0
+  private var tableCharge: KeptAccount.Charge?
   /// The error that the client was sent before its connection was closed.
   @OutOfLine var lastWord: WireError? = nil
   /// Since when the client has read nothing of the pending output; nil while none is pending.
@@ -81,8 +82,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   func countTables(_ bytes: Int) {
     let bytes = Int32(clamping: bytes)
     guard bytes != tableBytes else { return }
-    core.memory.kept.add(Int(bytes) - Int(tableBytes))
     tableBytes = bytes
+    if tableCharge == nil { tableCharge = client.kept.take(0, isPlain: true) }
+    tableCharge?.set(to: Int(bytes))
   }
 
   /// Counts bytes that were read.

@@ -61,7 +61,8 @@ final class BrokerCore: Sendable {
       background: background)
     accounts = IdentityAccounts(limits, metrics: metrics)
     memory = MemoryWatch(
-      ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
+      ceiling: limits.memory, shares: limits.memoryShares, windowBytes: limits.producerWindowBytes,
+      pool: pool, metrics: metrics)
     var service: StoreService?
     var shard: OpenedShard?
     if let storage, let loops, let writer = loops.loops.first {
@@ -185,6 +186,7 @@ final class BrokerCore: Sendable {
   /// The jobs retain the core: a weak reference would make the runtime count all references to it by a slow path.
   func trim(on loop: any EventLoop) {
     accounts.forget(at: loop.now)
+    memory.accounts.forget()
     guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }
     deleteAbandoned(after: "", on: loop)
   }

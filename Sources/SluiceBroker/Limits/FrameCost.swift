@@ -9,6 +9,8 @@ struct FrameCost: Hashable, Sendable {
   enum Work: CaseIterable, Sendable {
     /// Names of topics searched for a pattern or a page.
     case names
+    /// Positions with which a pattern's subscription resumes: read, and entered in its table.
+    case positions
     /// Topics that a pattern's subscription joins.
     case joins
     /// Topics that a pattern's subscription leaves.
@@ -28,7 +30,7 @@ struct FrameCost: Hashable, Sendable {
     var perStep: Int {
       switch self {
       case .joins, .departures: 1
-      case .watchers, .attachments: 2
+      case .watchers, .attachments, .positions: 2
       case .names, .cursors, .pacedTopics: 4
       case .groupRecords: 8
       }
@@ -54,10 +56,10 @@ struct FrameCost: Hashable, Sendable {
 
     // Records: bounded by bytes.
     .publish: FrameCost(0),
-    .positions: FrameCost(0),
+    .positions: FrameCost(0, .positions),
 
     .subscribe: FrameCost(1, .watchers),
-    .subscribePattern: FrameCost(4, .names, .joins),
+    .subscribePattern: FrameCost(4, .names, .joins, .positions),
     .joinGroup: FrameCost(1, .watchers),
     .publishOpen: FrameCost(1, .watchers),
     .demand: FrameCost(0, .pacedTopics),

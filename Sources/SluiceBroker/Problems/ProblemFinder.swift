@@ -34,6 +34,7 @@ public struct ProblemFinder: Sendable {
     counters.begin()
     findStorage(snapshot)
     findMemory(snapshot)
+    findKeptMemory(snapshot)
     if let cluster { findCluster(cluster) }
     findCounters(snapshot)
     for topic in snapshot.topics {
@@ -148,6 +149,27 @@ public struct ProblemFinder: Sendable {
       add(
         .memoryNearlyFull, .warning, at: .broker,
         "The memory is at \(ProblemText.percent(share)) of its ceiling, at which producers wait: \(amount).")
+    }
+  }
+
+  /// Memory that is kept besides records: used up by all clients together, or nearly so by one.
+  private mutating func findKeptMemory(_ snapshot: BrokerSnapshot) {
+    guard let kept = snapshot.kept else { return }
+    let remedy = ProblemText.keptRemedy(snapshot.topics)
+    if kept.isFull {
+      let most =
+        kept.largest.map { "; \($0.owner) has the most, \(ProblemText.bytes(UInt64(max($0.used, 0))))" } ?? ""
+      add(
+        .keptMemoryFull, .critical, at: .broker,
+        "The memory for topics, cursors, groups and subscriptions is used up, and only plain subscriptions and publications are accepted: \(ProblemText.bytes(UInt64(max(kept.used, 0)))) of \(ProblemText.bytes(UInt64(max(kept.limit, 0))))\(most). \(remedy), or raise --memory."
+      )
+    }
+    for account in kept.nearlyFull where account.share > 0 {
+      let share = Double(max(account.used, 0)) / Double(account.share)
+      add(
+        .keptMemoryShareNearlyFull, .warning, at: .account(account.owner),
+        "\(ProblemText.capitalized(account.owner)) has used \(ProblemText.percent(share)) of its share of the memory for topics, cursors, groups and subscriptions: \(ProblemText.bytes(UInt64(max(account.used, 0)))) of \(ProblemText.bytes(UInt64(account.share))). \(remedy), or raise \(account.setting)."
+      )
     }
   }
 

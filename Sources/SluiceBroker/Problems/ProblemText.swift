@@ -35,8 +35,27 @@ enum ProblemText {
     case .timesAhead:
       "Records of \(number) topics have times ahead of the broker's clock, which was set back."
     case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
+    case .keptMemoryShareNearlyFull:
+      "\(number) identities or addresses have nearly used up their share of the memory for topics, cursors, groups and subscriptions."
     default: "\(number) problems of the kind \(kind.rawValue)."
     }
+  }
+
+  /// What to delete where clients make the broker keep too much: the cursors and groups of the topics that have the most of them.
+  static func keptRemedy(_ topics: [TopicSnapshot]) -> String {
+    let crowded = topics.map { (name: $0.summary.topic, consumers: $0.consumers) }
+      .filter { $0.consumers.count >= 100 }
+      .sorted { ($1.consumers.count, $0.name) < ($0.consumers.count, $1.name) }
+    let base = "Delete topics, durable cursors and groups that aren't needed"
+    guard let first = crowded.first else { return "\(base) (sluice topic list, sluice cursor list TOPIC)" }
+    let (cursors, groups) = (UInt64(first.consumers.cursors), UInt64(first.consumers.groups))
+    return
+      "\(base): topic \(first.name) has \(counted(cursors, "cursor")) and \(counted(groups, "group")) (sluice cursor list \(first.name), sluice cursor delete \(first.name) NAME)"
+  }
+
+  /// The sentence with its first letter capitalized.
+  static func capitalized(_ sentence: String) -> String {
+    sentence.prefix(1).uppercased() + sentence.dropFirst()
   }
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }

@@ -119,16 +119,16 @@ final class RelayedPattern: RemoteTopics {
   func countTopics() throws(WireError) {
     guard count != topics.count else { return }
     while count < topics.count {
-      try streams.counts.addMatch(streams.core)
+      try streams.counts.addMatch(by: streams.client)
       count += 1
     }
-    streams.counts.removeMatches(count - topics.count, streams.core)
+    streams.counts.removeMatches(count - topics.count)
     count = topics.count
   }
 
   func take(_ name: String) -> (position: TopicPosition, after: UInt64)? {
     guard let position = topics.take(name) else { return nil }
-    streams.counts.removeMatches(1, streams.core)
+    streams.counts.removeMatches(1)
     count -= 1
     queue.closeBlock()
     return (position, queue.added)

@@ -51,8 +51,9 @@ extension ServerAction {
       RoutedAction(stream: stream, topic: frame.topic, verb: .stateList)
     case .restoreStates(let stream, let frame):
       RoutedAction(stream: stream, topic: frame.topic, verb: .stateRestore)
-    case .none, .append, .demand, .commit, .lend, .welcome, .authenticate, .subscribePattern, .settle,
-      .complete, .cancel, .confirmCancel, .fault, .listTopics, .listConnections, .closeConnection,
+    case .none, .append, .demand, .commit, .lend, .welcome, .authenticate, .subscribePattern,
+      .openingPattern, .readPositions, .settle, .complete, .cancel, .confirmCancel, .fault, .listTopics,
+      .listConnections, .closeConnection,
       .showBroker, .showCluster, .drainNode, .moveShard, .renew, .pong:
       nil
     }

@@ -33,8 +33,67 @@ public struct BrokerSnapshot: Sendable {
   public var commits = Histogram()
   /// The store; nil for a broker without durable topics.
   public var storage: StoreSnapshot?
+  /// What is kept for clients besides records; nil without a memory ceiling.
+  public var kept: KeptSnapshot?
 
   public init() {}
+}
+
+/// The memory that clients make the broker use besides records.
+public struct KeptSnapshot: Sendable {
+  /// The clients of an identity or address.
+  public struct Account: Hashable, Sendable {
+    /// As in "identity alice".
+    public var owner: String
+    /// The setting that bounds its share, as `--max-memory-per-identity`.
+    public var setting: String
+    public var used: Int
+    /// In bytes; 0 for no share of its own.
+    public var share: Int
+
+    public init(owner: String, setting: String, used: Int, share: Int) {
+      self.owner = owner
+      self.setting = setting
+      self.used = used
+      self.share = share
+    }
+  }
+
+  public var used: Int
+  /// The part of the memory for all clients together.
+  public var limit: Int
+  /// Whether clients are refused all but plain subscriptions and publications.
+  public var isFull: Bool
+  /// The one with the most bytes; nil when none has any.
+  public var largest: Account?
+  /// At most 20 of those that have nearly used up their share, those with the most bytes first.
+  public var nearlyFull: [Account]
+
+  public init(used: Int, limit: Int, isFull: Bool, largest: Account? = nil, nearlyFull: [Account] = []) {
+    self.used = used
+    self.limit = limit
+    self.isFull = isFull
+    self.largest = largest
+    self.nearlyFull = nearlyFull
+  }
+}
+
+extension KeptSnapshot {
+  /// Nil without a memory ceiling and without shares.
+  init?(_ memory: MemoryWatch, nearlyFull part: Double) {
+    let nearlyFull = memory.accounts.full(to: part, atMost: 20)
+    guard memory.kept.limit > 0 || !nearlyFull.isEmpty else { return nil }
+    self.init(
+      used: memory.kept.used, limit: memory.kept.limit, isFull: memory.kept.isFull,
+      largest: memory.accounts.largest.map(Account.init), nearlyFull: nearlyFull.map(Account.init))
+  }
+}
+
+extension KeptSnapshot.Account {
+  fileprivate init(_ found: KeptAccounts.Fullness) {
+    self.init(
+      owner: found.owner.description, setting: found.owner.setting, used: found.used, share: found.share)
+  }
 }
 
 /// A topic, its attached streams, and its traffic since it was made or the broker started.

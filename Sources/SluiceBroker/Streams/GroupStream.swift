@@ -76,7 +76,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
       return try join(stream, frame, on: streams)
     }
     if let fault = topic.storageRefusal { throw WireError(fault) }
-    _ = try topic.group(for: frame, buffered: topic.bufferedFrom, on: streams.topics)
+    _ = try topic.group(
+      for: frame, by: streams.client.keeper, buffered: topic.bufferedFrom, on: streams.topics)
     let continuation = streams.pending(stream)
     topic.whenCommitted(of: frame.group) { fault in
       continuation.resume { streams in
@@ -120,7 +121,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     on streams: StreamMultiplexer
   ) throws(WireError) -> (member: GroupStream, place: (next: UInt64, live: UInt64)) {
     while true {
-      let group = try topic.group(for: frame, buffered: buffered, on: streams.topics)
+      let group = try topic.group(
+        for: frame, by: streams.client.keeper, buffered: buffered, on: streams.topics)
       let member = GroupStream(
         stream: stream, loopState: loopState, group: group, streams: streams, granted: frame.grantedThrough)
       // A group that was deleted or put elsewhere between the two is looked up again.

@@ -37,6 +37,11 @@ extension PatternStream {
       guard !streams.client.workBudget.isExhausted else {
         return streams.goOnLater { [self] in joinTopics() }
       }
+      guard !topics.hasUnentered else {
+        let entered = topics.enterPositions(atMost: streams.client.workBudget.left(.positions))
+        streams.client.workBudget.spend(entered, of: .positions)
+        continue
+      }
       findTopics(atMost: Self.foundTogether)
       let unknown = unknownStarts()
       if !unknown.isEmpty { return findStarts(unknown) }

@@ -40,7 +40,11 @@ extension PatternStream {
       try join(topic, startingAt: position, wasThere: true)
     }
     guard topics.isExhausted else { return false }
-    for (topic, epoch) in topics.begin(where: loan == nil ? nil : isAbsent) {
+    let positions = topics.positionBytes
+    let made = topics.begin(where: loan == nil ? nil : isAbsent)
+    // Another node's part of the subscription keeps the frame.
+    if remote == nil { streams.charge(of: stream)?.add(topics.positionBytes - positions) }
+    for (topic, epoch) in made {
       try joinFromStart(topic, epoch)
     }
     return true
@@ -120,7 +124,7 @@ extension PatternStream {
     guard streams.core.registry.find(topic.name) === topic else { return }
     if let position { topic.compare(KnownHistory(position), on: streams.topics) }
     let former = members?[topic.name]
-    if former == nil { try streams.counts.addMatch(streams.core, isLimited: loan == nil) }
+    if former == nil { try streams.counts.addMatch(by: streams.client, isLimited: loan == nil) }
     let loopState = topic.loopState(on: streams.topics)
     if topic.isPaced { loopState.protectEverything() }
     let (present, buffered) = topic.attachSubscription(now: streams.loop.now)
@@ -147,7 +151,7 @@ extension PatternStream {
       if wasThere { frames.await(member) }
       takeTurn(member)
     } catch {
-      if former == nil { streams.counts.removeMatches(1, streams.core) }
+      if former == nil { streams.counts.removeMatches(1) }
       loopState.withdraw(from: present)
       throw error
     }
@@ -191,7 +195,7 @@ extension PatternStream {
   private func move(_ member: PatternMember) throws(WireError) {
     guard let members, members.remove(member) else { return }
     let position = position(of: member)
-    streams.counts.removeMatches(1, streams.core)
+    streams.counts.removeMatches(1)
     remove(member, isDeleted: false)
     if let remote {
       try remote.left(position, number: member.isAnnounced ? member.number : 0)
@@ -202,7 +206,7 @@ extension PatternStream {
 
   private func lose(_ member: PatternMember) {
     guard let members, members.remove(member) else { return }
-    streams.counts.removeMatches(1, streams.core)
+    streams.counts.removeMatches(1)
     remove(member, isDeleted: true)
     streams.makeReady(self)
   }

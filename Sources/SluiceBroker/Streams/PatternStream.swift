@@ -134,7 +134,7 @@ final class PatternStream: SubscriberStream {
     watch.end()
     streams.core.registry.endWatch(pattern, watchNumber)
     let count = members?.count ?? 0
-    streams.counts.removePattern(matches: count + (remote?.count ?? 0), streams.core)
+    streams.counts.removePattern(matches: count + (remote?.count ?? 0))
     remote?.release()
     streams.client.workBudget.spend(count, of: .departures)
     let departure = PatternDeparture(members?.takeAll() ?? [], of: self)

@@ -25,18 +25,40 @@ struct PatternTopics {
 
   private var search: Search?
   /// Where to go on in topics.
-  private var positions: [String: TopicPosition]
+  private var positions: [String: TopicPosition] = [:]
+  /// Positions that aren't in the table yet, from the first of `unentered` on.
+  private var given: [TopicPosition]
+  private var unentered = 0
   /// What the subscription says of all of them.
   private let start: Subscribe.Start
   let lag: Subscribe.LagPolicy?
+  /// Bytes that the positions were charged for: those that came, until the subscription has begun, and then those that are kept.
+  private(set) var positionBytes: Int
   /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
   private(set) var hasBegun = false
 
   init(_ walk: PatternWalk<Topic>, _ frame: SubscribePattern) {
     search = Search(walk)
-    positions = Dictionary(frame.positions.map { ($0.topic, $0) }) { $1 }
+    given = frame.positions
+    positions.reserveCapacity(given.count)
+    positionBytes = KeptCost.bytes(of: frame.positions)
     start = frame.start
     lag = frame.lag
+  }
+
+  /// Whether positions aren't in the table yet. No topic is joined before they are.
+  var hasUnentered: Bool { unentered < given.count }
+
+  /// Enters positions in the table.
+  ///
+  /// - Returns: how many, at most `count`.
+  mutating func enterPositions(atMost count: Int) -> Int {
+    let end = min(unentered + count, given.count)
+    for position in given[unentered..<end] { positions[position.topic] = position }
+    let entered = end - unentered
+    unentered = end
+    if !hasUnentered { (given, unentered) = ([], 0) }
+    return entered
   }
 
   /// Whether all topics were joined that the search finds.
@@ -68,6 +90,7 @@ struct PatternTopics {
   ///   from another node. Nil when none is kept.
   mutating func begin(where isAbsent: ((String) -> Bool)?) -> [(Topic, TopicEpoch)] {
     positions = isAbsent.map { isAbsent in positions.filter { !isAbsent($0.key) } } ?? [:]
+    positionBytes = KeptCost.bytes(of: Array(positions.values))
     hasBegun = true
     return search.take()?.made ?? []
   }

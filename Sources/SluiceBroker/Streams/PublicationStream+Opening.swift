@@ -30,7 +30,8 @@ extension PublicationStream {
       continuation.resume { (publication: PublicationStream) in publication.fenced() }
     }
     topic.compare(frame.known, on: streams.topics)
-    let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
+    let attachment = try topic.attachPublication(
+      frame, holder, by: streams.client.keeper, now: streams.loop.now)
     topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
     let loopState = topic.loopState(on: streams.topics)
     let publication = PublicationStream(

@@ -227,12 +227,28 @@ final class RequestStream: ServerStream {
     whenCommitted(topic) { $0.answer(page) }
   }
 
-  private func restore(_ frame: StateRestore) {
+  /// States that are restored in one turn.
+  private static let restoredTogether = 1_024
+
+  /// Restores states, a part in each of the connection's turns.
+  ///
+  /// - Parameter first: the index of the first state that isn't restored yet.
+  private func restore(_ frame: StateRestore, from first: Int = 0) {
     administer(.restoreStates(frame.states.count), of: frame.topic) { () throws(WireError) in
       let topic = try streams.client.topic(frame.topic, for: .stateRestore)
-      streams.client.workBudget.spend(frame.states.count, of: .cursors)
-      try topic.restore(frame, on: streams.topics) { name throws(WireError) in
+      let end = min(first + Self.restoredTogether, frame.states.count)
+      var part = frame
+      part.states = Array(frame.states[first..<end])
+      streams.client.workBudget.spend(end - first, of: .cursors)
+      try topic.restore(part, by: streams.client.keeper, on: streams.topics) { name throws(WireError) in
         try streams.client.require(.publishOpen, on: name)
+      }
+      guard end == frame.states.count else {
+        let token = streams.session.token(of: stream)
+        streams.goOnLater { [self] in
+          if streams.session.isCurrent(token) { restore(frame, from: end) }
+        }
+        return false
       }
       confirm(topic)
       return true

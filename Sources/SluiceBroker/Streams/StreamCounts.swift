@@ -9,6 +9,8 @@ struct StreamCounts {
   private(set) var patterns: Int32 = 0
   /// Topics that the connection's patterns match, counted per subscription.
   private(set) var matches: Int32 = 0
+  /// The charge for all matches together; nil before the first one.
+  private var matchCharge: KeptAccount.Charge?
 
   /// Counts a stream that begins or ends.
   mutating func count(_ kind: StreamKind, _ change: Int, _ core: BrokerCore) {
@@ -19,9 +21,8 @@ struct StreamCounts {
     case .publication:
       publications += Int32(change)
       core.metrics.add(.publications, change)
-    case .committing, .request: return
+    case .committing, .request: break
     }
-    core.memory.kept.add(change * KeptMemory.stream)
   }
 
   /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
@@ -47,7 +48,6 @@ struct StreamCounts {
     ofAll all: BrokerMetric,
     atMost limit: Int, or refusal: BrokerMetric
   ) throws(WireError) {
-    try core.memory.kept.check()
     guard own < ownLimit else {
       core.metrics.add(ownRefusal)
       throw WireError(
@@ -78,15 +78,16 @@ struct StreamCounts {
 
   mutating func addPattern() { patterns += 1 }
 
-  mutating func removePattern(matches count: Int, _ core: BrokerCore) {
-    removeMatches(count, core)
+  mutating func removePattern(matches count: Int) {
+    removeMatches(count)
     patterns -= 1
   }
 
   /// Counts another topic that one of the patterns matches.
   ///
   /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
-  mutating func addMatch(_ core: BrokerCore, isLimited: Bool = true) throws(WireError) {
+  mutating func addMatch(by client: ConnectedClient, isLimited: Bool = true) throws(WireError) {
+    let core = client.core
     let limit = core.configuration.limits.matches
     guard Int(matches) < limit || !isLimited else {
       core.metrics.add(.refusedMatches)
@@ -95,13 +96,16 @@ struct StreamCounts {
         "the connection's patterns match \(limit) topics in all, which is its limit; use ones that match fewer, or several connections"
       )
     }
-    try core.memory.kept.check()
+    if let matchCharge {
+      try matchCharge.grow(by: KeptMemory.match)
+    } else {
+      matchCharge = try client.kept.charge(KeptMemory.match)
+    }
     matches += 1
-    core.memory.kept.add(KeptMemory.match)
   }
 
-  mutating func removeMatches(_ count: Int, _ core: BrokerCore) {
+  mutating func removeMatches(_ count: Int) {
     matches -= Int32(count)
-    core.memory.kept.add(-count * KeptMemory.match)
+    matchCharge?.set(to: Int(matches) * KeptMemory.match)
   }
 }

@@ -19,21 +19,35 @@ extension StreamMultiplexer {
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions(core)
+        try keep(action)
         if try !isElsewhere(action) { try SubscriptionStream.open(stream, frame, on: self) }
       }
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions(core)
+        try keep(action)
         if try !isElsewhere(action) { try PatternStream.open(stream, frame, on: self) }
+      }
+    case .openingPattern(let stream, let positions, let filter):
+      attempt(stream) { () throws(WireError) in
+        client.workBudget.spend(positions.count, of: .positions)
+        try keep(KeptCost.bytes(of: positions) + KeptCost.bytes(of: filter), of: stream)
+      }
+    case .readPositions(let stream, let reader, let filter):
+      attempt(stream) { () throws(WireError) in
+        try keep(reader.byteCount + KeptCost.bytes(of: filter), of: stream)
+        readPositions(of: stream, session.token(of: stream), reader)
       }
     case .join(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkSubscriptions(core)
+        try keep(action)
         if try !isElsewhere(action) { try GroupStream.open(stream, frame, on: self) }
       }
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try counts.checkPublications(core)
+        try keep(action)
         if try !isElsewhere(action) { try PublicationStream.open(stream, frame, on: self) }
       }
     case .complete(let stream, let ending): session.object(stream)?.complete(ending)
@@ -45,14 +59,10 @@ extension StreamMultiplexer {
     case .fault(let stream, let fault):
       if fault.code == .limitReached { core.metrics.add(.refusedOversizes) }
       refuse(stream, fault)
-    case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
-      .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
-      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _),
-      .setTopic(let stream, _), .trimTopic(let stream, _), .listConnections(let stream, _, _),
-      .closeConnection(let stream, _), .showBroker(let stream), .showCluster(let stream, _),
-      .drainNode(let stream, _), .moveShard(let stream, _), .listStates(let stream, _),
-      .restoreStates(let stream, _):
+    default:
+      guard let stream = action.requestNumber else { return }
       attempt(stream) { () throws(WireError) in
+        try keep(action)
         if try isElsewhere(action) { return }
         let request = RequestStream(stream, on: self)
         attach(request, to: stream)
@@ -60,6 +70,44 @@ extension StreamMultiplexer {
       }
     }
   }
+
+  /// Takes positions of a long frame until the turn's work budget is used up; the rest waits for the connection's next turn.
+  private func readPositions(of stream: UInt32, _ token: StreamToken, _ reader: PositionsReader) {
+    var reader = reader
+    while session.isCurrent(token) {
+      guard !client.workBudget.isExhausted else {
+        return goOnLater { [unowned self, reader] in readPositions(of: stream, token, reader) }
+      }
+      do {
+        let count = client.workBudget.left(.positions)
+        let action = try session.goOn(stream, &reader, atMost: count, core.rules)
+        if reader.isAtEnd { charge(of: stream)?.add(-reader.byteCount) }
+        perform(action)
+      } catch {
+        return transport.fail(error)
+      }
+      if reader.isAtEnd { return }
+    }
+  }
+
+  // MARK: The account
+
+  /// Charges a stream that is about to be opened with what its frame makes the broker keep. The stream's slot in the session owns the charge.
+  private func keep(_ action: ServerAction) throws(WireError) {
+    guard let (stream, cost) = KeptCost.of(action) else { return }
+    // Positions that came before in other frames are among those of the last one.
+    (session.charge(of: stream) as? KeptAccount.Charge)?.set(to: 0)
+    session.setCharge(try client.kept.charge(cost.bytes, isPlain: cost.isPlain), of: stream)
+  }
+
+  /// Charges a stream that is opening with more that it makes the broker keep.
+  private func keep(_ bytes: Int, of stream: UInt32) throws(WireError) {
+    if let charge = session.charge(of: stream) as? KeptAccount.Charge { return try charge.grow(by: bytes) }
+    session.setCharge(try client.kept.charge(bytes), of: stream)
+  }
+
+  /// The charge of a stream, as far as the stream is charged.
+  func charge(of stream: UInt32) -> KeptAccount.Charge? { session.charge(of: stream) as? KeptAccount.Charge }
 
   /// Whether a stream or request is about a topic that this node doesn't serve, and is taken care of.
   private func isElsewhere(_ action: ServerAction) throws(WireError) -> Bool {

@@ -16,6 +16,8 @@ import SluiceWire
 final class StreamMultiplexer: @unchecked Sendable {
   /// The portion in bytes of each of several ready subscriptions.
   private static let portion = 64 << 10
+  /// Bytes of memory for answers that a connection with producers keeps.
+  private static let keptAnswers = 16 << 10
 
   let client: ConnectedClient
   let topics: TopicLoop
@@ -92,7 +94,7 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   /// Ends what serves a stream, if anything does.
   func releaseStream(_ stream: UInt32) {
-    guard let object = session.object(stream) else { return }
+    guard let object = session.object(stream) else { return session.detach(stream) }
     object.release()
     session.detach(stream)
     counts.count(object.kind, -1, core)
@@ -143,9 +145,10 @@ final class StreamMultiplexer: @unchecked Sendable {
     transport.makeReady()
   }
 
-  /// Frees the memory of answers that were written, where no producer's acknowledgements follow: an idle client has no buffers.
+  /// Frees the memory of answers that were written: an idle client has no buffers, and a producer those for its acknowledgements.
   func freeUnused() {
-    if counts.publications == 0, answers.isEmpty, answers.capacity > 0 { answers = [] }
+    let kept = counts.publications == 0 ? 0 : Self.keptAnswers
+    if answers.isEmpty, answers.capacity > kept { answers = [] }
   }
 
   /// Answers a request, unless it was cancelled meanwhile.

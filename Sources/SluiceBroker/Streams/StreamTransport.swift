@@ -12,6 +12,8 @@ protocol StreamTransport: AnyObject {
   func makeReady()
   /// Counts a change of the bytes that streams hold for the client besides ``StreamMultiplexer/answers``.
   func held(_ change: Int)
+  /// Sends an error to the client and closes the connection.
+  func fail(_ error: WireError)
   /// Has acknowledgements and grants written after the connections with records, for which subscribers wait.
   func makeDue()
 }

@@ -43,7 +43,8 @@ extension SubscriptionStream {
         let holder = CursorTable.Holder { _, loss in
           continuation.resume { (subscription: SubscriptionStream) in subscription.cursorLost(loss) }
         }
-        let found = try topic.useCursor(frame, in: epoch, holder, now: streams.loop.now, start: begin)
+        let found = try topic.useCursor(
+          frame, in: epoch, holder, by: streams.client.keeper, now: streams.loop.now, start: begin)
         position = (found.cursor, found.missed)
         use = found
       }

@@ -114,6 +114,13 @@ extension DaemonSettings {
         "memory", "SIZE", \.memory, path: "limits.memory",
         "The memory for records and connections, in bytes or of what there is, at which producers wait; 0 for any.",
         read: MemorySetting.parse, write: { $0.text }),
+      .size(
+        "max-memory-per-identity", \.memoryPerIdentity, "memoryPerIdentity",
+        "The part of --memory for topics, cursors, groups, producers and subscriptions of one identity; 0 for an eighth of --memory."
+      ),
+      .size(
+        "max-memory-per-address", \.memoryPerAddress, "memoryPerAddress",
+        "The same for clients without an identity from one address, or one /64; 0 for a quarter of --memory."),
       .duration(
         "idle-timeout", \.broker.limits.idle,
         "How long a connection may have nothing open and ask for nothing; 0s for ever."),

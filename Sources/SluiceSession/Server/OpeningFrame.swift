@@ -18,9 +18,18 @@ enum OpeningFrame {
       let frame = try unsafe admit(PublishOpen.self, body)
       let credit = PublicationCredit(startingAt: frame.firstSequence)
       return (.publication(credit), .openPublication(stream: stream, frame))
+    case .subscribePattern where body.count > PositionsReader.longBody:
+      var (frame, positions) = try unsafe SubscribePattern.long(body)
+      try frame.validateNames()
+      frame.more = true
+      return (.opening(frame), .readPositions(stream: stream, positions, filter: frame.filter))
     case .subscribePattern:
       let frame = try unsafe admit(SubscribePattern.self, body)
-      if frame.more { return (.opening(frame), .none) }
+      if frame.more {
+        let action = ServerAction.openingPattern(
+          stream: stream, positions: frame.positions, filter: frame.filter)
+        return (.opening(frame), action)
+      }
       return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
     default: return (.request, try unsafe request(stream, type, body))
     }

@@ -22,6 +22,10 @@ package enum ServerAction {
   indirect case authenticate(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)
+  /// Positions of a long frame are to be read, a part in each turn, by ``ServerSession/goOn(_:_:atMost:_:)``.
+  indirect case readPositions(stream: UInt32, PositionsReader, filter: RecordFilter)
+  /// So many positions, and a filter, have come for a subscription to a pattern that begins with a later frame.
+  indirect case openingPattern(stream: UInt32, positions: [TopicPosition], filter: RecordFilter)
   indirect case join(stream: UInt32, JoinGroup)
   /// A node of the cluster may be sent so much of a subscription to a pattern.
   case lend(stream: UInt32, Lend)
@@ -61,6 +65,21 @@ package enum ServerAction {
   /// Verify new credentials, then say so: ``ServerSession/renewed()``.
   indirect case renew(stream: UInt32, Credentials)
   case pong(token: UInt64)
+
+  /// The stream of a request, which its answer ends; nil for what isn't one.
+  package var requestNumber: UInt32? {
+    switch self {
+    case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
+      .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
+      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _),
+      .setTopic(let stream, _), .trimTopic(let stream, _), .listConnections(let stream, _, _),
+      .closeConnection(let stream, _), .showBroker(let stream), .showCluster(let stream, _),
+      .drainNode(let stream, _), .moveShard(let stream, _), .listStates(let stream, _),
+      .restoreStates(let stream, _):
+      stream
+    default: nil
+    }
+  }
 
   /// Whether it is more than a sign of life, or what comes often on streams that are open.
   package var isRequest: Bool {

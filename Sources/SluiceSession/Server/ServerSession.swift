@@ -49,6 +49,9 @@ package struct ServerSession: ~Copyable {
     case .subscribePattern:
       let action = try unsafe open(header, body, rules)
       return streams.openedPattern(header.stream, action, rules)
+    case .positions where body.count > PositionsReader.longBody:
+      let reader = try unsafe PositionsReader(body: body)
+      return try streams.read(header.stream, reader)
     case .positions: return try unsafe streams.goOn(header.stream, Positions(body: body), rules)
     case .settle: return try unsafe streams.settle(header.stream, body)
     case .lend: return try unsafe streams.lend(header.stream, Lend(body: body))
@@ -74,6 +77,18 @@ package struct ServerSession: ~Copyable {
     }
   }
 
+  /// Takes the next positions of a long frame.
+  ///
+  /// - Parameter count: at most so many.
+  /// - Throws: as ``receive(_:_:_:)``.
+  package mutating func goOn(
+    _ stream: UInt32, _ reader: inout PositionsReader, atMost count: Int,
+    _ rules: borrowing ServerSessionRules
+  ) throws(WireError) -> ServerAction {
+    let positions = try reader.next(atMost: count)
+    return try streams.goOn(stream, Positions(positions, more: !reader.isAtEnd || reader.more), rules)
+  }
+
   /// The client is authenticated. WELCOME is next.
   package mutating func admitted() {
     if phase == .authenticating { phase = .open }
@@ -87,9 +102,6 @@ package struct ServerSession: ~Copyable {
   /// Bytes of its table of streams.
   package var tableBytes: Int { streams.table.bytes }
   package static var bytesPerStream: Int { ServerStreamTable.bytesPerStream }
-
-  /// About the bytes of memory of positions that have come for subscriptions that are opening.
-  package var positionBytes: Int { streams.positions.bytes }
 
   /// From now on nothing new is published or opened.
   package mutating func drain() {
@@ -192,6 +204,14 @@ package struct ServerSession: ~Copyable {
   /// Gives a stream that the client has opened the object that serves it.
   package mutating func attach(_ object: any ServerStream, to stream: UInt32) {
     streams.table.attach(object, to: stream)
+  }
+
+  /// The charge for what the stream's frames make the broker keep; nil while nothing is charged.
+  package func charge(of stream: UInt32) -> AnyObject? { streams.table.charge(stream) }
+
+  /// Sets the charge of a stream. The end of the stream's present use releases it.
+  package mutating func setCharge(_ charge: AnyObject, of stream: UInt32) {
+    streams.table.charge(stream, charge)
   }
 
   /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.

@@ -22,6 +22,8 @@ struct ServerStreamTable {
     /// Grows with each use of the number, and when a use ends.
     var generation: UInt32 = 0
     var object: (any ServerStream)?
+    /// The charge for what the stream's frames make the broker keep, given back when it is released; nil while nothing is charged.
+    var charge: AnyObject?
   }
 
   static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
@@ -35,7 +37,7 @@ struct ServerStreamTable {
   /// Where the uses of a slot that is made are counted from: behind those of slots that were given up.
   private var firstGeneration: UInt32 = 0
 
-  var bytes: Int { slots.count * Self.bytesPerStream }
+  var bytes: Int { slots.capacity * Self.bytesPerStream }
 
   /// Every number that may be in use.
   var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
@@ -84,7 +86,7 @@ struct ServerStreamTable {
     }
     guard count < slots.count else { return }
     slots.removeLast(slots.count - count)
-    if count <= Self.few { slots = slots.map(\.self) }
+    if count <= Self.few || slots.capacity > 4 * count { slots = slots.map(\.self) }
   }
 
   private static let few = 4
@@ -96,6 +98,7 @@ struct ServerStreamTable {
     guard slots.indices.contains(index) else { return }
     slots[index].state = state
     slots[index].object = nil
+    slots[index].charge = nil
     slots[index].generation &+= 1
     shrink()
   }
@@ -112,8 +115,20 @@ struct ServerStreamTable {
     slots[Int(stream) - 1].object = object
   }
 
+  /// The charge of the stream's present use.
+  func charge(_ stream: UInt32) -> AnyObject? {
+    let index = Int(stream) - 1
+    return slots.indices.contains(index) ? slots[index].charge : nil
+  }
+
+  /// Sets the charge of the stream's present use, which the end of that use releases.
+  mutating func charge(_ stream: UInt32, _ charge: AnyObject?) {
+    let index = Int(stream) - 1
+    if slots.indices.contains(index) { slots[index].charge = charge }
+  }
+
   mutating func detach(_ stream: UInt32) {
-    guard object(stream) != nil else { return }
+    guard object(stream) != nil else { return charge(stream, nil) }
     var state = self[stream]
     if case .leaving = state { state = .free }
     end(stream, state)

@@ -82,6 +82,12 @@ struct ServerStreams {
     return positions.exceed(rules) ? tooManyPositions(stream, frame, rules) : action
   }
 
+  /// Positions have come in a long frame for a subscription that is opening.
+  func read(_ stream: UInt32, _ reader: PositionsReader) throws(WireError) -> ServerAction {
+    guard case .opening = table[stream] else { return try misplaced(stream, .positions) }
+    return .readPositions(stream: stream, reader, filter: RecordFilter())
+  }
+
   mutating func goOn(
     _ stream: UInt32, _ more: Positions, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
@@ -104,7 +110,7 @@ struct ServerStreams {
       return .subscribePattern(stream: stream, frame)
     }
     table[stream] = .opening(frame)
-    return .none
+    return .openingPattern(stream: stream, positions: more.positions, filter: RecordFilter())
   }
 
   private mutating func tooManyPositions(

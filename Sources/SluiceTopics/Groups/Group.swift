@@ -22,7 +22,7 @@ package final class Group: Sendable {
   package let epoch: TopicEpoch
   package let core: Mutex<Core>
   /// Of the memory for what is kept besides records; nil where memory isn't watched.
-  private let kept: KeptMemory.Share?
+  private let kept: KeptAccount.Charge?
   /// Bytes of a group with these settings that has nothing under way.
   private let ownBytes: Int
   /// For flow control.
@@ -38,19 +38,20 @@ package final class Group: Sendable {
   /// - Parameters:
   ///   - start: where it begins.
   ///   - limit: the most records that may be under way at a time.
+  ///   - kept: the charge for the group; nil to charge the broker's own account.
   convenience init(
     name: String, settings: JoinGroup.Settings, topic: any GroupTopic, epoch: TopicEpoch, from start: UInt64,
-    limit: Int, now: MonotonicTime
+    limit: Int, kept: KeptAccount.Charge? = nil, now: MonotonicTime
   ) {
     self.init(
       name: name, settings: settings, seed: .random(in: .min ... .max), topic: topic, epoch: epoch,
-      state: GroupState(settings.rules, from: start, limit: limit), now: now)
+      state: GroupState(settings.rules, from: start, limit: limit), kept: kept, now: now)
   }
 
   /// A group that is in this state, and has had no member since `now`.
   init(
     name: String, settings: JoinGroup.Settings, seed: UInt64, topic: any GroupTopic, epoch: TopicEpoch,
-    state: GroupState, now: MonotonicTime
+    state: GroupState, kept: KeptAccount.Charge? = nil, now: MonotonicTime
   ) {
     self.name = name
     self.settings = settings
@@ -61,14 +62,20 @@ package final class Group: Sendable {
     let source = RecordSource(epoch, at: LogCursor(unplacedAt: state.frontier), portions: Self.loaded)
     core = Mutex(Core(state: state, source: source, idleSince: now))
     flow = GroupFlow(topic, since: now)
-    // The settings are there as they came, and once more as what is asked of records.
-    let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
-      .encoded(stream: 0).count
-    ownBytes = KeptMemory.group + 4 * settingsBytes
-    kept = topic.memory.map { [ownBytes] in
-      KeptMemory.Share($0.kept, ownBytes + state.memory)
-    }
+    ownBytes = Self.bytes(of: name, settings)
+    self.kept = kept ?? topic.memory?.accounts.broker.take(ownBytes)
+    self.kept?.set(to: ownBytes + state.memory)
   }
+
+  /// Bytes that a group with nothing under way keeps.
+  static func bytes(of name: String, _ settings: JoinGroup.Settings) -> Int {
+    // The settings are there as they came, and once more as what is asked of records.
+    let encoded = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0).encoded(stream: 0)
+    return KeptMemory.group + 4 * encoded.count
+  }
+
+  /// The account that pays for the group; nil where memory isn't watched.
+  var account: KeptAccount? { kept?.account }
 
   // MARK: Members
 
@@ -231,16 +238,18 @@ package final class Group: Sendable {
 
   /// A group that goes on where it was, without members. What it knew of records that the log hasn't any more behind its end is forgotten.
   ///
-  /// - Parameter limit: the most records that may be under way at a time.
+  /// - Parameters:
+  ///   - limit: the most records that may be under way at a time.
+  ///   - kept: the charge for the group; nil to charge the broker's own account.
   convenience init(
     name: String, restoring stored: StoredGroup, topic: any GroupTopic, epoch: TopicEpoch, limit: Int,
-    now: MonotonicTime
+    kept: KeptAccount.Charge? = nil, now: MonotonicTime
   ) {
     var snapshot = stored.state
     snapshot.cut(at: epoch.log.head)
     self.init(
       name: name, settings: stored.settings, seed: stored.seed, topic: topic, epoch: epoch,
-      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), now: now)
+      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), kept: kept, now: now)
   }
 
   /// What must be kept of it beyond the process. From any thread; takes time by what is under way.

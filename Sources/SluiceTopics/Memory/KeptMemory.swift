@@ -1,44 +1,45 @@
 import SluiceWire
 import Synchronization
 
-/// Counts and bounds the bytes that the broker keeps for its clients besides records.
+/// Counts and bounds the bytes that the broker keeps for its clients besides records: the sum of all accounts.
+///
+/// Whatever a client's frame makes the broker keep beyond the frame's turn is charged to a ``KeptAccount``, and the object owns its ``KeptAccount/Charge``:
 ///
 /// | what a client can add | how it is bounded |
 /// |---|---|
-/// | topics | counted here: ``topic``; `--max-topics` |
-/// | groups, with or without members | counted here: ``group``; `--max-cursors` for each topic |
-/// | records that groups have under way | counted here: ``groupRecord``; beyond the limit a group has few of them |
-/// | durable cursors | counted here: ``cursor``; `--max-cursors` for each topic |
-/// | producers that topics remember | counted here: ``producer``; `--max-producers` for each topic |
-/// | names that a durable topic has forgotten, and that aren't deleted on disk yet | counted here |
-/// | subscriptions, members of groups among them, and publications | counted here: ``stream``; `--max-subscriptions`, `--max-publications` |
-/// | topics that patterns match | counted here: ``match`` |
-/// | numbers of streams on a connection | counted here; `--max-streams` |
+/// | topics, groups, durable cursors, remembered producers | charged to the identity or address that has made them; `--max-topics`, `--max-cursors`, `--max-producers` |
+/// | records that groups have under way | charged with the group; beyond the limit a group has few of them |
+/// | names that a durable topic has forgotten, and that aren't deleted on disk yet | charged with the topic |
+/// | subscriptions, members of groups, publications, requests, with their filters and positions | charged to the connection; `--max-subscriptions`, `--max-publications` |
+/// | topics that patterns match, numbers of streams | charged to the connection; `--max-matches`, `--max-streams` |
 /// | connections | `--max-connections` |
-/// | frames in part, answers, places of patterns, copied records, what waits in doors and in links to other nodes | ``BrokerMetric/bufferedBytes`` |
+/// | frames in part, answers, copied records, what waits in gateways and in links to other nodes | ``BrokerMetric/bufferedBytes`` |
 /// | records in memory | the pool of segments |
 /// | records that wait for the disk | `--storage-backlog` |
 /// | credentials that wait to be verified | `--max-authentications` |
-/// | identities | only those that are connected, or were a quarter of a second ago |
+/// | identities | only those that are connected, keep something, or were connected a quarter of a second ago |
 ///
-/// The count may reach half of the memory ceiling; beyond it the broker refuses new objects with ``ErrorCode/limitReached``, and existing ones stay. The
-/// numbers are estimates of what such an object takes.
+/// ```
+///  0 ────────────────────────── 7/8 ──────── limit: half of the memory ceiling
+///    all objects, up to each      │ topics, plain subscriptions and publications, requests,
+///    account's share              │ of which each account may have an eighth of this part
+/// ```
+///
+/// Objects that exist stay. The numbers are estimates of what such an object takes.
 ///
 /// From any thread.
 package final class KeptMemory: Sendable {
   /// Bytes of a topic without records, besides its name.
-  package static let topic = 2_048
+  package static let topic = 3_072
   /// Bytes of a group with nothing under way, besides its settings.
-  package static let group = 1_280
+  package static let group = 2_048
   /// Bytes of a record that a group with explicit acknowledgement has under way.
   static let groupRecord = 160
   /// Bytes of a cursor, besides its name.
-  package static let cursor = 224
-  package static let producer = 192
-  /// Bytes of a subscription or publication.
-  package static let stream = 1_024
+  package static let cursor = 400
+  package static let producer = 320
   /// Bytes of a topic in a pattern's subscription.
-  package static let match = 640
+  package static let match = 1_024
 
   /// Records that a group may have under way when memory is used up: few, so that its members make progress.
   static let leastGroupRecords = 16
@@ -55,16 +56,26 @@ package final class KeptMemory: Sendable {
 
   package var used: Int { bytes.load(ordering: .relaxed) }
 
-  /// Whether new objects are refused.
-  package var isFull: Bool { limit > 0 && used >= limit }
+  /// The part of the limit that only plain objects use.
+  package var reserve: Int { limit / 8 }
+
+  /// Bytes of plain objects that an account may have when its share, or everything but the reserve, is used up.
+  package var plainAllowance: Int { reserve / 8 }
+
+  /// Whether objects that may not use the reserve are refused to all accounts.
+  package var isFull: Bool { limit > 0 && used >= limit - reserve }
+
+  /// Whether another object would exceed the limit.
+  func isExceeded(by size: Int, isPlain: Bool) -> Bool {
+    limit > 0 && used + size > (isPlain ? limit : limit - reserve)
+  }
 
   package func add(_ count: Int) {
     bytes.add(count, ordering: .relaxed)
   }
 
-  /// The error with which new objects are refused; nil when they aren't. Callers that ask at the same moment may each make one more.
-  package var refusal: WireError? {
-    guard isFull else { return nil }
+  /// The error with which all accounts are refused new objects. Callers that ask at the same moment may each make one more.
+  func refusal() -> WireError {
     metrics.add(.refusedKept)
     return WireError(
       .limitReached,
@@ -72,35 +83,12 @@ package final class KeptMemory: Sendable {
     )
   }
 
-  /// - Throws: ``ErrorCode/limitReached`` when new objects are refused.
-  package func check() throws(WireError) {
-    if let refusal { throw refusal }
-  }
-
-  /// The bytes that one object keeps, returned when it is released.
-  package final class Share: Sendable {
-    private let memory: KeptMemory
-    private let bytes: Atomic<Int>
-
-    package init(_ memory: KeptMemory, _ count: Int = 0) {
-      self.memory = memory
-      bytes = Atomic(count)
-      memory.add(count)
-    }
-
-    deinit { memory.add(-bytes.load(ordering: .relaxed)) }
-
-    package func add(_ count: Int) {
-      bytes.add(count, ordering: .relaxed)
-      memory.add(count)
-    }
-
-    /// From one thread at a time.
-    package func set(to count: Int) {
-      let former = bytes.exchange(count, ordering: .relaxed)
-      if former != count { memory.add(count - former) }
-    }
-
-    package var isFull: Bool { memory.isFull }
+  /// The error with which one account is refused new objects.
+  func refusal(of account: KeptAccount) -> WireError {
+    metrics.add(.refusedKept)
+    return WireError(
+      .limitReached,
+      "\(account.owner) has the broker keep \(account.used) bytes besides records, and its share of --memory is \(account.share) bytes; delete unneeded topics, groups and cursors, cancel unneeded subscriptions, or have \(account.owner.setting) raised"
+    )
   }
 }

@@ -20,6 +20,8 @@ package final class MemoryWatch: Sendable {
   package let ceiling: Int
   /// The bytes that are kept besides records and the buffers of connections.
   package let kept: KeptMemory
+  /// What each client makes the broker keep of it.
+  package let accounts: KeptAccounts
   private let windowBytes: Int
   private let pool: SegmentPool
   private let metrics: BrokerMetrics
@@ -29,12 +31,16 @@ package final class MemoryWatch: Sendable {
   /// The least that a publication is granted at a time.
   private static let leastWindow = 64 << 10
 
-  package init(ceiling: Int, windowBytes: Int, pool: SegmentPool, metrics: BrokerMetrics) {
+  package init(
+    ceiling: Int, shares: KeptAccounts.Shares = KeptAccounts.Shares(), windowBytes: Int, pool: SegmentPool,
+    metrics: BrokerMetrics
+  ) {
     self.ceiling = ceiling
     self.windowBytes = windowBytes
     self.pool = pool
     self.metrics = metrics
     kept = KeptMemory(limit: ceiling / 2, metrics: metrics)
+    accounts = KeptAccounts(kept, shares)
     metrics.set(.memoryCeiling, to: ceiling)
   }
 

@@ -79,11 +79,13 @@ package struct CursorTable {
     var isMoved = false
     /// The store has a cursor of that name, at any position.
     var isStored = false
+    /// Nil where memory isn't counted.
+    var charge: KeptAccount.Charge?
   }
 
   private let limits: Limits
-  /// Nil where memory isn't counted.
-  private let kept: KeptMemory.Share?
+  /// The topic's charge, to which names that were forgotten are added; nil where memory isn't counted.
+  private let kept: KeptAccount.Charge?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [String: Int] = [:]
@@ -92,7 +94,7 @@ package struct CursorTable {
   private var forgotten: Set<String>?
 
   /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
-  init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
+  init(limits: Limits, isKept: Bool = false, kept: KeptAccount.Charge? = nil) {
     self.limits = limits
     self.kept = kept
     forgotten = isKept ? [] : nil
@@ -115,12 +117,15 @@ package struct CursorTable {
 
   /// Gives a cursor to a subscription and moves it to that place; makes it if there is none.
   ///
-  /// - Parameter others: the number of groups, which count towards the same limit.
+  /// - Parameters:
+  ///   - charge: for the cursor, if there is none yet.
+  ///   - others: the number of groups, which count towards the same limit.
   /// - Returns: nil when the limit is reached.
   package mutating func use(
-    _ name: String, at place: Place, _ holder: Holder, besides others: Int = 0, now: MonotonicTime
+    _ name: String, at place: Place, _ holder: Holder, charge: KeptAccount.Charge? = nil,
+    besides others: Int = 0, now: MonotonicTime
   ) -> (ticket: Ticket, former: FormerHolder?)? {
-    put(name, at: place, holder, losing: .taken, besides: others, now: now)
+    put(name, at: place, holder, charge, losing: .taken, besides: others, now: now)
   }
 
   /// Moves the cursor forward to that offset. Does nothing when the ticket is no longer valid, or the cursor is there or beyond.
@@ -144,11 +149,15 @@ package struct CursorTable {
 
   /// Moves a cursor; makes it if there is none.
   ///
+  /// - Parameter charge: for the cursor, if there is none yet.
   /// - Returns: nil when the limit is reached.
   package mutating func move(
-    _ name: String, to place: Place, besides others: Int = 0, now: MonotonicTime
+    _ name: String, to place: Place, charge: KeptAccount.Charge? = nil, besides others: Int = 0,
+    now: MonotonicTime
   ) -> Change? {
-    put(name, at: place, nil, losing: .moved, besides: others, now: now).map { Change(former: $0.former) }
+    put(name, at: place, nil, charge, losing: .moved, besides: others, now: now).map {
+      Change(former: $0.former)
+    }
   }
 
   /// - Returns: nil when there is none of that name.
@@ -195,7 +204,8 @@ package struct CursorTable {
   package mutating func restore(_ name: String, _ found: Finding, now: MonotonicTime) {
     guard slots[name] == nil else { return }
     // It isn't new, so it isn't checked against the limit, which may be lower than before.
-    let slot = add(name, at: found.place, isMoved: found.isMoved, now: now)
+    let charge = kept.map { $0.account.take(Self.bytes(of: name)) }
+    let slot = add(name, at: found.place, charge, isMoved: found.isMoved, now: now)
     entries[slot]?.isStored = true
   }
 
@@ -240,10 +250,10 @@ package struct CursorTable {
 
   /// Puts a cursor at a place, for a new holder or unused.
   private mutating func put(
-    _ name: String, at place: Place, _ holder: Holder?, losing loss: Loss, besides others: Int,
-    now: MonotonicTime
+    _ name: String, at place: Place, _ holder: Holder?, _ charge: KeptAccount.Charge?, losing loss: Loss,
+    besides others: Int, now: MonotonicTime
   ) -> (ticket: Ticket, former: FormerHolder?)? {
-    guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
+    guard let slot = slot(name, at: place, charge, besides: others, now: now) else { return nil }
     let former = former(slot, loss)
     let generation = newGeneration()
     entries[slot]?.place = place
@@ -256,26 +266,33 @@ package struct CursorTable {
 
   /// The slot of that name, a new one if necessary.
   private mutating func slot(
-    _ name: String, at place: Place, besides others: Int, now: MonotonicTime
+    _ name: String, at place: Place, _ charge: KeptAccount.Charge?, besides others: Int, now: MonotonicTime
   ) -> Int? {
-    if let slot = slots[name] { return slot }
+    if let slot = slots[name] {
+      // An expired cursor that is used again belongs to another account now.
+      if let charge { entries[slot]?.charge = charge }
+      return slot
+    }
     let limit = max(limits.cursors - others, 0)
     if slots.count >= limit { forgetExpired(now) }
-    guard slots.count < limit, kept?.isFull != true else { return nil }
-    return add(name, at: place, isMoved: false, now: now)
+    guard slots.count < limit else { return nil }
+    return add(name, at: place, charge, isMoved: false, now: now)
   }
 
-  private mutating func add(_ name: String, at place: Place, isMoved: Bool, now: MonotonicTime) -> Int {
+  private mutating func add(
+    _ name: String, at place: Place, _ charge: KeptAccount.Charge?, isMoved: Bool, now: MonotonicTime
+  ) -> Int {
     let entry = Entry(
-      name: name, place: place, generation: newGeneration(), holder: nil, since: now, isMoved: isMoved)
+      name: name, place: place, generation: newGeneration(), holder: nil, since: now, isMoved: isMoved,
+      charge: charge)
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[name] = slot
-    kept?.add(Self.bytes(of: name))
     return slot
   }
 
-  private static func bytes(of name: String) -> Int { KeptMemory.cursor + 2 * name.utf8.count }
+  /// Bytes that a cursor of that name keeps.
+  static func bytes(of name: String) -> Int { KeptMemory.cursor + 2 * name.utf8.count }
 
   private static func bytes(ofForgotten name: String) -> Int { 48 + name.utf8.count }
 
@@ -288,7 +305,6 @@ package struct CursorTable {
   private mutating func forget(_ slot: Int) {
     if let entry = entries[slot] {
       slots[entry.name] = nil
-      kept?.add(-Self.bytes(of: entry.name))
       if forgotten?.insert(entry.name).inserted == true { kept?.add(Self.bytes(ofForgotten: entry.name)) }
     }
     entries[slot] = nil

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceWire
 
 /// The producers that a topic knows by number, and the next sequence that it expects of each.
 ///
@@ -48,8 +49,8 @@ package struct ProducerTable {
     case fenced
     /// As many producers as the limit allows are attached.
     case full(limit: Int)
-    /// The memory for what is kept besides records is used up.
-    case noMemory
+    /// The account's memory, or the broker's, for what is kept besides records is used up.
+    case noMemory(WireError)
   }
 
   private struct Entry {
@@ -59,6 +60,8 @@ package struct ProducerTable {
     var generation: UInt64
     /// Nil while the producer is detached.
     var holder: Holder?
+    /// Nil where memory isn't counted.
+    var charge: KeptAccount.Charge?
   }
 
   /// A producer that detached, and when. Stale when the slot's generation differs.
@@ -71,8 +74,8 @@ package struct ProducerTable {
   private static let forgottenBytes = 24
 
   private let limits: Limits
-  /// Nil where memory isn't counted.
-  private let kept: KeptMemory.Share?
+  /// The topic's charge, to which numbers that were forgotten are added; nil where memory isn't counted.
+  private let kept: KeptAccount.Charge?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [UInt64: Int] = [:]
@@ -84,7 +87,7 @@ package struct ProducerTable {
   private var forgotten: Set<UInt64>?
 
   /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
-  init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
+  init(limits: Limits, isKept: Bool = false, kept: KeptAccount.Charge? = nil) {
     self.limits = limits
     self.kept = kept
     forgotten = isKept ? [] : nil
@@ -100,8 +103,11 @@ package struct ProducerTable {
   ///
   /// The table believes a producer that is unknown, or has more acknowledgements than the table: they may be from an epoch of the topic that is
   /// lost.
+  ///
+  /// - Parameter account: to which a new producer is charged; nil where memory isn't counted.
   package mutating func open(
-    _ producer: UInt64, from first: UInt64, _ holder: Holder, now: MonotonicTime
+    _ producer: UInt64, from first: UInt64, _ holder: Holder, by account: KeptAccount? = nil,
+    now: MonotonicTime
   ) -> Opening {
     forgetExpired(now)
     if let slot = slots[producer], var entry = entries[slot] {
@@ -119,17 +125,25 @@ package struct ProducerTable {
     while slots.count >= limits.producers {
       guard forgetOldest() else { return .full(limit: limits.producers) }
     }
-    // Without memory for another entry, it replaces the oldest detached producer.
-    if kept?.isFull == true, !forgetOldest() { return .noMemory }
-    return .opened(add(producer, next: first, holder), next: first, nil)
+    var charge: KeptAccount.Charge?
+    do throws(WireError) {
+      charge = try account?.charge(KeptMemory.producer, isPlain: true)
+    } catch {
+      // Without memory for another entry, it replaces the oldest detached producer of the same account.
+      guard let account, forgetOldest(of: account) else { return .noMemory(error) }
+      charge = account.take(KeptMemory.producer, isPlain: true)
+    }
+    return .opened(add(producer, next: first, holder, charge), next: first, nil)
   }
 
-  private mutating func add(_ producer: UInt64, next: UInt64, _ holder: Holder?) -> Ticket {
-    let entry = Entry(producer: producer, next: next, generation: newGeneration(), holder: holder)
+  private mutating func add(
+    _ producer: UInt64, next: UInt64, _ holder: Holder?, _ charge: KeptAccount.Charge?
+  ) -> Ticket {
+    let entry = Entry(
+      producer: producer, next: next, generation: newGeneration(), holder: holder, charge: charge)
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[producer] = slot
-    kept?.add(KeptMemory.producer)
     return Ticket(slot: slot, generation: entry.generation)
   }
 
@@ -171,7 +185,11 @@ package struct ProducerTable {
   }
 
   /// Adds a producer from the store, detached since `now`. Does nothing when it is known already.
-  package mutating func restore(_ producer: UInt64, next: UInt64, now: MonotonicTime) {
+  ///
+  /// - Parameter charge: for the producer; nil to charge the topic's account.
+  package mutating func restore(
+    _ producer: UInt64, next: UInt64, charge: KeptAccount.Charge? = nil, now: MonotonicTime
+  ) {
     guard slots[producer] == nil else { return }
     while slots.count >= limits.producers {
       // All known producers are attached, so this one was detached first.
@@ -180,12 +198,17 @@ package struct ProducerTable {
         return
       }
     }
-    close(add(producer, next: next, nil), now: now)
+    let charge = charge ?? kept.map { $0.account.take(KeptMemory.producer, isPlain: true) }
+    close(add(producer, next: next, nil, charge), now: now)
   }
 
   /// Makes a detached producer known, from whose record `next` on nothing is in the log. One that is attached knows that better.
-  package mutating func raise(_ producer: UInt64, to next: UInt64, now: MonotonicTime) {
-    guard let slot = slots[producer] else { return restore(producer, next: next, now: now) }
+  ///
+  /// - Parameter charge: for a producer that isn't known; nil to charge the topic's account.
+  package mutating func raise(
+    _ producer: UInt64, to next: UInt64, charge: KeptAccount.Charge? = nil, now: MonotonicTime
+  ) {
+    guard let slot = slots[producer] else { return restore(producer, next: next, charge: charge, now: now) }
     if let entry = entries[slot], entry.holder == nil { entries[slot]?.next = max(entry.next, next) }
   }
 
@@ -219,14 +242,27 @@ package struct ProducerTable {
   private mutating func forgetOldest() -> Bool {
     guard let departure = oldestDeparture else { return false }
     firstDeparture += 1
-    if let entry = entries[departure.slot] {
+    forget(departure.slot)
+    return true
+  }
+
+  /// Forgets the producer of an account that detached first. Returns false when all of the account's producers are attached.
+  private mutating func forgetOldest(of account: KeptAccount) -> Bool {
+    let departure = departures[firstDeparture...].first { departure in
+      isCurrent(departure) && entries[departure.slot]?.charge?.account.isSame(as: account) == true
+    }
+    guard let departure else { return false }
+    forget(departure.slot)
+    return true
+  }
+
+  private mutating func forget(_ slot: Int) {
+    if let entry = entries[slot] {
       slots[entry.producer] = nil
-      kept?.add(-KeptMemory.producer)
       if forgotten?.insert(entry.producer).inserted == true { kept?.add(Self.forgottenBytes) }
     }
-    entries[departure.slot] = nil
-    freeSlots.append(departure.slot)
-    return true
+    entries[slot] = nil
+    freeSlots.append(slot)
   }
 
   /// The first departure that isn't stale.

@@ -88,9 +88,10 @@ extension Topic {
 
   /// Attaches a publication. The former holder of the producer's number is notified that its ticket is no longer valid.
   ///
+  /// - Parameter account: to which a producer is charged that the topic doesn't know; nil for the broker's own.
   /// - Throws: the reason why nothing can be published, or not by this producer.
   package func attachPublication(
-    _ frame: PublishOpen, _ holder: ProducerTable.Holder, now: MonotonicTime
+    _ frame: PublishOpen, _ holder: ProducerTable.Holder, by account: KeptAccount? = nil, now: MonotonicTime
   ) throws(WireError) -> Attachment {
     var watched: [TopicLoopState] = []
     let (result, former): (Result<Attachment, WireError>, ProducerTable.FormerHolder?) = state.withLock {
@@ -103,7 +104,9 @@ extension Topic {
         epoch: state.epoch, nextSequence: frame.firstSequence, hasEnded: hasEnded)
       var former: ProducerTable.FormerHolder?
       if frame.producer != 0 {
-        switch state.producers.open(frame.producer, from: frame.firstSequence, holder, now: now) {
+        switch state.producers.open(
+          frame.producer, from: frame.firstSequence, holder, by: keeper(account), now: now)
+        {
         case .opened(let ticket, let next, let before):
           attachment.ticket = ticket
           attachment.nextSequence = next
@@ -111,11 +114,7 @@ extension Topic {
         case .fenced:
           let fault = Fault.fenced(on: name)
           return (.failure(WireError(fault)), nil)
-        case .noMemory:
-          let refusal = memory?.kept.refusal
-          return (
-            .failure(refusal ?? WireError(.limitReached, "there is no memory for another producer")), nil
-          )
+        case .noMemory(let refusal): return (.failure(refusal), nil)
         case .full(let limit):
           let message = "topic \(name) has \(limit) producers attached, which is its limit; detach some"
           return (.failure(WireError(.limitReached, message)), nil)

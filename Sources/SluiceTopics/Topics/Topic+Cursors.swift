@@ -22,11 +22,13 @@ extension Topic {
   /// A new subscription begins at the cursor's place, if the topic has a cursor of that name. A subscription that resumes in the epoch that it knows
   /// begins where it says, unless the cursor was moved or deleted meanwhile.
   ///
-  /// - Parameter start: finds the place that a SUBSCRIBE without a cursor requests.
+  /// - Parameters:
+  ///   - account: to which a cursor is charged that isn't there yet; nil for the broker's own.
+  ///   - start: finds the place that a SUBSCRIBE without a cursor requests.
   /// - Throws: the reason why it can't begin; nothing has changed then.
   package func useCursor(
-    _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, now: MonotonicTime,
-    start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
+    _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, by account: KeptAccount? = nil,
+    now: MonotonicTime, start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
   ) throws(WireError) -> CursorUse {
     try TopicName.validate(frame.cursor, as: "cursor")
     let (result, former): (Result<CursorUse, WireError>, CursorTable.FormerHolder?) = state.withLock {
@@ -47,9 +49,10 @@ extension Topic {
             ? found.place.nextOffset : epoch.continuing(found.place.epoch, at: found.place.nextOffset)
           if let committed { place.nextOffset = min(committed, place.nextOffset) }
         }
+        let charge = found == nil ? try charge(forCursor: frame.cursor, by: account) : nil
         guard
           let use = state.cursors.use(
-            frame.cursor, at: place, holder, besides: state.groups.count, now: now)
+            frame.cursor, at: place, holder, charge: charge, besides: state.groups.count, now: now)
         else {
           throw tooManyCursors
         }
@@ -129,18 +132,29 @@ extension Topic {
 
   /// Moves a durable cursor, or makes it there. A subscription that uses it is notified.
   ///
-  /// - Parameter wallClock: the present time, from which ages are measured.
+  /// - Parameters:
+  ///   - account: to which the cursor is charged if it isn't there yet; nil for the broker's own.
+  ///   - wallClock: the present time, from which ages are measured.
   package func moveCursor(
-    _ cursor: String, to position: StartPosition, now: MonotonicTime, wallClock: Int64
+    _ cursor: String, to position: StartPosition, by account: KeptAccount? = nil, now: MonotonicTime,
+    wallClock: Int64
   ) throws(WireError) {
     try TopicName.validate(cursor, as: "cursor")
-    let change: CursorTable.Change? = state.withLock { state in
+    let result: Result<CursorTable.Change?, WireError> = state.withLock { state in
+      let charge: KeptAccount.Charge?
+      do throws(WireError) {
+        let isNew = state.cursors.find(cursor, now: now) == nil
+        charge = isNew ? try self.charge(forCursor: cursor, by: account) : nil
+      } catch {
+        return .failure(error)
+      }
       let start = state.epoch.cursor(at: position, now: wallClock, resuming: false).cursor
       state.tail?.note(cursor: cursor)
       let place = CursorTable.Place(epoch: state.epoch.number, nextOffset: start.nextOffset)
-      return state.cursors.move(cursor, to: place, besides: state.groups.count, now: now)
+      return .success(
+        state.cursors.move(cursor, to: place, charge: charge, besides: state.groups.count, now: now))
     }
-    guard let change else { throw tooManyCursors }
+    guard let change = try result.get() else { throw tooManyCursors }
     change.former?.notify()
     commitCursor()
   }
@@ -179,9 +193,8 @@ extension Topic {
           end: head, members: summary.isUsed ? 1 : 0, outstanding: 0,
           idle: summary.isUsed ? 0 : max(summary.idle.clampedMilliseconds, 1))
       }
-    let found = all.filter { after.isEmpty || Self.precedes(after, $0.name) }
-      .sorted { Self.precedes($0.name, $1.name) }
-    return (Array(found.prefix(limit)), found.count > limit)
+    return all.lazy.filter { after.isEmpty || Self.precedes(after, $0.name) }
+      .page(atMost: limit) { Self.precedes($0.name, $1.name) }
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {
@@ -189,10 +202,16 @@ extension Topic {
   }
 
   private var tooManyCursors: WireError {
-    memory?.kept.refusal
-      ?? WireError(
-        .limitReached,
-        "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
+    WireError(
+      .limitReached,
+      "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
+  }
+
+  /// The charge for a new cursor; nil where memory isn't watched.
+  private func charge(
+    forCursor cursor: String, by account: KeptAccount?
+  ) throws(WireError) -> KeptAccount.Charge? {
+    try keeper(account)?.charge(CursorTable.bytes(of: cursor))
   }
 
   private func isGroup(_ cursor: String) -> WireError {

@@ -8,10 +8,11 @@ extension Topic {
   /// The group that a member asks for, made if there is none.
   ///
   /// - Parameters:
+  ///   - account: to which a group is charged that is made; nil for the broker's own.
   ///   - buffered: where the first subscriber begins, if producers have buffered records without subscribers.
   /// - Throws: ``ErrorCode/groupMismatch``, or ``ErrorCode/limitReached``.
   package func group(
-    for frame: JoinGroup, buffered: UInt64?, on loop: TopicLoop
+    for frame: JoinGroup, by account: KeptAccount? = nil, buffered: UInt64?, on loop: TopicLoop
   ) throws(WireError) -> Group {
     let limits = loop.registry.limits
     let result: Result<Group, WireError> = state.withLock { state in
@@ -37,7 +38,12 @@ extension Topic {
             .limitReached,
             "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some"))
       }
-      if let refusal = memory?.kept.refusal { return .failure(refusal) }
+      let kept: KeptAccount.Charge?
+      do throws(WireError) {
+        kept = try keeper(account)?.charge(Group.bytes(of: frame.group, frame.settings))
+      } catch {
+        return .failure(error)
+      }
       var start = state.epoch.cursor(
         at: StartPosition(frame.start), now: loop.loop.wallClock, resuming: false
       ).cursor.nextOffset
@@ -46,7 +52,7 @@ extension Topic {
       }
       let group = Group(
         name: frame.group, settings: frame.settings, topic: self, epoch: state.epoch, from: start,
-        limit: limits.groupRecords, now: loop.loop.now)
+        limit: limits.groupRecords, kept: kept, now: loop.loop.now)
       state.groups[frame.group] = group
       state.tail?.note(madeGroup: frame.group)
       return .success(group)
@@ -78,7 +84,8 @@ extension Topic {
       ).cursor.nextOffset
       state.groups[name] = Group(
         name: name, settings: old.settings, topic: self, epoch: state.epoch, from: start,
-        limit: loop.registry.limits.groupRecords, now: loop.loop.now)
+        limit: loop.registry.limits.groupRecords,
+        kept: old.account?.take(Group.bytes(of: name, old.settings)), now: loop.loop.now)
       return old
     }
     guard let old else { return false }

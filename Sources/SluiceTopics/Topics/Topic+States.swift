@@ -77,24 +77,27 @@ extension Topic {
 
   /// Makes producers and groups known as they were elsewhere.
   ///
-  /// - Parameter mayKeepDeadLetters: throws when the client may not publish to a group's topic of dead letters.
+  /// - Parameters:
+  ///   - account: to which they are charged; nil for the broker's own.
+  ///   - mayKeepDeadLetters: throws when the client may not publish to a group's topic of dead letters.
   /// - Throws: ``ErrorCode/unsupported`` for a topic in memory, and for states that this version doesn't understand; ``ErrorCode/groupMismatch`` for a group, or
   ///   a cursor, that is there; ``ErrorCode/limitReached``. The states in front of the one that is refused are there.
   package func restore(
-    _ frame: StateRestore, on loop: TopicLoop, _ mayKeepDeadLetters: (String) throws(WireError) -> Void
+    _ frame: StateRestore, by account: KeptAccount? = nil, on loop: TopicLoop,
+    _ mayKeepDeadLetters: (String) throws(WireError) -> Void
   ) throws(WireError) {
     try requireStorage()
     defer { groupMoved() }
     for given in frame.states {
       switch frame.kind {
-      case .producer: try restoreProducer(given, now: loop.loop.now)
+      case .producer: try restoreProducer(given, by: account, now: loop.loop.now)
       case .group:
         let (name, group) = try Self.decode { () throws(StoreError) in
           (try StoredValue.name(given.key), try StoredGroup(decoding: given.value))
         }
         try TopicName.validate(name, as: "group")
         if !group.settings.deadLetters.isEmpty { try mayKeepDeadLetters(group.settings.deadLetters) }
-        try restore(group, named: name, from: frame.origin, on: loop)
+        try restore(group, named: name, from: frame.origin, by: account, on: loop)
       }
     }
   }
@@ -107,18 +110,29 @@ extension Topic {
     }
   }
 
-  private func restoreProducer(_ given: StateEntry, now: MonotonicTime) throws(WireError) {
+  private func restoreProducer(
+    _ given: StateEntry, by account: KeptAccount?, now: MonotonicTime
+  ) throws(WireError) {
     let (number, next) = try Self.decode { () throws(StoreError) in
       (try StoredValue.number(given.key), try StoredProducer(decoding: given.value).next)
     }
-    state.withLock { state in
-      state.producers.raise(number, to: next, now: now)
+    let refusal: WireError? = state.withLock { state in
+      do throws(WireError) {
+        let isNew = state.producers.next(of: number) == nil
+        let charge = isNew ? try keeper(account)?.charge(KeptMemory.producer, isPlain: true) : nil
+        state.producers.raise(number, to: next, charge: charge, now: now)
+      } catch {
+        return error
+      }
       if let next = state.producers.next(of: number) { state.tail?.note(producer: number, next: next) }
+      return nil
     }
+    if let refusal { throw refusal }
   }
 
   private func restore(
-    _ stored: StoredGroup, named group: String, from origin: UInt64, on loop: TopicLoop
+    _ stored: StoredGroup, named group: String, from origin: UInt64, by account: KeptAccount?,
+    on loop: TopicLoop
   ) throws(WireError) {
     var stored = stored
     stored.state.shift(by: origin)
@@ -133,9 +147,15 @@ extension Topic {
           .limitReached,
           "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some")
       }
-      if let refusal = memory?.kept.refusal { return refusal }
+      let kept: KeptAccount.Charge?
+      do throws(WireError) {
+        kept = try keeper(account)?.charge(Group.bytes(of: group, stored.settings))
+      } catch {
+        return error
+      }
       state.groups[group] = Group(
-        name: group, restoring: stored, topic: self, epoch: state.epoch, limit: limits.groupRecords, now: now)
+        name: group, restoring: stored, topic: self, epoch: state.epoch, limit: limits.groupRecords,
+        kept: kept, now: now)
       state.tail?.note(madeGroup: group)
       return nil
     }

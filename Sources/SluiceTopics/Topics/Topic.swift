@@ -30,7 +30,7 @@ package final class Topic: GroupTopic {
   /// Nil where memory isn't watched.
   package let memory: MemoryWatch?
   /// The memory of the topic, its cursors and producers besides records; nil where memory isn't watched.
-  private let kept: KeptMemory.Share?
+  let kept: KeptAccount.Charge?
   package let state: Mutex<State>
   /// Whether a producer was granted less than it could use, so that it is woken when subscribers move.
   let isHeldUp = Atomic(false)
@@ -49,11 +49,12 @@ package final class Topic: GroupTopic {
   private let makeEpoch: @Sendable (TopicSettings) -> TopicEpoch
 
   /// - Parameters:
+  ///   - kept: the charge for the topic itself; nil to charge the broker's own account.
   ///   - storage: its state on disk; nil for a topic that is in memory only.
   ///   - makeEpoch: makes an empty epoch with a number of its own, for the present settings; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, limits: TopicLimits, memory: MemoryWatch? = nil,
-    storage: StoreTopicState? = nil,
+    kept: KeptAccount.Charge? = nil, storage: StoreTopicState? = nil,
     makeEpoch: @escaping @Sendable (TopicSettings) -> TopicEpoch
   ) {
     self.name = name
@@ -61,7 +62,7 @@ package final class Topic: GroupTopic {
     paced = Atomic(settings.flow != .free)
     window = limits.producerWindow
     self.memory = memory
-    let kept = memory.map { KeptMemory.Share($0.kept, KeptMemory.topic + 3 * name.utf8.count) }
+    let kept = kept ?? memory?.accounts.broker.take(Self.bytes(of: name), isPlain: true)
     self.kept = kept
     self.makeEpoch = makeEpoch
     self.storage = storage
@@ -73,6 +74,12 @@ package final class Topic: GroupTopic {
         isConnected: settings.connect == .immediate, strategy: settings.strategy,
         tail: storage.map { UncommittedTail($0.birthExtent, commitBytes: $0.commitBytes, clock: $0.clock) }))
   }
+
+  /// Bytes that a topic of that name keeps besides records, cursors, groups and producers.
+  static func bytes(of name: String) -> Int { KeptMemory.topic + 3 * name.utf8.count }
+
+  /// The account to which a client's objects are charged that the topic keeps; nil where memory isn't watched.
+  func keeper(_ account: KeptAccount?) -> KeptAccount? { memory.map { account ?? $0.accounts.broker } }
 
   /// The present epoch.
   package var epoch: TopicEpoch { state.withLock { $0.epoch } }

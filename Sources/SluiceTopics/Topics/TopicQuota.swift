@@ -5,7 +5,10 @@ package final class TopicQuota: Sendable {
   private let count = Atomic<Int>(0)
   private let toldWatchers = Atomic<Int>(0)
 
-  package init() {}
+  /// The account that pays for the topics; nil for the broker's own.
+  let account: KeptAccount?
+
+  package init(_ account: KeptAccount? = nil) { self.account = account }
 
   package var used: Int { count.load(ordering: .relaxed) }
 

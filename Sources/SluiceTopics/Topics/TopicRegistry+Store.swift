@@ -33,20 +33,22 @@ extension TopicRegistry {
     }
   }
 
-  func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StoreService) -> Topic {
+  func newDurable(
+    _ name: String, _ settings: TopicSettings, _ storage: StoreService, _ kept: KeptAccount.Charge?
+  ) -> Topic {
     let stored = StoreTopicState(
       id: storage.newTopic(), service: storage, settings: settings, extent: StoredExtent())
-    let topic = durable(name, settings, stored, epoch: epochs.next(), lineage: [])
+    let topic = durable(name, settings, stored, kept, epoch: epochs.next(), lineage: [])
     topic.state.withLock { $0.tail?.noteRow() }
     return topic
   }
 
   private func durable(
-    _ name: String, _ settings: TopicSettings, _ stored: StoreTopicState, epoch: UInt64,
-    lineage: [StoredTopic.Ancestor]
+    _ name: String, _ settings: TopicSettings, _ stored: StoreTopicState,
+    _ kept: KeptAccount.Charge? = nil, epoch: UInt64, lineage: [StoredTopic.Ancestor]
   ) -> Topic {
     Topic(
-      name: name, settings: settings, limits: limits, memory: memory, storage: stored
+      name: name, settings: settings, limits: limits, memory: memory, kept: kept, storage: stored
     ) { [pool] settings in
       TopicEpoch(
         number: epoch,

@@ -216,7 +216,6 @@ package final class TopicRegistry: Sendable {
             "the broker has \(limits.topics) topics, which is its limit; delete some, or have it raised (--max-topics)"
           ))
       }
-      if let refusal = memory?.kept.refusal { return .failure(refusal) }
       if let quota, quota.used >= limits.topicsPerConnection {
         metrics.add(.refusedTopicsPerConnection)
         return .failure(
@@ -225,7 +224,14 @@ package final class TopicRegistry: Sendable {
             "this connection has made \(limits.topicsPerConnection) topics that are still there, which is its limit; delete some, or have it raised (--max-topics-per-connection)"
           ))
       }
-      let topic = newTopic(name, complete)
+      let kept: KeptAccount.Charge?
+      do throws(WireError) {
+        let account = quota?.account ?? memory?.accounts.broker
+        kept = try account?.charge(Topic.bytes(of: name), isPlain: true)
+      } catch {
+        return .failure(error)
+      }
+      let topic = newTopic(name, complete, kept)
       quota?.made()
       topic.state.withLock {
         $0.quota = quota
@@ -262,12 +268,12 @@ package final class TopicRegistry: Sendable {
     )
   }
 
-  private func newTopic(_ name: String, _ settings: TopicSettings) -> Topic {
+  private func newTopic(_ name: String, _ settings: TopicSettings, _ kept: KeptAccount.Charge?) -> Topic {
     if settings.storage == .durable, let storage = stores.service(for: name) {
-      return newDurable(name, settings, storage)
+      return newDurable(name, settings, storage, kept)
     }
     return Topic(
-      name: name, settings: settings, limits: limits, memory: memory
+      name: name, settings: settings, limits: limits, memory: memory, kept: kept
     ) { [epochs, pool] settings in
       guard settings.compact == true else {
         return TopicEpoch(number: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))

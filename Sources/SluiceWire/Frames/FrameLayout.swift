@@ -164,8 +164,13 @@ extension Field {
   }
 
   /// The fields of another layout.
-  static func part(_ get: @escaping @Sendable (Owner) -> Value, _ layout: FrameLayout<Value>) -> Field {
-    Field(write: { layout.write(get($0), &$1) }, read: layout.read)
+  ///
+  /// - Parameter visitNames: visits the names of these fields, where there are any.
+  static func part(
+    _ get: @escaping @Sendable (Owner) -> Value, _ layout: FrameLayout<Value>,
+    visitNames: @escaping NameVisit<Owner> = { _, _ in }
+  ) -> Field {
+    Field(write: { layout.write(get($0), &$1) }, read: layout.read, visitNames: visitNames)
   }
 
   static func structure(

@@ -38,17 +38,34 @@ public struct SubscribePattern: LaidOutFrame {
   }
 
   public static let layout = FrameLayout(
+    { (head: Self, positions) in
+      var frame = head
+      frame.positions = positions
+      return frame
+    }, Field.part(\.self, head, visitNames: head.visitNames),
+    Field.list("position", \Self.positions, TopicPosition.layout))
+
+  /// The fields in front of the positions.
+  private static let head = FrameLayout(
     {
       Self(
         pattern: $0, start: Subscribe.Start(number: $1, value: $4), lag: $2, grantedThrough: $5, filter: $6,
-        positions: $7, more: $3)
+        more: $3)
     },
     Field.name(.pattern, "SUBSCRIBE_PATTERN pattern", \Self.pattern),
     Field.start("SUBSCRIBE_PATTERN start", \Self.start), Field.lag("SUBSCRIBE_PATTERN lag", \Self.lag),
     Field.flag("SUBSCRIBE_PATTERN more", \Self.more).padded(reserved: ("SUBSCRIBE_PATTERN reserved", 1)),
     Field.integer("SUBSCRIBE_PATTERN start value", \Self.start.value),
-    Field.integer("SUBSCRIBE_PATTERN granted through", \Self.grantedThrough), Field.filter(\Self.filter),
-    Field.list("position", \Self.positions, TopicPosition.layout))
+    Field.integer("SUBSCRIBE_PATTERN granted through", \Self.grantedThrough), Field.filter(\Self.filter))
+
+  /// Reads a frame without its positions, which a reader has.
+  package static func long(
+    _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> (frame: SubscribePattern, positions: PositionsReader) {
+    var reader = unsafe ByteReader(body)
+    let frame = try head.decode(&reader)
+    return (frame, try PositionsReader(list: reader, more: frame.more))
+  }
 }
 
 /// POSITIONS: more of the places where a subscription to a pattern goes on, for one whose ``SubscribePattern/more`` says so.

@@ -115,7 +115,7 @@ struct SessionModel: ~Copyable {
   ) throws {
     switch action {
     case .welcome, .pong: break
-    case .none: try nothing(header, body)
+    case .none, .openingPattern, .readPositions: try nothing(header, body)
     case .append(let stream, let count, let batch, _): try append(stream, count, batch)
     case .demand(let stream, let through):
       guard case .subscription(let granted) = table[stream], through > granted else {
