@@ -33,10 +33,11 @@ struct RestoreCommand: Command {
       Reads what sluice store export or sluice backup has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
       and headers in their order, how topics ended, where durable cursors stand, groups with what their members haven't acknowledged, and the numbers of producers' records, so that what they \
       send again is published once. Each record is published exactly once, also when the restore is interrupted and \
-      run again with --resume.
+      run again with --resume. A topic that can't be restored doesn't keep the others from it; the command ends with 1 then, and says why.
 
       What the protocol can't carry: records get new times, and offsets from 0 on; cursors and groups are put at the same records. --time-header keeps the times as headers. \
       sluice store import carries all of it into the directory of a broker that is stopped; the nodes of a cluster have none. Records that were trimmed are left out. \
+      So are the sessions of MQTT clients where gateways run already: they have begun a log of their own. \
       Needs the rights to create, to publish to and to administer each topic.
       """,
     examples: [

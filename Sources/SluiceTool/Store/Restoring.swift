@@ -34,6 +34,11 @@ struct Restoring {
   private var producers: UInt64 = 0
   /// What wasn't carried.
   private var notes: [String] = []
+  /// Why topics weren't restored; the others are.
+  private var failures: [String] = []
+
+  /// The log of the MQTT gateways of a broker or cluster. They write it as soon as they start, and what another one has written means nothing in it.
+  private static let gatewayLog = "mqtt.sessions"
 
   init(_ command: RestoreCommand, _ client: Client, _ run: Run) {
     self.command = command
@@ -53,10 +58,16 @@ struct Restoring {
       case .end: isWhole = true
       case .other: break
       }
-    } catch let error as StoreError {
+    } catch let error as StoreError where error.kind == .damaged {
       throw error
     } catch {
-      throw StoreError(.failed, "\(target.map { "topic \($0.row.name): " } ?? "")\(error)")
+      var topic = target?.row.name
+      if case .topic(let row) = section { topic = row.name }
+      let message = (error as? StoreError)?.message ?? "\(topic.map { "topic \($0): " } ?? "")\(error)"
+      // The other topics are tried, too, as long as there is a broker.
+      guard client.failure == nil else { throw StoreError(.failed, message) }
+      failures.append(message)
+      target = nil
     }
   }
 
@@ -79,7 +90,11 @@ struct Restoring {
         if let change { run.note(change) }
       }
     }
-    return .success
+    guard let first = failures.first else { return .success }
+    guard failures.count > 1 else { return .failure(first) }
+    let failures = failures
+    run.loop.execute { [run] in for failure in failures { run.note(failure) } }
+    return .failure("\(failures.count) topics weren't restored")
   }
 
   /// What isn't as it was; nil when no record was restored.
@@ -101,6 +116,12 @@ struct Restoring {
     var isEnded = false
     if let there = try topic(row.name) {
       isEnded = there.summary.ending != nil
+      if row.name == Self.gatewayLog, there.summary.nextOffset > 0, command.topics.isEmpty {
+        notes.append(
+          "\(row.name) isn't restored: the MQTT gateways write it already; MQTT clients begin with new sessions"
+        )
+        return
+      }
       guard command.isResuming || there.summary.nextOffset == 0 else {
         throw StoreError(
           .failed,

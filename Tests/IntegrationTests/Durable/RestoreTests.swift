@@ -75,6 +75,32 @@ import Testing
     #expect(try other.run("sub", "prices", "--until-live").standardOutput.text == "1\n2\n")
   }
 
+  @Test(
+    "a topic that is refused doesn't keep the others from being restored, nor does the log of MQTT gateways")
+  func others() throws {
+    for topic in ["a", "b", "c", "mqtt.sessions"] {
+      try stage.sluice("topic", "create", topic, "--storage", "durable")
+      try stage.sluice("pub", topic, "old", "--quiet")
+    }
+    try stage.sluice("store", "export", stage.data, file, "--quiet")
+    let other = try broker()
+    defer { other.process.stop() }
+    for topic in ["b", "mqtt.sessions"] { _ = try other.run("pub", topic, "new", "--quiet") }
+    let run = try other.run("restore", file, code: 1)
+    #expect(run.standardError.text.contains("topic b has records already"), "\(run.messages)")
+    #expect(run.standardError.text.contains("mqtt.sessions isn't restored"), "\(run.messages)")
+    #expect(run.standardError.text.contains("restored 2 topics"), "\(run.messages)")
+    for (topic, text) in [("a", "old\n"), ("b", "new\n"), ("c", "old\n"), ("mqtt.sessions", "new\n")] {
+      #expect(try other.run("sub", topic, "--until-live").standardOutput.text == text)
+    }
+    _ = try other.run("topic", "delete", "b")
+    _ = try other.run("restore", file, "--topic", "b", "--quiet")
+    #expect(try other.run("sub", "b", "--until-live").standardOutput.text == "old\n")
+    // Who asks for it gets an answer.
+    let asked = try other.run("restore", file, "--topic", "mqtt.sessions", code: 1)
+    #expect(asked.standardError.text.contains("has records already"), "\(asked.messages)")
+  }
+
   @Test func anInterruptedRestoreGoesOnWithoutGapsAndDuplicates() throws {
     try stage.sluice("topic", "create", "t", "--storage", "durable")
     let text = (0..<20_000).map { "\($0) \(String(repeating: "x", count: 90))\n" }.joined()
