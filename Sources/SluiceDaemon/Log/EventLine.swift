@@ -103,14 +103,18 @@ struct EventLine {
         (action.target ?? [("topic", Self.text(topic))]) + cursor
           + (refusal.map { Self.fields($0) } ?? []))
     case .topicCreated(let client, let topic):
-      self.init(.topic, .info, "a topic was made", Self.fields(client) + [("topic", Self.text(topic))])
+      self.init(
+        .topic, Self.level(of: topic), "a topic was made", Self.fields(client) + [("topic", Self.text(topic))]
+      )
     case .topicEnded(let client, let topic, let failure):
       var fields = Self.fields(client) + [("topic", Self.text(topic))]
       if let failure { fields.append(("code", .text(failure.description))) }
-      self.init(.topic, .info, failure == nil ? "a topic has finished" : "a topic has failed", fields)
+      self.init(
+        .topic, Self.level(of: topic), failure == nil ? "a topic has finished" : "a topic has failed", fields)
     case .topicAbandoned(let topic):
       self.init(
-        .topic, .info, "a topic was deleted: no client used it any more", [("topic", Self.text(topic))])
+        .topic, Self.level(of: topic), "a topic was deleted: no client used it any more",
+        [("topic", Self.text(topic))])
     case .deadLettersWait(let topic, let group, let deadLetters, let error):
       self.init(
         .topic, .warning,
@@ -144,6 +148,9 @@ struct EventLine {
   }
 
   // MARK: Fields
+
+  /// Each client that makes requests has an inbox, which comes and goes with it.
+  private static func level(of topic: String) -> LogLevel { TopicName.isInbox(topic) ? .debug : .info }
 
   private static func fields(_ client: BrokerEvent.Client?) -> [(key: String, value: JSON)] {
     guard let client else { return [] }
