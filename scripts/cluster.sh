@@ -22,7 +22,7 @@
 #   scripts/cluster.sh lose-power     all servers of the engine lose power and all brokers are killed; needs SLUICE_CLUSTER_DISK. 'up' starts them again
 #
 # The lines are 'engine NAME ADDRESS PID', 'node NAME ADDRESS PID', and with --doors 'door NAME ADDRESS'. The engine's user is 'sluice' and its password is in FOLDER/password. All listens
-# on this machine only. 'up' builds sluiced if it isn't built, and ends when each node is in the cluster and each shard has an owner.
+# on this machine only. 'up' builds sluiced and sluice if they aren't built, and ends when each node is in the cluster and each shard has an owner.
 #
 #   SLUICE_CLUSTER_DIR=FOLDER    where settings, data, logs and process ids are; default: .build/cluster in the checkout
 #   SLUICE_CLUSTER_PORT=N        the first of the nine ports that the engine takes; default: 4222
@@ -30,8 +30,9 @@
 #   SLUICE_CLUSTER_NODES=N       how many brokers, from 0 to 9; default: 3
 #   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, its doors of HTTP, WebSocket and MQTT on those behind that, and each
 #                                other broker is 10 further on; default: 7420
-#   SLUICE_BIN_DIR=FOLDER        where sluiced is, instead of building it
+#   SLUICE_BIN_DIR=FOLDER        where sluiced and sluice are, instead of building them
 #   SLUICE_CLUSTER_NETWORK=10.A.B  gives each process a network of its own, with addresses that begin so, between which 'cut' loses packets. Root only
+#   SLUICE_CLUSTER_STORE=MB      how much each server of the engine may store; default: 8192, or four fifths of SLUICE_CLUSTER_DISK
 #   SLUICE_CLUSTER_DISK=MIB      gives each server of the engine a disk of its own, which 'lose-power' takes the power from. Root only
 #   SLUICE_CLUSTER_OWNER=PID     erases the cluster when this process has ended; for tests
 set -euo pipefail
@@ -138,6 +139,8 @@ write_deadline: 10s
 jetstream {
   store_dir: "$folder/$1"
   max_memory_store: 64MB
+  # Less than the disk has: a server whose disk is full disables JetStream, and has to be started again.
+  max_file_store: ${SLUICE_CLUSTER_STORE:-$((${disk:-10240} * 4 / 5))}MB
   # What is acknowledged is on the disks of most servers.
   sync_interval: always
 }
@@ -247,13 +250,13 @@ start_node() { # NAME
   echo $! >"$folder/$1.pid"
 }
 
-# Where sluiced is; built if it isn't there.
+# Where sluiced and sluice are; built if they aren't there.
 find_programs() {
   programs=${SLUICE_BIN_DIR:-}
   if [ -z "$programs" ]; then
-    echo "cluster.sh: building sluiced (the first time takes some minutes)" >&2
+    echo "cluster.sh: building sluiced and sluice (the first time takes some minutes)" >&2
     swift build -c release --product sluiced </dev/null >&2
-    if is_secure; then swift build -c release --product sluice </dev/null >&2; fi
+    swift build -c release --product sluice </dev/null >&2
     programs=$(swift build -c release --show-bin-path)
   fi
   [ -x "$programs/sluiced" ] || fail "there is no sluiced in $programs"
