@@ -190,7 +190,13 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     var isTold = true
     switch type {
     case .deliver: records = try unsafe delivered(body)
-    case .subscribed: isTold = try unsafe subscribed(Subscribed(body: body))
+    case .subscribed:
+      isTold = false
+      if var frame = try unsafe subscribed(Subscribed(body: body)) {
+        // That is between nodes.
+        frame.isShareable = false
+        waiting.append(frame, stream: stream)
+      }
     case .live:
       unsafe nextOffset = try Live(body: body).nextOffset
       isTold = !wasLive
@@ -229,20 +235,20 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     return records
   }
 
-  /// Returns whether the subscriber is told: not when it has been subscribed before.
-  private func subscribed(_ frame: Subscribed) -> Bool {
+  /// Returns what the subscriber is told; nil when it has been subscribed before.
+  private func subscribed(_ frame: Subscribed) -> Subscribed? {
     isOpen = true
     isShareable = frame.isShareable && self.frame?.wantsProducers == false
     nextOffset = frame.nextOffset
     if epoch == 0 {
       epoch = frame.epoch
-      return true
+      return frame
     }
     if epoch != frame.epoch {
       leaveOwner()
       end(.topicMoved(topic))
     }
-    return false
+    return nil
   }
 
   /// The owner has sent the last frame. Returns whether the number is free.
