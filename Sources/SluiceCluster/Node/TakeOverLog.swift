@@ -26,8 +26,12 @@ struct TakeOverLog {
     _ former: ShardEntry?, _ directory: Directory, at now: MonotonicTime
   ) -> (cause: TakeOver.Cause, since: MonotonicTime) {
     guard let former, let record = former.record else { return (.first, now) }
-    if record.state == .free { return (.handedOver(from: record.owner), former.heard) }
-    return (.died(record.owner), directory.nodes[record.owner]?.lastSign ?? former.heard)
+    let owner = directory.nodes[record.owner]
+    // A node that has ended by itself was stopped in order, also when it had no node to give the shard to, or gave it to this one as that ended.
+    let isStopped =
+      owner?.record.session == record.session && owner?.record.endedBy == nil && owner?.isLive == false
+    if record.state == .free || isStopped { return (.handedOver(from: record.owner), former.heard) }
+    return (.died(record.owner), owner?.lastSign ?? former.heard)
   }
 
   /// This node has the shard no more.

@@ -39,6 +39,19 @@ struct TakeOverLogTests {
     #expect(log.opened(0, term: 5, at: Self.time(13)) == nil)
   }
 
+  @Test("a node that was stopped in order isn't called dead, and one whose session another node ended is")
+  func stopped() {
+    for (endedBy, cause) in [(nil, TakeOver.Cause.handedOver(from: "b")), ("a", .died("b"))] {
+      var directory = Directory()
+      let node = NodeRecord(
+        writer: 1, count: 1, session: 1, state: .ended, address: "a:1", version: "1", endedBy: endedBy)
+      _ = directory.apply(.node("b", node), 1, at: Self.time(4))
+      var log = TakeOverLog()
+      log.gained(0, Self.former(.held, heard: 3), givenBy: nil, directory, at: Self.time(10))
+      #expect(log.opened(0, term: 5, at: Self.time(12))?.cause == cause)
+    }
+  }
+
   @Test("the time of a shard that was given counts from the beginning of its closing, if that is known")
   func given() {
     let cases = [(Self.former(.moving, heard: 7), 5), (Self.former(.held, heard: 7), 2), (nil, 2)]
