@@ -9,6 +9,27 @@ extension Broker {
   /// Which node serves which topics; nil for a broker of one node.
   package var routes: ShardRoutes? { core.routes }
 
+  /// The broker's identity in WELCOME, new with each start.
+  package var identity: UInt64 { core.identity }
+
+  /// Finds out whether the broker of another node can be reached at its address.
+  ///
+  /// - Parameters:
+  ///   - node: the other node.
+  ///   - identity: that of its broker; another broker at the address isn't the node's.
+  ///   - done: called once, on a loop of this broker, with why it can't be reached; nil when it was reached.
+  package func reach(
+    _ node: RemoteNode, identity: UInt64, _ done: @escaping @Sendable (String?) -> Void
+  ) {
+    let first = contexts[0]
+    first.loop.execute { first.relay?.reach(node, identity: identity, done) }
+  }
+
+  /// Has `body` called, on any loop, with the name of each node to which a link has failed.
+  package func observeLinks(_ body: @escaping @Sendable (String) -> Void) {
+    core.observeLinks(body)
+  }
+
   /// The store of durable topics takes no longer records, in bytes; clients learn it with their next connection. The operator's limit holds besides.
   package func boundRecords(by bytes: Int) { core.rules.records.bound(by: bytes) }
 

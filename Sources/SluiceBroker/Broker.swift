@@ -351,6 +351,7 @@ public final class Broker: Sendable {
       return state.observers
     }
     core.cluster.withLock { $0 = nil }
+    core.linkObserver.withLock { $0 = nil }
     // This runs on one of the loops, so `run()` joins their threads.
     loops.stop()
     for observer in observers { observer() }

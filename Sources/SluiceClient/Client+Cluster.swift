@@ -1,3 +1,4 @@
+import ReactiveCore
 import SluiceWire
 
 @_exported import struct SluiceWire.ClusterInfo
@@ -6,6 +7,10 @@ import SluiceWire
 extension Client {
   private static let nodesPerPage: UInt32 = 100
   private static let shardsPerPage: UInt32 = 1000
+
+  /// Why streams and requests wait whose topics no node of the cluster serves, or none that can be reached: the broker's answer, half a second after the first
+  /// one, once for each stream until it is open again.
+  package var unserved: AnyPublisher<ClientError, Never> { core.unserved.eraseToAnyPublisher() }
 
   /// What the broker knows of its cluster: all nodes and all shards. Pages of a large cluster are of different moments.
   ///

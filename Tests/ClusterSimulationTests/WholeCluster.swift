@@ -42,11 +42,13 @@ final class WholeCluster {
   // MARK: Nodes
 
   /// Starts a node, also one that was there before.
+  ///
+  /// - Parameter address: what it advertises; nil for where it listens.
   @discardableResult
-  func start(_ name: String) throws -> WholeNode {
+  func start(_ name: String, advertising address: String? = nil) throws -> WholeNode {
     nodes.removeAll { $0.name == name }
     var options = ClusterOptions(
-      name: name, advertisedAddress: "\(name):7420", engine: addresses(for: name))
+      name: name, advertisedAddress: address ?? "\(name):7420", engine: addresses(for: name))
     options.shards = shards
     options.times = times
     options.nats.seed = world.random.next()

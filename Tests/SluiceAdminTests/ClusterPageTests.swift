@@ -67,7 +67,7 @@ struct ClusterPageTests {
     #expect(response.status == 200)
     for part in [
       #""node":"n1","unreadiness":null,"leaseValid":true"#, #""commitLatencySeconds":0.001500"#,
-      #"{"name":"n2","address":"h2:7420","version":"1","state":"ended","shards":0,"silenceSeconds":9.000}"#,
+      #"{"name":"n2","address":"h2:7420","version":"1","state":"ended","shards":0,"silenceSeconds":9.000,"problem":null}"#,
       #""target":"n1","pin":null,"commits":3,"commitLatencySeconds":0.004200}"#,
       #"{"number":1,"state":"free","owner":null,"term":3,"target":"n1","pin":"n2","commits":null,"commitLatencySeconds":null}"#,
       #""commits":3,"commitSeconds":0.017000,"takeOvers":3"#,

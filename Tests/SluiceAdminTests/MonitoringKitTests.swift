@@ -39,11 +39,12 @@ import Testing
     snapshot.loops = [LoopSnapshot(connections: 1, turns: turns)]
     var selection = TopicSelection(limit: 10)
     var consumers = ConsumerSelection(groups: 2, cursors: 1)
-    let cluster = ClusterSnapshot(
+    var cluster = ClusterSnapshot(
       ClusterInfo(
         name: "n1", unreadiness: "", engine: ClusterInfo.Engine(isConnected: true, commitLatency: 1),
         nodes: [],
         shardCount: 0, shards: []), isLeaseValid: true)
+    (cluster.engineCopies, cluster.currentEngineCopies) = (3, 2)
     let page = MetricsPage.text(
       snapshot, &selection, &consumers, ProgramNumbers(droppedLogLines: 3, refusedWatchers: 4),
       ProcessNumbers(), version: "1", .prometheus, cluster: cluster)

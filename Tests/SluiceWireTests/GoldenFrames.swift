@@ -287,14 +287,15 @@ let goldenFrames: [GoldenFrame] = [
         isConnected: true, isUnsafe: false, server: "s", commitLatency: 1, problems: ["p"]),
       moreNodes: true,
       nodes: [
-        ClusterInfo.Node(name: "n", address: "a", version: "v", state: .drained, shards: 2, silence: 3)
+        ClusterInfo.Node(
+          name: "n", address: "a", version: "v", state: .drained, shards: 2, silence: 3, problem: "w")
       ],
       shardCount: 4, moreShards: false,
       shards: [ClusterInfo.Shard(number: 5, state: .moving, owner: "o", term: 6, target: "t", pin: "p")],
       numbers: [BrokerInfo.Number(name: "n", value: 7)]),
     """
     0100 6e 0100 75 18000000 01 00 0100 73 0100000000000000 01000000 03000000 0100 70
-    01 01000000 16000000 0100 6e 0100 61 0100 76 02 02000000 0300000000000000 04000000
+    01 01000000 19000000 0100 6e 0100 61 0100 76 02 02000000 0300000000000000 0100 77 04000000
     00 01000000 16000000 05000000 01 0100 6f 0600000000000000 0100 74 0100 70
     01000000 0b000000 0100 6e 0700000000000000
     """),

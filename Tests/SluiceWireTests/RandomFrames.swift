@@ -140,7 +140,7 @@ struct RandomFrames {
         ClusterInfo.Node(
           name: $0.text(255), address: $0.text(255), version: $0.text(255),
           state: .init(rawValue: $0.integer()),
-          shards: $0.integer(), silence: $0.integer())
+          shards: $0.integer(), silence: $0.integer(), problem: $0.text(1024))
       }, shardCount: integer(), moreShards: .random(using: &random),
       shards: list {
         ClusterInfo.Shard(

@@ -9,6 +9,8 @@ enum ClusterJSON {
     return [
       "node": .text(info.name), "unreadiness": .textOrNull(info.unreadiness.isEmpty ? nil : info.unreadiness),
       "leaseValid": .flag(cluster.isLeaseValid), "engine": engine(info.engine),
+      "engineCopies": .number(cluster.engineCopies),
+      "currentEngineCopies": .number(cluster.currentEngineCopies),
       "nodes": .array(info.nodes.map(node)), "shardCount": .exact(info.shardCount),
       "shards": .array(info.shards.map { shard($0, cluster.commits[Int($0.number)]) }),
       "commits": .exact(cluster.commitCounts.reduce(0, +)),
@@ -46,12 +48,14 @@ enum ClusterJSON {
       case .leaving: "leaving"
       case .drained: "drained"
       case .silent: "silent"
+      case .unreached: "unreached"
       default: "ended"
       }
     return [
       "name": .text(node.name), "address": .text(node.address), "version": .text(node.version),
       "state": .text(state), "shards": .exact(node.shards),
       "silenceSeconds": .seconds(milliseconds: node.silence),
+      "problem": .textOrNull(node.problem.isEmpty ? nil : node.problem),
     ]
   }
 

@@ -38,7 +38,7 @@ enum ProblemJSON {
       case .broker, .account: "#/"
       case .storage: "#/storage"
       case .connections: "#/connections"
-      case .cluster: "#/cluster"
+      case .cluster, .node: "#/cluster"
       case .topic(let name): "#/topics/\(escaped(name))"
       case .consumer(let name, let topic): "#/topics/\(escaped(topic))/consumers/\(escaped(name))"
       case .connection(let id, _): "#/connections/\(id)"

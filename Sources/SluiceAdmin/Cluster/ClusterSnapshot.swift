@@ -77,6 +77,9 @@ public struct ClusterSnapshot: Hashable, Sendable {
   public var expulsions: UInt64
   /// How often the connection to the engine was lost.
   public var interruptions: UInt64
+  /// Copies of what the engine stores, and those among them that have everything; nil while that isn't known.
+  public var engineCopies: Int?
+  public var currentEngineCopies: Int?
   /// By the numbers of the shards that this node owns and has stored something of.
   public var commits: [Int: Commits] = [:]
   /// Upper bounds of the histogram of commits, in nanoseconds, and how many there were up to each.

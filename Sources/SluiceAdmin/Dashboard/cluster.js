@@ -14,12 +14,13 @@ function showCluster(answer) {
     number(answer.commits) ? `${plural(number(answer.commits), "commit", "commits")} of this node's shards took ${duration(answer.commitSeconds / number(answer.commits))} each${slowest(answer.shards)}.` : "",
     engine.unsafe ? "The engine may lose what it has acknowledged, and is used nevertheless." : "",
     ...engine.problems.map((problem) => `${problem}.`),
+    ...answer.nodes.filter((node) => node.problem).map((node) => `${node.problem[0].toUpperCase()}${node.problem.slice(1)}.`),
     `${plural(number(answer.takeOvers), "shard", "shards")} taken over, ${count(number(answer.handedOver))} handed over, ${plural(number(answer.suspensions), "lapse", "lapses")} of the lease since the start.`,
   ];
   setText($("cluster-facts"), facts.filter(Boolean).join(" "));
   const nodes = answer.nodes.map((node) => make(
     "tr", {}, make("th", { scope: "row" }, node.name, node.name === answer.node ? " (this one)" : ""), make("td", {}, node.address),
-    make("td", node.state === "silent" ? { class: "warn", title: "No sign of it has come for longer than a lease: it may live or not." } : {}, node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
+    make("td", warning(node), node.state), make("td", { class: "wide" }, node.version), cell(count(number(node.shards))), cell(`${duration(node.silenceSeconds)} ago`)));
   stack($("node-rows").closest("table").tHead, nodes);
   update($("node-rows"), nodes);
   update($("shard-rows"), shardRows(answer.shards));
@@ -32,6 +33,12 @@ function showCluster(answer) {
 }
 
 // The shard whose commits take longest.
+// What the state of a node is marked with.
+function warning(node) {
+  if (node.problem) return { class: "warn", title: node.problem };
+  return node.state === "silent" ? { class: "warn", title: "No sign of it has come for longer than a lease: it may live or not." } : {};
+}
+
 function slowest(shards) {
   const measured = shards.filter((shard) => shard.commitLatencySeconds !== null);
   if (measured.length < 2) return "";

@@ -39,11 +39,16 @@ enum ClusterMetrics {
     ]
     for (name, state) in states {
       text.sample(UInt64(info.nodes.count { $0.state == state }), ["state": name])
+      ("unreached", .unreached),
     }
   }
 
   private static func writeEngine(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
     let engine = cluster.info.engine
+    text.single(
+      "sluice_cluster_nodes_unreachable", .gauge,
+      "Nodes that live and that this node, or any other one, can't reach at their address.",
+      UInt64(info.nodes.count { !$0.problem.isEmpty }))
     text.single(
       "sluice_cluster_engine_connected", .gauge, "1 while the node is connected to the engine; 0 otherwise.",
       flag(engine.isConnected))
@@ -55,6 +60,16 @@ enum ClusterMetrics {
       text.single(
         "sluice_cluster_renewal_latency_seconds", .gauge, unit: "seconds",
         "How long the engine took to store the node's last message, which is mostly the renewal of its lease.",
+    if let copies = cluster.engineCopies, let current = cluster.currentEngineCopies {
+      text.single(
+        "sluice_cluster_engine_copies", .gauge,
+        "Copies of what the engine stores, on servers of their own, those of lost servers included.",
+        UInt64(copies))
+      text.single(
+        "sluice_cluster_engine_copies_current", .gauge,
+        "Copies of what the engine stores that have everything. Without a majority of them nothing is stored.",
+        UInt64(current))
+    }
         Double(engine.commitLatency) / 1e6)
     }
     text.single(

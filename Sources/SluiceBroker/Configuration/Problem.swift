@@ -22,7 +22,7 @@ public struct Problem: Hashable, Sendable {
     case missedRecords, lostHistory, deadLetters
     case timesAhead
     case rejectedLogins, refusedConnections, slowLoops
-    case engineUnreachable, nodeNotReady, shardsWithoutOwner, engineUnsafe
+    case engineUnreachable, engineDegraded, nodeNotReady, nodeUnreachable, shardsWithoutOwner, engineUnsafe
   }
 
   /// Where an operator looks at it.
@@ -31,6 +31,8 @@ public struct Problem: Hashable, Sendable {
     case storage
     case connections
     case cluster
+    /// A node of the cluster.
+    case node(String)
     case topic(String)
     /// A durable cursor or a group.
     case consumer(String, topic: String)
@@ -43,7 +45,7 @@ public struct Problem: Hashable, Sendable {
     public var topic: String? {
       switch self {
       case .topic(let name), .consumer(_, topic: let name), .connection(_, topic: let name): name
-      case .broker, .storage, .connections, .cluster, .account: nil
+      case .broker, .storage, .connections, .cluster, .account, .node: nil
       }
     }
 

@@ -10,6 +10,8 @@ import Synchronization
 final class BrokerCore: Sendable {
   /// The stages of an orderly stop.
   let configuration: BrokerConfiguration
+  /// The broker's identity in WELCOME.
+  let identity: UInt64
   let registry: TopicRegistry
   let rules: ServerSessionRules
   /// Nil for a broker whose clients don't authenticate.
@@ -32,6 +34,8 @@ final class BrokerCore: Sendable {
   let connectionRequests = Mutex<(@Sendable (ConnectionRequest) -> Void)?>(nil)
   /// The cluster that clients may administer; nil for a broker of one node, and for one that has stopped.
   let cluster = Mutex<(any ClusterAdministration)?>(nil)
+  /// Called, on any loop, with the name of a node to which a link has failed; nil without a cluster.
+  let linkObserver = Mutex<(@Sendable (String) -> Void)?>(nil)
   /// Called, on any loop, whenever the last connection has closed.
   let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -54,7 +58,7 @@ final class BrokerCore: Sendable {
     self.metrics = metrics
     startedAt = now
     let limits = configuration.limits
-    let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
+    identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
     let pool = SegmentPool(
       maximumPooledBytes: limits.memory == 0
         ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8),
@@ -99,6 +103,11 @@ final class BrokerCore: Sendable {
   }
 
   var stores: TopicStores { registry.stores }
+
+  func observeLinks(_ body: @escaping @Sendable (String) -> Void) { linkObserver.withLock { $0 = body } }
+
+  /// A link to a node couldn't be opened, or was lost. On any loop.
+  func linkFailed(to node: String) { linkObserver.withLock { $0 }?(node) }
 
   /// Which topics other nodes serve; nil for a broker of one node.
   var routes: ShardRoutes? { registry.routes }

@@ -123,6 +123,16 @@ public struct ProblemFinder: Sendable {
     } else if !cluster.unreadiness.isEmpty {
       add(.nodeNotReady, .critical, at: .cluster, "The node isn't ready to serve: \(cluster.unreadiness).")
     }
+    if engine.isConnected {
+      for problem in engine.problems where !cluster.unreadiness.contains(problem) {
+        add(.engineDegraded, .warning, at: .cluster, ProblemText.sentence(problem))
+      }
+    }
+    for node in cluster.nodes where !node.problem.isEmpty {
+      add(
+        .nodeUnreachable, node.shards > 0 ? .critical : .warning, at: .node(node.name),
+        ProblemText.sentence(node.problem))
+    }
     let free = cluster.shards.count { $0.state == .free }
     if free > 0 {
       add(

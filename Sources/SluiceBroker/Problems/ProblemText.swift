@@ -34,6 +34,7 @@ enum ProblemText {
     case .lostHistory: "The store went back in \(number) topics: clients know records that it doesn't have."
     case .timesAhead:
       "Records of \(number) topics have times ahead of the broker's clock, which was set back."
+    case .nodeUnreachable: "\(number) nodes of the cluster can't be reached."
     case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
     case .keptMemoryShareNearlyFull:
       "\(number) identities or addresses have nearly used up their share of the memory for topics, cursors, groups and subscriptions."
@@ -57,6 +58,9 @@ enum ProblemText {
   static func capitalized(_ sentence: String) -> String {
     sentence.prefix(1).uppercased() + sentence.dropFirst()
   }
+
+  /// A problem's text as a sentence: with a capital letter and a full stop.
+  static func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() + "." }
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
 

@@ -12,6 +12,14 @@ extension Fault {
       message: "the connection to node \(node.name)\(what) is lost: \(reason); open the stream again")
   }
 
+  /// For a stream whose topic's node can't be reached, and that may be opened again.
+  ///
+  /// - Parameter topic: empty for a request about all topics.
+  static func unreached(_ topic: String, because reason: String) -> Fault {
+    let what = topic.isEmpty ? "all topics" : "topic \(topic)"
+    return Fault(code: .topicMoved, message: "\(what) can't be reached: \(reason); try again")
+  }
+
   /// The error with which another node ends a stream, as the client is told. A stream on a node that is stopping goes on elsewhere.
   init(relayed body: UnsafeRawBufferPointer) throws(WireError) {
     try unsafe self.init(body: body)

@@ -305,7 +305,7 @@ final class NodeLink: ByteStreamHandler {
     countStreams()
     (output, held, written) = ([], [], 0)
     countBuffered()
-    owner.closed(self, because: reason)
+    owner.closed(self, because: reason, isWanted: isWanted)
     for (_, stream) in ended { stream.lost(.lostNode(node, serving: stream.topic, because: reason)) }
   }
 

@@ -72,10 +72,14 @@ final class NodeLinks {
   /// The node is about to stop: streams that wait are for its successor.
   func leaves(_ link: NodeLink) { problem = "it is stopping" }
 
-  func closed(_ link: NodeLink, because reason: String) {
+  /// - Parameter isWanted: whether nothing has gone wrong.
+  func closed(_ link: NodeLink, because reason: String, isWanted: Bool) {
     relay.remove(link)
     links.removeAll { $0 === link }
-    problem = reason
+    if !isWanted {
+      problem = reason
+      relay.linkFailed(to: key.node)
+    }
     if opening === link {
       opening = nil
       failures += 1

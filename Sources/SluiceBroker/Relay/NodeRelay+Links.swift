@@ -57,7 +57,7 @@ extension NodeRelay {
   func hello(_ key: NodeLinks.Key) -> Hello {
     Hello(
       maximumFrame: UInt32(key.maximumFrame), keepalive: NodeLink.keepalive,
-      name: routes.name.isEmpty ? core.configuration.software : "node \(routes.name)",
+      name: ownName,
       credentials: .node(onBehalfOf: key.identity, carrying: key.carried))
   }
 
@@ -69,8 +69,35 @@ extension NodeRelay {
     return .tls(host, port: port)
   }
 
+  /// How long the broker of another node may take to answer when this node finds out whether it can be reached.
+  private static let probeTimeout = Duration.seconds(2)
+  /// As which the node asks others then where clients authenticate.
+  private static let probeIdentity = "nodes"
+
+  /// Finds out whether the broker of another node can be reached at its address.
+  ///
+  /// - Parameters:
+  ///   - identity: that of the node's broker.
+  ///   - done: called once with why it can't be reached; nil when it was reached.
+  func reach(_ node: RemoteNode, identity: UInt64, _ done: @escaping (String?) -> Void) {
+    let hello = Hello(
+      maximumFrame: UInt32(Limits.smallestFrame), keepalive: NodeLink.keepalive, name: ownName,
+      credentials: .node(onBehalfOf: Self.probeIdentity))
+    do throws(SocketAddressError) {
+      PeerProbe(of: identity, own: core.identity, hello: hello, on: loop, done)
+        .connect(to: try address(of: node), over: network, within: Self.probeTimeout)
+    } catch {
+      done(error.description)
+    }
+  }
+
+  private var ownName: String { routes.name.isEmpty ? core.configuration.software : "node \(routes.name)" }
+
   /// How long a link may take to open.
   var linkTimeout: Duration { max(core.configuration.limits.routeWait, .seconds(1)) }
+
+  /// A link to a node couldn't be opened, or was lost.
+  func linkFailed(to node: RemoteNode) { core.linkFailed(to: node.name) }
 
   /// A link has opened, or one that couldn't be opened may be tried again.
   func linksChanged() {

@@ -105,6 +105,9 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     if streams.client.isNode { throw TopicRegistry.moved(target.topic) }
     if streams.redirect(target.stream, to: node) { return true }
     guard let link = try links(to: node, for: streams).link() else {
+      if let problem = routes.problem(of: node) {
+        throw WireError(.unreached(target.topic, because: Self.problem(problem, of: node)))
+      }
       wait(action, target, on: streams)
       return true
     }
@@ -116,7 +119,9 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private func list(
     _ action: ServerAction, on stream: UInt32, after: String, limit: UInt32, on streams: StreamMultiplexer
   ) throws(WireError) -> Bool {
-    let nodes = routes.nodes
+    // One that no node reaches has no topics.
+    let owners = routes.owners
+    let nodes = routes.nodes.filter { routes.problem(of: $0) == nil || owners.contains($0) }
     if nodes.isEmpty || streams.client.isNode { return false }
     var links: [NodeLink] = []
     for node in nodes {
@@ -239,8 +244,11 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   private func problem(of topic: String) -> String? {
     if topic.isEmpty { return linkTable.problem ?? "a node of the cluster: the connection isn't open yet" }
     guard case .remote(let node) = routes.route(of: topic) else { return nil }
-    return
-      "node \(node.name), which serves it: \(linkTable.problem(of: node) ?? "the connection isn't open yet")"
+    return Self.problem(linkTable.problem(of: node) ?? "the connection isn't open yet", of: node)
+  }
+
+  private static func problem(_ reason: String, of node: RemoteNode) -> String {
+    "node \(node.name) at \(node.address), which serves it: \(reason)"
   }
 
   /// Tries again what waits.

@@ -59,9 +59,7 @@ final class WaitingStream: ServerStream, Waiter {
   ///
   /// - Parameter problem: why the node that serves the topic can't be reached; nil when no node serves it.
   func giveUp(because problem: String?) {
-    let reason = problem ?? "no node serves it at the moment"
-    let what = topic.isEmpty ? "all topics" : "topic \(topic)"
-    fail(Fault(code: .topicMoved, message: "\(what) can't be reached: \(reason); try again"))
+    fail(.unreached(topic, because: problem ?? "no node serves it at the moment"))
   }
 
   var topic: String { target.topic }

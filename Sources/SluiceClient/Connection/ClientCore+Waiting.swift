@@ -51,6 +51,7 @@ extension ClientCore {
     let move = attachment.move ?? Move()
     attachment.move = move
     if let delay = move.refused(policy, seed: random.next(), at: loop.now) {
+      if move.lasts(at: loop.now) { unserved.send(error) }
       _ = open(attachment, after: delay)
     } else {
       end(attachment, .unserved(attachment.topic, for: policy.giveUpAfter, error))

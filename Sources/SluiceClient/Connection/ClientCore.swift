@@ -26,6 +26,8 @@ final class ClientCore: @unchecked Sendable {
   let loop: any EventLoop
   /// The values of ``Client/connectionState``.
   let states: CurrentValueSubject<ConnectionState, Never>
+  /// Why streams are opened again and again whose topics no node serves, or none that can be reached.
+  let unserved = PassthroughSubject<ClientError, Never>()
   /// The values of ``Client/notices``.
   let notices = PassthroughSubject<TopicNotice, Never>()
   private let network: any Network

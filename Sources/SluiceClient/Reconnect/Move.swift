@@ -5,13 +5,27 @@ final class Move {
   private var reopening = Reopening()
   /// How many times in a row the node that the client's broker has named hasn't opened the stream, since the topic isn't there.
   private(set) var strays = 0
+  /// When the stream was refused first, since it was open last; nil while it is open.
+  private var since: MonotonicTime?
+  private var isReported = false
+
+  /// How long a topic pauses at the most when it goes to another node in order.
+  private static let pause = Duration.milliseconds(500)
 
   /// The broker has ended the stream, or has refused it, since the topic moves.
   ///
   /// - Returns: the delay before the next attempt; nil to give up.
   func refused(_ policy: ReconnectPolicy, seed: @autoclosure () -> UInt64, at now: MonotonicTime) -> Duration?
   {
-    reopening.refused(policy, seed: seed(), at: now)?.delay
+    since = since ?? now
+    return reopening.refused(policy, seed: seed(), at: now)?.delay
+  }
+
+  /// Whether the stream has been refused for longer than a topic pauses when it moves in order. True once, until the stream is open again.
+  func lasts(at now: MonotonicTime) -> Bool {
+    guard let since, !isReported, now - since >= Self.pause else { return false }
+    isReported = true
+    return true
   }
 
   /// The node that the client's broker has named doesn't serve the topic.
@@ -21,7 +35,7 @@ final class Move {
 
   /// The broker, or the node, has opened the stream.
   func opened(at now: MonotonicTime) {
-    strays = 0
+    (strays, since, isReported) = (0, nil, false)
     reopening.taken(at: now)
   }
 }

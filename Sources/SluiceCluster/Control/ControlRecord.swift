@@ -2,7 +2,8 @@
 ///
 /// ```text
 /// ctl.cluster        format=1 shards=64
-/// ctl.node.NAME      writer=7 count=3 session=17 state=live|leaving|ended address=HOST:PORT version=1.2 [by=NAME]
+/// ctl.node.NAME      writer=7 count=3 session=17 state=live|leaving|ended address=HOST:PORT version=1.2 [broker=9] [by=NAME]
+/// ctl.reach.NAME     broker=9 by=NODE      NODE has reached that broker of the node at its address
 /// ctl.shard.NUMBER   writer=7 count=4 state=held|moving|free owner=NAME session=17 term=21 [to=NAME] [from=NAME]
 /// ctl.drain.NAME     drain           an operator wants the node to have no shards; empty: not any more
 /// ctl.pin.NUMBER     NAME            an operator wants the shard there; empty: not any more
@@ -14,6 +15,7 @@
 enum ControlRecord: Hashable, Sendable {
   case cluster(ClusterRecord)
   case node(String, NodeRecord?)
+  case reach(String, ReachRecord?)
   case shard(Int, ShardRecord?)
   case drain(String, Bool)
   case pin(Int, String?)
@@ -31,6 +33,7 @@ enum ControlRecord: Hashable, Sendable {
       guard let record = ClusterRecord(fields) else { return nil }
       self = .cluster(record)
     case ("node", 3): self = .node(words[2], NodeRecord(fields, sequence))
+    case ("reach", 3): self = .reach(words[2], ReachRecord(fields))
     case ("drain", 3): self = .drain(words[2], !payload.isEmpty)
     case ("shard", 3):
       guard let number = Int(words[2]) else { return nil }
@@ -46,6 +49,7 @@ enum ControlRecord: Hashable, Sendable {
     switch self {
     case .cluster: "ctl.cluster"
     case .node(let name, _): "ctl.node.\(name)"
+    case .reach(let name, _): "ctl.reach.\(name)"
     case .shard(let number, _): "ctl.shard.\(number)"
     case .drain(let name, _): "ctl.drain.\(name)"
     case .pin(let number, _): "ctl.pin.\(number)"
@@ -57,6 +61,7 @@ enum ControlRecord: Hashable, Sendable {
     switch self {
     case .cluster: self
     case .node(let name, _): .node(name, nil)
+    case .reach(let name, _): .reach(name, nil)
     case .shard(let number, _): .shard(number, nil)
     case .drain(let name, _): .drain(name, false)
     case .pin(let number, _): .pin(number, nil)
@@ -67,6 +72,7 @@ enum ControlRecord: Hashable, Sendable {
     switch self {
     case .cluster(let record): "format=1 shards=\(record.shards)"
     case .node(_, let record): record?.text ?? ""
+    case .reach(_, let record): record?.text ?? ""
     case .shard(_, let record): record?.text ?? ""
     case .drain(_, let isWanted): isWanted ? "drain" : ""
     case .pin(_, let node): node ?? ""
@@ -106,12 +112,15 @@ struct NodeRecord: Hashable, Sendable {
   var state: State
   var address: String
   var version: String
+  /// The identity of the node's broker, new with each start, by which other nodes know that they have reached it. 0 for a node whose version doesn't
+  /// state it, and doesn't check whether it reaches others.
+  var broker: UInt64
   /// The node that has ended the session, if it was another one.
   var endedBy: String?
 
   init(
     writer: UInt64, count: UInt64, session: UInt64, state: State, address: String, version: String,
-    endedBy: String? = nil
+    broker: UInt64 = 0, endedBy: String? = nil
   ) {
     self.writer = writer
     self.count = count
@@ -119,6 +128,7 @@ struct NodeRecord: Hashable, Sendable {
     self.state = state
     self.address = address
     self.version = version
+    self.broker = broker
     self.endedBy = endedBy
   }
 
@@ -128,13 +138,34 @@ struct NodeRecord: Hashable, Sendable {
     else { return nil }
     self.init(
       writer: writer, count: count, session: session == 0 ? sequence : session, state: state,
-      address: fields["address"] ?? "", version: fields["version"] ?? "", endedBy: fields["by"])
+      address: fields["address"] ?? "", version: fields["version"] ?? "",
+      broker: fields.number("broker") ?? 0, endedBy: fields["by"])
   }
 
   var text: String {
     "writer=\(writer) count=\(count) session=\(session) state=\(state.rawValue) address=\(address) version=\(version)"
-      + (endedBy.map { " by=\($0)" } ?? "")
+      + (broker == 0 ? "" : " broker=\(broker)") + (endedBy.map { " by=\($0)" } ?? "")
   }
+}
+
+/// A node's word that it has reached another node's broker at the address that this one advertises.
+struct ReachRecord: Hashable, Sendable {
+  /// The broker's identity: a node that has been started again has to be reached again.
+  var broker: UInt64
+  /// The node that has reached it.
+  var witness: String
+
+  init(broker: UInt64, by witness: String) {
+    self.broker = broker
+    self.witness = witness
+  }
+
+  fileprivate init?(_ fields: Fields) {
+    guard let broker = fields.number("broker"), let witness = fields["by"] else { return nil }
+    self.init(broker: broker, by: witness)
+  }
+
+  var text: String { "broker=\(broker) by=\(witness)" }
 }
 
 /// Which session of which node has a shard's lease.

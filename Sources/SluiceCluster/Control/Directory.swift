@@ -6,6 +6,8 @@ struct Directory: Hashable, Sendable {
   private(set) var nodes: [String: NodeEntry] = [:]
   private(set) var shards: [Int: ShardEntry] = [:]
   private(set) var drained: Set<String> = []
+  /// The brokers that another node has reached, by their nodes' names.
+  private(set) var reached: [String: ReachRecord] = [:]
   private(set) var pins: [Int: String] = [:]
   /// Each node that lives has been heard by now. One of which nothing is known has been silent for a lease at least.
   var knowsAllLive = false
@@ -37,8 +39,11 @@ struct Directory: Hashable, Sendable {
     case .cluster(let record): shardCount = record.shards
     case .node(let name, let record):
       if let record {
-        let lastSign = record.endedBy == nil ? now : nodes[name]?.lastSign ?? now
-        nodes[name] = NodeEntry(sequence: sequence, record: record, heard: now, lastSign: lastSign)
+        let known = nodes[name]
+        let lastSign = record.endedBy == nil ? now : known?.lastSign ?? now
+        let since = known?.record.writer == record.writer ? known?.since ?? now : now
+        nodes[name] = NodeEntry(
+          sequence: sequence, record: record, heard: now, lastSign: lastSign, since: since)
       } else if let known = nodes[name], known.isLive {
         // The engine removes what its own clock takes for old: the node lives until this node's clock says otherwise. What was removed may have been
         // a renewal that this node hasn't seen, so that the silence begins here at the earliest.
@@ -46,12 +51,51 @@ struct Directory: Hashable, Sendable {
       } else {
         nodes[name] = nil
       }
+    case .reach(let name, let record): reached[name] = record
     case .shard(let number, let record):
       shards[number] = ShardEntry(sequence: sequence, record: record, heard: now)
     case .drain(let name, let isWanted):
       if isWanted { drained.insert(name) } else { drained.remove(name) }
     case .pin(let number, let node): pins[number] = node
     }
+  }
+
+  // MARK: Reaching nodes
+
+  /// Whether another node has reached the node's present broker at its address.
+  func isReached(_ node: String) -> Bool {
+    guard let broker = nodes[node]?.record.broker, broker != 0 else { return false }
+    return reached[node]?.broker == broker
+  }
+
+  /// The nodes that live and own no shards until another node has reached them.
+  var unreached: Set<String> {
+    let staying = staying
+    guard staying.count > 1, checksReach else { return [] }
+    return Set(staying.keys.filter { !isReached($0) })
+  }
+
+  /// The nodes that live and stay.
+  private var staying: [String: NodeEntry] { nodes.filter { $0.value.record.state == .live } }
+
+  /// Whether the nodes check whether they reach each other: nodes of earlier versions don't.
+  private var checksReach: Bool { staying.values.allSatisfy { $0.record.broker != 0 } }
+
+  /// The nodes that may own shards: those that another node has reached at their address. While there is none, the eldest of those that live: a node without
+  /// living peers can't be reached by one.
+  var eligible: [String] {
+    let staying = staying
+    guard checksReach else { return Array(staying.keys) }
+    let reached = staying.keys.filter(isReached)
+    if !reached.isEmpty { return Array(reached) }
+    return staying.min { $0.value.record.session < $1.value.record.session }.map { [$0.key] } ?? []
+  }
+
+  /// When the nodes of a cluster that starts have joined, nil if another node has been reached, or only one lives: they may be about to reach each other.
+  var lastJoin: MonotonicTime? {
+    let staying = staying
+    guard staying.count > 1, checksReach, !staying.keys.contains(where: isReached) else { return nil }
+    return staying.values.map(\.since).max()
   }
 
   // MARK: Looking up

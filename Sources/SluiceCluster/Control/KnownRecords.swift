@@ -9,6 +9,8 @@ struct NodeEntry: Hashable, Sendable {
   var heard: MonotonicTime
   /// When the node itself was last heard.
   var lastSign: MonotonicTime
+  /// When the node's present process was first heard.
+  var since: MonotonicTime
 
   var isLive: Bool { record.state != .ended }
   /// Where the node is reached; nil when it has ended.

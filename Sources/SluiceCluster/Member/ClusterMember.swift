@@ -60,6 +60,18 @@ public final class ClusterMember: @unchecked Sendable {
   public func start(_ broker: Broker) {
     loop.execute { [self] in
       self.broker = broker
+      node.control.broker = broker.identity
+      node.checkPeer = { [loop] peer, done in
+        broker.reach(
+          RemoteNode(name: peer.node, address: peer.address), identity: peer.broker
+        ) { problem in
+          loop.execute { done(problem) }
+        }
+      }
+      broker.observeLinks { [weak self] node in
+        guard let self else { return }
+        loop.execute { [self] in self.node.doubt(node) }
+      }
       node.start { [weak self] in self?.happened($0) }
     }
   }
@@ -83,6 +95,7 @@ public final class ClusterMember: @unchecked Sendable {
       node.close()
       routes.lease.set(end: nil)
       for shard in shards.keys.sorted() { lose(shard) }
+      node.checkPeer = nil
       broker = nil
       hasLeft.take()?()
     }
@@ -153,7 +166,9 @@ public final class ClusterMember: @unchecked Sendable {
   private func updateRoutes(_ shards: some Sequence<Int>) {
     let changed = shards.map { (ShardID(rawValue: UInt32($0)), route(of: $0)) }
     let (count, nodes) = node.others
-    routes.update(shardCount: count, nodes: nodes, Dictionary(uniqueKeysWithValues: changed))
+    routes.update(
+      shardCount: count, nodes: nodes, problems: node.control.peerProblems,
+      Dictionary(uniqueKeysWithValues: changed))
   }
 
   private func route(of shard: Int) -> TopicRoute {

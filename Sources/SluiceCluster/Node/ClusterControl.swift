@@ -14,6 +14,8 @@ struct ClusterControl {
     case write(ControlWrite)
     /// Ask the stream's leader for the last message of the record's subject.
     case read(UInt64, ControlRecord)
+    /// Find out whether the broker can be reached, and say so with ``checked(_:_:at:)``.
+    case check(PeerCheck)
     case event(ClusterEvent)
   }
 
@@ -27,6 +29,11 @@ struct ClusterControl {
   private(set) var leases: [Int: ShardLeaseState] = [:]
   private var allotment: ShardAllotment
   private var silence: SilenceWatch
+  private(set) var peers: PeerChecks
+  /// The identity of this node's broker; 0 for a node whose peers aren't checked.
+  var broker: UInt64 = 0
+  /// Why other nodes that live haven't been reached for longer than the silence of a dead one.
+  private(set) var peerProblems: [String: String] = [:]
   private var takeOvers = TakeOverLog()
   private(set) var commitLatency: Duration?
   /// When the engine has last answered a write or a read; nil before it has.
@@ -48,6 +55,7 @@ struct ClusterControl {
     requests = ControlRequests(retry: options.times.retry)
     allotment = ShardAllotment(for: options.name, maximumMoves: options.maximumMoves)
     silence = SilenceWatch(of: options.name, lease: options.times.lease)
+    peers = PeerChecks(of: options.name)
   }
 
   /// The actions that were decided on since the last call.
@@ -128,6 +136,16 @@ struct ClusterControl {
     leases[shard]?.closed(term)
   }
 
+  /// A check has ended.
+  ///
+  /// - Parameter problem: why the broker can't be reached; nil when it was.
+  mutating func checked(_ peer: PeerCheck, _ problem: String?, at now: MonotonicTime) {
+    peers.finished(peer, problem, at: now)
+  }
+
+  /// A link to a node has failed.
+  mutating func doubt(_ node: String, at now: MonotonicTime) { peers.doubt(node, at: now) }
+
   mutating func leave() { session.isLeaving = true }
 
   private mutating func tell(_ event: ClusterEvent) { actions.append(.event(event)) }
@@ -161,17 +179,25 @@ struct ClusterControl {
       apply(changes, to: shard, former, at: now)
     default: break
     }
-    noteChanges(record, former)
+    noteChanges(record, former, at: now)
   }
 
-  private mutating func noteChanges(_ record: ControlRecord, _ former: Former) {
+  private mutating func noteChanges(_ record: ControlRecord, _ former: Former, at now: MonotonicTime) {
     switch record {
     case .shard(let shard, _): changed.insert(shard)
     case .drain, .pin, .cluster: allotment.nodesChanged()
+    case .reach(let node, _):
+      allotment.nodesChanged()
+      peers.stated(about: node)
     case .node(let node, _):
       let entry = directory.nodes[node]
-      if former.node?.record.state != entry?.record.state { allotment.nodesChanged() }
+      if former.node?.record.state != entry?.record.state
+        || former.node?.record.broker != entry?.record.broker
+      {
+        allotment.nodesChanged()
+      }
       silence.met(node)
+      peers.observed(entry, of: node, at: now)
       if node != name, former.node?.liveAddress != entry?.liveAddress { haveNodesChanged = true }
       guard
         former.node?.record.session != entry?.record.session || former.node?.isLive != entry?.isLive
@@ -186,6 +212,11 @@ struct ClusterControl {
       switch change {
       case .joined(let session):
         silence.valid(since: now)
+        if let count = directory.shardCount, count != options.shards,
+          options.shards != ClusterOptions.standardShards
+        {
+          tell(.shardsKept(count, wanted: options.shards))
+        }
         allotment.wait(until: now + times.initialDelay)
         tell(.joined(session: session))
       case .suspended:
@@ -242,7 +273,24 @@ struct ClusterControl {
     renew(at: now)
     directory.knowsAllLive = silence.knowsAllLive(isValid: session.isValid(at: now), at: now)
     endSilentSessions(at: now)
+    decidePeers(at: now)
     decideShards(at: now)
+  }
+
+  /// Checks which other nodes can be reached, and states what isn't stated yet.
+  private mutating func decidePeers(at now: MonotonicTime) {
+    guard broker != 0 else { return }
+    for peer in peers.takeDue(at: now) { actions.append(.check(peer)) }
+    let problems = peers.problems(lasting: silenceLimit, at: now)
+    if problems != peerProblems { (peerProblems, haveNodesChanged) = (problems, true) }
+    guard !peers.unstated.isEmpty, session.isValid(at: now) else { return }
+    for node in peers.unstated.sorted() {
+      guard let entry = directory.nodes[node], !directory.isReached(node) else {
+        peers.isStated(node)
+        continue
+      }
+      write(.reach(node, ReachRecord(broker: entry.record.broker, by: name)), at: now)
+    }
   }
 
   private mutating func decideCluster(at now: MonotonicTime) {
@@ -259,7 +307,7 @@ struct ClusterControl {
     }
     let record = NodeRecord(
       writer: writer, count: requests.nextNumber, session: session.session ?? 0, state: state,
-      address: options.advertisedAddress, version: options.version)
+      address: options.advertisedAddress, version: options.version, broker: broker)
     if let number = write(.node(name, record), at: now) { session.sending(number, at: now) }
   }
 
@@ -330,12 +378,21 @@ struct ClusterControl {
   /// When something may be due without another event; nil for never.
   func deadline(at now: MonotonicTime) -> MonotonicTime? {
     let deadlines =
-      requests.deadlines + allotment.deadlines + session.deadlines(directory.nodes[name])
+      requests.deadlines + allotment.deadlines + peers.deadlines(lasting: silenceLimit)
+      + session.deadlines(directory.nodes[name])
     return silence.deadline(
       deadlines.filter { $0 > now }.min(), among: directory.nodes, isValid: session.isValid(at: now), at: now)
   }
 
   // MARK: Looking up
+
+  /// Where another process of this node's name lives, which keeps this one from joining; nil for none.
+  var nameHolder: String? {
+    guard session.session == nil, let entry = directory.nodes[name], entry.isLive,
+      entry.record.writer != writer
+    else { return nil }
+    return entry.record.address
+  }
 
   /// Whether this node may act as the owner of a shard, by its own clock. For tests.
   func believes(in shard: Int, at now: MonotonicTime) -> UInt64? {

@@ -24,6 +24,8 @@ public enum ClusterEvent: Sendable {
   case directoryChanged(shards: [Int])
   /// This node has opened a shard; for logs.
   case takenOver(TakeOver)
+  /// The cluster has another number of shards than this node was to make one with, and keeps it.
+  case shardsKept(Int, wanted: Int)
   /// The engine would lose data or can't be asked: the sentences say why. The node doesn't join.
   case refused([String])
   /// The connection to the engine.

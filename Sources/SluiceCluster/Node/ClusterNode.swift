@@ -17,6 +17,8 @@ public final class ClusterNode: @unchecked Sendable {
   private var api: JetStream
   private var events: ((ClusterEvent) -> Void)?
   private var check: EngineCheck?
+  private var engineWatch: EngineWatch?
+  private var health = EngineHealth()
   private var watch: JetStreamWatch?
   private var timer: TimerToken?
   private var signal: (any LoopSignal)!
@@ -25,6 +27,8 @@ public final class ClusterNode: @unchecked Sendable {
   /// Called when the lease was renewed or lost, before the events that come of it: with the time at which it ends; nil without one.
   var leaseChanged: ((MonotonicTime?) -> Void)?
   private var toldLease: MonotonicTime?
+  /// Finds out whether a peer's broker can be reached, and calls back on the loop with why it can't be; nil when it was reached.
+  var checkPeer: ((PeerCheck, @escaping @Sendable (String?) -> Void) -> Void)?
   /// Since when the server of the engine, which is connected, hasn't served the lease; nil while it does.
   private var uselessSince: MonotonicTime?
   private var isRefused = false
@@ -63,6 +67,7 @@ public final class ClusterNode: @unchecked Sendable {
     isClosed = true
     check?.stop()
     watch?.stop()
+    engineWatch?.stop()
     if let timer { loop.cancel(timer) }
     timer = nil
     let last = events
@@ -117,7 +122,7 @@ public final class ClusterNode: @unchecked Sendable {
   /// What the node knows of the cluster.
   public var status: ClusterStatus {
     ClusterStatus(
-      control, problems: problems, isConnected: client.isConnected, server: client.server,
+      control, problems: problems, health, isConnected: client.isConnected, server: client.server,
       isUnsafe: options.engineUnsafe, at: loop.now)
   }
 
@@ -168,6 +173,7 @@ public final class ClusterNode: @unchecked Sendable {
       if watch == nil, !isClosed { prepare() }
     case .interrupted(let error), .closed(let error):
       problems = [error.description]
+      health.forget()
       events?(.engineInterrupted(error))
     case .lameDuck: break
     }
@@ -196,6 +202,7 @@ public final class ClusterNode: @unchecked Sendable {
   }
 
   private func begin() {
+    watchEngine()
     do throws(NATSError) {
       watch = try api.watch(
         ControlRecord.stream, matching: [ControlRecord.pattern], heartbeat: options.times.renewal
@@ -204,6 +211,17 @@ public final class ClusterNode: @unchecked Sendable {
       problems = [error.description]
       prepare()
     }
+  }
+
+  private func watchEngine() {
+    guard engineWatch == nil else { return }
+    engineWatch = EngineWatch(api, asksServers: !options.engineUnsafe, on: loop) { [weak self] finding in
+      switch finding {
+      case .info(let result): self?.health.take(result)
+      case .servers(let servers): self?.health.take(servers)
+      }
+    }
+    engineWatch?.start()
   }
 
   private func watched(_ event: JetStreamWatch.Event) {
@@ -228,6 +246,7 @@ public final class ClusterNode: @unchecked Sendable {
       switch action {
       case .write(let write): send(write)
       case .read(let number, let record): read(number, record)
+      case .check(let peer): check(peer)
       case .event(let event):
         tellLease()
         events?(event)
@@ -260,6 +279,20 @@ public final class ClusterNode: @unchecked Sendable {
         server: client.server))
   }
 
+  private func check(_ peer: PeerCheck) {
+    checkPeer?(peer) { [weak self] problem in
+      guard let self, !isClosed else { return }
+      control.checked(peer, problem, at: loop.now)
+      signal.fire()
+    }
+  }
+
+  /// A link to a node has failed.
+  func doubt(_ node: String) {
+    control.doubt(node, at: loop.now)
+    signal.fire()
+  }
+
   private func tellLease() {
     let end = isClosed ? nil : control.session.leaseEnd
     guard end != toldLease else { return }
@@ -288,6 +321,7 @@ public final class ClusterNode: @unchecked Sendable {
       let message = NATSMessage(
         subject: write.record.subject, headers: headers, payload: Array(write.record.payload.utf8))
       try api.publish(message, to: ControlRecord.stream) { [weak self] result in
+        if case .node = write.record { self?.health.renewed(result) }
         self?.finished(write.number, Self.outcome(of: result))
       }
     } catch {

@@ -15,7 +15,7 @@ public struct ClusterOptions: Sendable {
   /// How the engine is reached. Keepalive is 1 s by default.
   public var nats = ClusterOptions.defaultNATS
   /// How many shards a new cluster has, from 1 to 65,536. A cluster that exists keeps its number. Default: 64.
-  public var shards = 64
+  public var shards = ClusterOptions.standardShards
   /// Copies of the stream with leases and the directory. Default: 3.
   public var replicas = 3
   /// How many shards a node gives away at a time, or one in 32 of those that it has, if these are more: the engine stores what several moves need one after
@@ -32,6 +32,8 @@ public struct ClusterOptions: Sendable {
     self.advertisedAddress = advertisedAddress
     self.engine = engine
   }
+
+  static let standardShards = 64
 
   public static var defaultNATS: NATSOptions {
     var options = NATSOptions()

@@ -9,6 +9,8 @@ public struct ClusterStatus: Hashable, Sendable {
       case leaving
       /// It lives, and an operator wants it to have no shards.
       case drained
+      /// It lives, and owns no shards until another node has reached it at its address.
+      case unreached
       case ended
       /// No sign of it has come for longer than a lease, and no node has been able to end its session: it may live or not.
       case silent
@@ -22,6 +24,8 @@ public struct ClusterStatus: Hashable, Sendable {
     public var shards: Int
     /// How long ago its last sign of life came.
     public var silence: Duration
+    /// Why this node, or any other one, can't reach it, in a sentence; nil if it can be reached, or isn't known to be unreachable.
+    public var problem: String?
   }
 
   public struct Shard: Hashable, Sendable {
@@ -52,6 +56,15 @@ public struct ClusterStatus: Hashable, Sendable {
   public var engineServer: String
   /// Why the engine isn't good enough or can't be reached; empty if all is well.
   public var engineProblems: [String]
+  /// What an operator should mend although the engine stores, in sentences without a full stop: servers that are lost, behind, or nearly full.
+  public var engineWarnings: [String] = []
+  /// Why the engine doesn't store, if it doesn't, in a sentence without a full stop.
+  public var engineObstacle = ""
+  /// Copies of what the engine stores, and those among them that have everything; nil while that isn't known.
+  public var engineCopies: Int?
+  public var currentEngineCopies: Int?
+  /// The address of another process that has this node's name, while this one isn't a member; nil for none.
+  public var nameHolder: String?
   /// The node uses an engine that may lose data because it was told to.
   public var isEngineUnsafe: Bool
   /// How long the engine took to store the last renewal; nil before the first.
@@ -69,10 +82,13 @@ public struct ClusterStatus: Hashable, Sendable {
       let why = engineProblems.first.map { ": \($0)" } ?? ""
       return "the engine can't be reached\(why)"
     }
-    if !isMember { return engineProblems.first ?? "the node hasn't joined the cluster yet" }
-    if isSuspended {
-      return "the lease couldn't be renewed in time; the engine answers too late or not at all"
+    if !isMember {
+      if let problem = engineProblems.first { return problem }
+      guard let nameHolder else { return "the node hasn't joined the cluster yet" }
+      return
+        "the node hasn't joined the cluster: another process has the name \(name), at \(nameHolder); it joins when that has ended. Two nodes that run need two names (--node)"
     }
+    if isSuspended { return "the lease couldn't be renewed in time: \(engineObstacle)" }
     return nil
   }
 }

@@ -1,6 +1,6 @@
 import SluiceStore
 
-/// Where shards belong: rendezvous hashing over the nodes that live. One more node takes its share of all others', one less leaves its own to
+/// Where shards belong: rendezvous hashing over the nodes that live and that their peers reach. One more node takes its share of all others', one less leaves its own to
 /// all others.
 struct Placement: Hashable, Sendable {
   /// The nodes that may have shards, sorted.
@@ -9,10 +9,9 @@ struct Placement: Hashable, Sendable {
   private let hashes: [UInt64]
 
   init(_ directory: Directory) {
-    let live = directory.nodes.filter(\.value.isLive)
-    let staying = live.filter { $0.value.record.state == .live }.map(\.key)
-    let undrained = staying.filter { !directory.drained.contains($0) }
-    self.init(nodes: undrained.isEmpty ? staying : undrained, pins: directory.pins)
+    let eligible = directory.eligible
+    let undrained = eligible.filter { !directory.drained.contains($0) }
+    self.init(nodes: undrained.isEmpty ? eligible : undrained, pins: directory.pins)
   }
 
   init(nodes: [String], pins: [Int: String] = [:]) {

@@ -19,6 +19,8 @@ struct ShardAllotment {
 
   /// A node that has many shards gives one in so many away at a time, so that all of them have moved soon.
   private static let shardsPerMove = 32
+  /// How long the nodes that start together have to reach each other before the eldest takes the shards of all.
+  static let settlingTime = Duration.milliseconds(500)
 
   private let name: String
   private let maximumMoves: Int
@@ -28,6 +30,8 @@ struct ShardAllotment {
   private var isDue = true
   /// Until when the node takes no other shards than those that a dead or living node has left to it; nil once that time is over.
   private var waitingUntil: MonotonicTime?
+  /// Until when the node takes no shards, since nodes that have started together are about to reach each other; nil once another node has been reached.
+  private var settlingUntil: MonotonicTime?
   /// Shards that the broker couldn't open, and when they may be taken again.
   private var refused: [Int: MonotonicTime] = [:]
 
@@ -52,7 +56,7 @@ struct ShardAllotment {
   mutating func refused(_ shard: Int, until time: MonotonicTime) { refused[shard] = time }
 
   /// When something may be due without another event.
-  var deadlines: [MonotonicTime] { (waitingUntil.map { [$0] } ?? []) + refused.values }
+  var deadlines: [MonotonicTime] { [waitingUntil, settlingUntil].compactMap(\.self) + refused.values }
 
   /// What is due, in the order of the shards.
   ///
@@ -92,7 +96,7 @@ struct ShardAllotment {
       switch lease.phase {
       case .none:
         guard !isLeaving, belonging.contains(shard), refused[shard].map({ $0 <= now }) ?? true,
-          waitingUntil == nil || directory.isWaiting(shard)
+          waitingUntil == nil || directory.isWaiting(shard), settlingUntil.map({ $0 <= now }) ?? true
         else { continue }
         guard directory.owner(of: shard) == nil else {
           if let owner = directory.forgottenOwner(of: shard), owner.owner != name {
@@ -124,6 +128,7 @@ struct ShardAllotment {
   private mutating func place(_ directory: Directory, _ count: Int) -> (current: Placement, own: Set<Int>) {
     if let placement { return placement }
     let current = Placement(directory)
+    settlingUntil = directory.lastJoin.map { $0 + Self.settlingTime }
     let own = Set((0..<count).lazy.filter { [name] in current.target(of: $0) == name })
     placement = (current, own)
     isDue = true

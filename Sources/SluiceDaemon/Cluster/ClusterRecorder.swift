@@ -18,6 +18,10 @@ final class ClusterRecorder: Sendable {
         shards: []), isLeaseValid: false)
     /// What was logged of the engine last, so that it is logged once.
     var refusal: [String] = []
+    /// What was logged of the engine's servers.
+    var engineWarnings: [String] = []
+    /// What was logged of nodes that can't be reached, by their names.
+    var unreachable: [String: String] = [:]
     var isInterrupted = false
   }
 
@@ -37,12 +41,47 @@ final class ClusterRecorder: Sendable {
   /// Takes what the node knows now.
   @discardableResult
   func take(_ status: ClusterStatus) -> ClusterSnapshot {
-    state.withLock { state in
+    noteReach(status)
+    noteEngine(status)
+    return state.withLock { state in
       state.counts.info = ClusterInfo(status)
+      state.counts.engineCopies = status.engineCopies
+      state.counts.currentEngineCopies = status.currentEngineCopies
       state.counts.isLeaseValid = status.isMember && !status.isSuspended
       state.counts.take(status.commits)
       state.counts.info.numbers = state.counts.numbers
       return state.counts
+    }
+  }
+
+  /// Logs what the engine's servers lack, and that it is mended.
+  private func noteEngine(_ status: ClusterStatus) {
+    let former = state.withLock { state in
+      defer { state.engineWarnings = status.engineWarnings }
+      return state.engineWarnings
+    }
+    for warning in status.engineWarnings where !former.contains(warning) {
+      logger.log(.warning, "the engine needs attention", ["cause": .text(warning)])
+    }
+    if status.engineWarnings.isEmpty, !former.isEmpty, status.isEngineConnected {
+      logger.log(.info, "the engine's servers are complete again")
+    }
+  }
+
+  /// Logs nodes that can't be reached, and those that can be again.
+  private func noteReach(_ status: ClusterStatus) {
+    let problems = Dictionary(
+      status.nodes.compactMap { node in node.problem.map { (node.name, $0) } }, uniquingKeysWith: { $1 })
+    let former = state.withLock { state in
+      defer { state.unreachable = problems }
+      return state.unreachable
+    }
+    for (node, problem) in problems.sorted(by: { $0.key < $1.key }) where former[node] == nil {
+      logger.log(
+        .warning, "a node of the cluster can't be reached", ["node": .text(node), "cause": .text(problem)])
+    }
+    for node in former.keys.sorted() where problems[node] == nil {
+      logger.log(.info, "a node that couldn't be reached can be, or is gone", ["node": .text(node)])
     }
   }
 
@@ -79,6 +118,11 @@ final class ClusterRecorder: Sendable {
         .warning,
         "another node has ended this one's session, since it was silent for too long; it joins again",
         ["by": .textOrNull(node)])
+    case .shardsKept(let count, let wanted):
+      logger.log(
+        .warning,
+        "the cluster keeps its number of shards: --cluster-shards counts only for the node that makes a cluster",
+        ["shards": .number(count), "wanted": .number(wanted)])
     case .left: logger.log(.info, "the node has given all shards away, and ended its session")
     case .refused(let objections): noteRefusal(objections)
     case .engineConnected(let server):
@@ -229,6 +273,8 @@ extension ClusterSnapshot {
       ("take_overs", takeOvers), ("take_over_milliseconds", totalMilliseconds), ("hand_overs", handedOver),
       ("shards_lost", lost), ("suspensions", suspensions), ("expulsions", expulsions),
       ("engine_interruptions", interruptions), ("lease_valid", isLeaseValid ? 1 : 0),
+      ("engine_copies", UInt64(engineCopies ?? 0)),
+      ("engine_copies_current", UInt64(currentEngineCopies ?? 0)),
       ("commits", commitCounts.reduce(0, +)), ("commit_microseconds", commitTotal / 1_000),
     ].map { BrokerInfo.Number(name: $0, value: $1) }
   }
@@ -241,7 +287,7 @@ extension ClusterInfo {
       engine: Engine(
         isConnected: status.isEngineConnected, isUnsafe: status.isEngineUnsafe, server: status.engineServer,
         commitLatency: status.commitLatency.map { UInt64(max($0.clampedNanoseconds / 1000, 0)) } ?? .max,
-        problems: status.engineProblems),
+        problems: status.engineProblems + status.engineWarnings),
       nodes: status.nodes.map(Node.init), shardCount: UInt32(status.shards.count),
       shards: status.shards.map(Shard.init))
   }
@@ -256,10 +302,12 @@ extension ClusterInfo.Node {
       case .drained: .drained
       case .ended: .ended
       case .silent: .silent
+      case .unreached: .unreached
       }
     self.init(
       name: node.name, address: node.address, version: node.version, state: state,
-      shards: UInt32(node.shards), silence: UInt64(max(node.silence.wholeMilliseconds, 0)))
+      shards: UInt32(node.shards), silence: UInt64(max(node.silence.wholeMilliseconds, 0)),
+      problem: node.problem ?? "")
   }
 }
 

@@ -11,16 +11,27 @@ public struct EngineServer: Hashable, Sendable {
   public var syncsAlways: Bool
   /// How often writes are brought to disk otherwise, in nanoseconds.
   public var syncInterval: Int64
+  /// How much it stores, in bytes, and how much it may (`max_file_store`); nil where it doesn't say.
+  public var stored: UInt64?
+  public var storageLimit: UInt64?
 
   public init(
     name: String, version: String, hasJetStream: Bool = true, syncsAlways: Bool = true,
-    syncInterval: Int64 = 0
+    syncInterval: Int64 = 0, stored: UInt64? = nil, storageLimit: UInt64? = nil
   ) {
     self.name = name
     self.version = version
     self.hasJetStream = hasJetStream
     self.syncsAlways = syncsAlways
     self.syncInterval = syncInterval
+    self.stored = stored
+    self.storageLimit = storageLimit
+  }
+
+  /// The share of its room that is used, in percent; nil where it doesn't say.
+  public var storageShare: Int? {
+    guard let stored, let storageLimit, storageLimit > 0 else { return nil }
+    return Int(Double(stored) / Double(storageLimit) * 100)
   }
 
   /// Why this server can't be trusted with data, in sentences without a full stop; empty if it can.
@@ -79,9 +90,11 @@ extension JetStream {
       struct Configuration: Decodable {
         var sync_interval: Int64?
         var sync_always: Bool?
+        var max_storage: Int64?
       }
 
       var disabled: Bool?
+      var storage: UInt64?
       var config: Configuration?
     }
 
@@ -137,7 +150,8 @@ extension JetStream {
             name: name, version: answer.server.ver ?? "",
             hasJetStream: configuration != nil && answer.data?.disabled != true,
             syncsAlways: configuration?.sync_always ?? false,
-            syncInterval: configuration?.sync_interval ?? 0)
+            syncInterval: configuration?.sync_interval ?? 0, stored: answer.data?.storage,
+            storageLimit: configuration?.max_storage.map { UInt64(max($0, 0)) })
         }
         guard !expected.isEmpty, expected.allSatisfy({ found[$0] != nil }) else { return .more }
         completion(result())

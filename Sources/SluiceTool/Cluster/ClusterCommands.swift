@@ -68,7 +68,8 @@ struct ClusterStatusCommand: Command {
 
   static let page = CommandPage(
     "sluice cluster status", summary: "show the cluster in one screen", options: [TopicCommand.json],
-    details: "Ends with 1 when something is wrong: the node isn't ready, or shards have no owner.",
+    details:
+      "Ends with 1 when something is wrong: the node isn't ready, shards have no owner, or a node can't be reached at its address.",
     examples: [
       "Is everything in order?": "sluice cluster status",
       "For a script.": "sluice cluster status --json | jq .problems",
@@ -101,7 +102,7 @@ struct ClusterNodesCommand: Command {
     "sluice cluster nodes", summary: "list the nodes of the cluster", options: [TopicCommand.json],
     details: """
       A node that has ended stays in the list for an hour. One is silent when no sign of it has come for longer than a lease and no node could end its session, as while the engine has no majority: \
-      it may live or not.
+      it may live or not. One is unreached as long as no other node has reached it at its address: it gets no shards until then, and `sluice cluster status` says why.
       """,
     examples: [
       "All of them.": "sluice cluster nodes",
@@ -257,13 +258,24 @@ struct ClusterDrainCommand: Command {
         if case .failure(let error) = result { return run.fail(error) }
         let shards = info.nodes.first { $0.name == node }?.shards ?? 0
         note(isWanted ? "\(node) gives its \(shards) shards away" : "\(node) may own shards again", run)
-        if waits { waitForShards(client, run) } else { run.finish(.success) }
+        if waits { return waitForShards(client, run) }
+        if isWanted, shards > 0, let complaint = Self.complaint(about: node, in: info) {
+          note(complaint, run)
+        }
+        run.finish(.success)
       }
     }
   }
 
   private func note(_ text: String, _ run: Run) {
     if !isQuiet { run.note(text) }
+  }
+
+  /// Why a node keeps its shards although it is drained; nil while another one may have them.
+  static func complaint(about node: String, in info: ClusterInfo) -> String? {
+    if info.nodes.contains(where: { $0.name != node && $0.state == .live }) { return nil }
+    return
+      "no other node may own shards, so \(node) keeps them until one joins, is reached, or isn't drained any more; --undo takes the wish back"
   }
 
   private func waitForShards(_ client: Client, _ run: Run) {
@@ -275,6 +287,7 @@ struct ClusterDrainCommand: Command {
           note("\(node) owns no shard", run)
           return run.finish(.success)
         }
+        if let complaint = Self.complaint(about: node, in: info) { return run.finish(.failure, complaint) }
         _ = run.loop.schedule(after: Self.interval) { waitForShards(client, run) }
       }
     }

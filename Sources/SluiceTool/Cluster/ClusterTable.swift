@@ -10,6 +10,7 @@ enum ClusterTable {
     var problems: [String] = []
     if !info.unreadiness.isEmpty { problems.append(info.unreadiness) }
     for problem in info.engine.problems where !info.unreadiness.contains(problem) { problems.append(problem) }
+    problems += info.nodes.map(\.problem).filter { !$0.isEmpty }
     let free = freeShards(info)
     if free > 0 {
       problems.append(
@@ -84,7 +85,7 @@ enum ClusterTable {
   private static func nodeCounts(_ info: ClusterInfo) -> String {
     let states: [(ClusterInfo.Node.State, String)] = [
       (.live, "live"), (.leaving, "leaving"), (.drained, "drained"), (.silent, "silent"),
-      (.ended, "ended"),
+      (.unreached, "unreached"), (.ended, "ended"),
     ]
     let counts = states.compactMap { state, word in
       let count = info.nodes.count { $0.state == state }
@@ -125,6 +126,7 @@ enum ClusterTable {
     case .drained: "drained"
     case .ended: "ended"
     case .silent: "silent"
+    case .unreached: "unreached"
     default: "state-\(state.rawValue)"
     }
   }
@@ -145,6 +147,7 @@ enum ClusterTable {
     [
       "node": .text(node.name), "address": .text(node.address), "version": .text(node.version),
       "state": .text(state(node.state)), "shards": .number(node.shards), "silent_ms": .number(node.silence),
+      "problem": .textOrNull(node.problem.isEmpty ? nil : node.problem),
     ]
   }
 

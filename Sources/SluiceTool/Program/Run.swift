@@ -118,6 +118,14 @@ final class Run: @unchecked Sendable {
         case .connecting, .closed: break
         }
       })
+    var last = ""
+    watches.append(
+      client.unserved.sink { [self] error in
+        // Many streams may wait for the same reason.
+        guard result == nil, !persistence.isQuiet, error.message != last else { return }
+        last = error.message
+        note("\(error)")
+      })
   }
 
   /// Ends the run. The first call counts.

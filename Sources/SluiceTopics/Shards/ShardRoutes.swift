@@ -32,6 +32,7 @@ package final class ShardRoutes: Sendable {
     var shardCount: Int?
     var routes: [ShardID: TopicRoute] = [:]
     var nodes: [RemoteNode] = []
+    var problems: [String: String] = [:]
     var observers: [UInt64: @Sendable () -> Void] = [:]
     var lastObserver: UInt64 = 0
   }
@@ -93,6 +94,9 @@ package final class ShardRoutes: Sendable {
   /// The other nodes that live, sorted by name.
   package var nodes: [RemoteNode] { state.withLock { $0.nodes } }
 
+  /// Why this node hasn't been able to reach another one for longer than a lease, although that lives; nil if it can be reached.
+  package func problem(of node: RemoteNode) -> String? { state.withLock { $0.problems[node.name] } }
+
   /// The names of the other nodes that live; nil while this node doesn't know, since it isn't in touch with the engine.
   package func otherNodes(at now: MonotonicTime) -> Set<String>? {
     guard lease.isValid(at: now) else { return nil }
@@ -110,9 +114,14 @@ package final class ShardRoutes: Sendable {
   /// - Parameters:
   ///   - shardCount: the number of shards of the cluster; nil leaves it as it is.
   ///   - nodes: the other nodes that live; nil leaves them as they are.
+  ///   - problems: why nodes that live can't be reached, by their names; nil leaves them as they are.
   ///   - routes: those that change.
-  package func update(shardCount: Int? = nil, nodes: [RemoteNode]? = nil, _ routes: [ShardID: TopicRoute]) {
+  package func update(
+    shardCount: Int? = nil, nodes: [RemoteNode]? = nil, problems: [String: String]? = nil,
+    _ routes: [ShardID: TopicRoute]
+  ) {
     let observers = state.withLock { state in
+      if let problems { state.problems = problems }
       if let shardCount { state.shardCount = shardCount }
       if let nodes { state.nodes = nodes.sorted { $0.name < $1.name } }
       state.routes.merge(routes) { $1 }

@@ -106,7 +106,7 @@ extension ClusterInfo {
   /// A node.
   ///
   /// ```
-  /// string name · string address · string version · u8 state · u32 shards · u64 silence
+  /// string name · string address · string version · u8 state · u32 shards · u64 silence · string problem
   /// ```
   public struct Node: Hashable, Sendable {
     /// The number is the one on the wire; new numbers may follow.
@@ -125,6 +125,8 @@ extension ClusterInfo {
       public static let ended = State(rawValue: 3)
       /// No sign of it has come for longer than a lease, and the node that answers can't tell whether it lives.
       public static let silent = State(rawValue: 4)
+      /// It lives, and owns no shards until another node has reached it at its address.
+      public static let unreached = State(rawValue: 5)
     }
 
     public var name: String
@@ -136,9 +138,12 @@ extension ClusterInfo {
     public var shards: UInt32
     /// Milliseconds since its last sign of life came.
     public var silence: UInt64
+    /// Why the node that answers, or any other one, can't reach it, in a sentence without a full stop; empty if it can be reached, or that isn't known.
+    public var problem: String
 
     public init(
-      name: String, address: String, version: String, state: State, shards: UInt32, silence: UInt64
+      name: String, address: String, version: String, state: State, shards: UInt32, silence: UInt64,
+      problem: String = ""
     ) {
       self.name = name
       self.address = address
@@ -146,6 +151,7 @@ extension ClusterInfo {
       self.state = state
       self.shards = shards
       self.silence = silence
+      self.problem = problem
     }
 
     static let layout = FrameLayout(
@@ -153,7 +159,8 @@ extension ClusterInfo {
       Field.string("node's address", limit: Limits.name, \Self.address),
       Field.string("node's version", limit: Limits.name, \Self.version),
       Field.number("node's state", \Self.state), Field.integer("node's shards", \Self.shards),
-      Field.integer("node's silence", \Self.silence))
+      Field.integer("node's silence", \Self.silence),
+      Field.string("node's problem", limit: Limits.message, \Self.problem).added(absent: ""))
   }
 
   /// A shard.

@@ -24,8 +24,30 @@ struct ClusterStatusTests {
     control.observed(.node("d", Self.record(4)), 6, at: Self.start)
     control.watchCurrent(at: Self.start)
     let status = ClusterStatus(
-      control, problems: [], isConnected: true, server: "", isUnsafe: false, at: Self.start + silence)
+      control, problems: [], EngineHealth(), isConnected: true, server: "", isUnsafe: false,
+      at: Self.start + silence)
     return Dictionary(uniqueKeysWithValues: status.nodes.map { ($0.name, $0.state) })
+  }
+
+  @Test("a node whose name another process has says so, and where that is")
+  func name() {
+    var control = ClusterControl(
+      ClusterOptions(name: "b", advertisedAddress: "b:7420", engine: []), writer: 2)
+    control.watchBegan()
+    control.observed(.cluster(ClusterRecord(shards: 8)), 1, at: Self.start)
+    control.observed(.node("b", Self.record(9)), 2, at: Self.start)
+    control.watchCurrent(at: Self.start)
+    func unreadiness() -> String? {
+      ClusterStatus(
+        control, problems: [], EngineHealth(), isConnected: true, server: "", isUnsafe: false, at: Self.start
+      ).unreadiness
+    }
+    #expect(
+      unreadiness()
+        == "the node hasn't joined the cluster: another process has the name b, at h:7420; it joins when that has ended. Two nodes that run need two names (--node)"
+    )
+    control.observed(.node("b", Self.record(9, .ended)), 3, at: Self.start)
+    #expect(unreadiness() == "the node hasn't joined the cluster yet")
   }
 
   @Test("a node without a sign for longer than a lease, whose session no node could end, isn't called live")

@@ -23,7 +23,8 @@ struct LeaseTests {
   }
 
   private static func entry(_ record: NodeRecord, _ sequence: UInt64, heard: Int) -> NodeEntry {
-    NodeEntry(sequence: sequence, record: record, heard: time(heard), lastSign: time(heard))
+    NodeEntry(
+      sequence: sequence, record: record, heard: time(heard), lastSign: time(heard), since: time(heard))
   }
 
   /// A member since 0, whose first message was sent at 0 and acknowledged at 10.

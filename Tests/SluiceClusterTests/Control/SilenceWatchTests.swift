@@ -15,7 +15,7 @@ struct SilenceWatchTests {
     NodeEntry(
       sequence: 1,
       record: NodeRecord(writer: 9, count: 1, session: 1, state: state, address: "a:1", version: "1"),
-      heard: time(heard), lastSign: time(heard))
+      heard: time(heard), lastSign: time(heard), since: time(heard))
   }
 
   /// Of node `a`, which the engine has served since 0.

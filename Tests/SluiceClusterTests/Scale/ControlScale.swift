@@ -198,6 +198,8 @@ final class ControlScale {
       switch action {
       case .write(let write): post(.store(node: node, write), after: delays.store)
       case .read(let number, let record): post(.read(node: node, number, record), after: delays.store)
+      // The nodes of a scale have no brokers.
+      case .check: break
       case .event(.gained(let shard, let term)):
         post(.opened(node: node, shard: shard, term: term), after: delays.broker)
       case .event(.closing(let shard, let term, _)):

@@ -88,7 +88,7 @@ struct ClusterTableTests {
         #""pin":null,"commit_latency_us":2300}"#))
     #expect(
       ClusterTable.object(info.nodes[1]).description
-        == #"{"node":"n2","address":"10.0.0.2:7420","version":"1.2","state":"drained","shards":0,"silent_ms":340}"#
+        == #"{"node":"n2","address":"10.0.0.2:7420","version":"1.2","state":"drained","shards":0,"silent_ms":340,"problem":null}"#
     )
     #expect(
       ClusterTable.nodes(

@@ -444,7 +444,8 @@ public struct AnyVectorLayout: Sendable {
   private static let nodeLayout = VectorLayout(
     ClusterInfo.Node(name: "", address: "", version: "", state: .live, shards: 0, silence: 0),
     .text("name", \.name), .text("address", \.address), .text("version", \.version),
-    .named("state", \.state), .integer("shards", \.shards), .integer("silence", \.silence))
+    .named("state", \.state), .integer("shards", \.shards), .integer("silence", \.silence),
+    .text("problem", \.problem))
 
   private static let shardLayout = VectorLayout(
     ClusterInfo.Shard(number: 0, state: .held, owner: "", term: 0, target: "", pin: ""),

@@ -1,0 +1,131 @@
+import SluiceIO
+
+/// A broker that this node is to reach at the address that its node advertises.
+struct PeerCheck: Hashable, Sendable {
+  var node: String
+  var address: String
+  var broker: UInt64
+}
+
+/// Which brokers of other nodes this node has reached, and why not, as a value: a broker is checked until it is reached, and again when a link to it
+/// has failed.
+struct PeerChecks {
+  private struct Finding {
+    var peer: PeerCheck
+    var isReached = false
+    var isUnderWay = false
+    var failures = 0
+    /// Why the last check has failed; nil if none has, or it has succeeded.
+    var problem: String?
+    /// Since when checks have failed.
+    var failingSince: MonotonicTime?
+    var next: MonotonicTime
+  }
+
+  private static let firstDelay = Duration.milliseconds(500)
+  private static let longestDelay = Duration.seconds(5)
+
+  private let name: String
+  private var findings: [String: Finding] = [:]
+  /// The nodes that aren't reached yet, or not any more.
+  private var open: Set<String> = []
+  /// The nodes that this one has reached, and that may have nothing stored about that.
+  private(set) var unstated: Set<String> = []
+
+  /// - Parameter name: this node's.
+  init(of name: String) {
+    self.name = name
+  }
+
+  /// What is known of a node has changed.
+  ///
+  /// - Parameter entry: nil for a node that isn't known any more.
+  mutating func observed(_ entry: NodeEntry?, of node: String, at now: MonotonicTime) {
+    guard let record = entry?.record, entry?.isLive == true, node != name, record.broker != 0 else {
+      return forget(node)
+    }
+    let peer = PeerCheck(node: node, address: record.address, broker: record.broker)
+    if findings[node]?.peer == peer { return }
+    findings[node] = Finding(peer: peer, next: now)
+    open.insert(node)
+    unstated.remove(node)
+  }
+
+  private mutating func forget(_ node: String) {
+    findings[node] = nil
+    open.remove(node)
+    unstated.remove(node)
+  }
+
+  /// Another node has stated which broker of a node it has reached; this one's statement may be needed nevertheless.
+  mutating func stated(about node: String) {
+    if findings[node]?.isReached == true { unstated.insert(node) }
+  }
+
+  /// What this node has to say about a node is stored.
+  mutating func isStated(_ node: String) { unstated.remove(node) }
+
+  /// A link to a node has failed: checks whether the node can be reached.
+  mutating func doubt(_ node: String, at now: MonotonicTime) {
+    guard findings[node]?.isReached == true else { return }
+    findings[node]?.isReached = false
+    findings[node]?.next = now
+    open.insert(node)
+  }
+
+  /// The checks that are due, in the order of the nodes' names.
+  mutating func takeDue(at now: MonotonicTime) -> [PeerCheck] {
+    if open.isEmpty { return [] }
+    var due: [PeerCheck] = []
+    for node in open.sorted() {
+      guard let finding = findings[node], !finding.isUnderWay, finding.next <= now else { continue }
+      findings[node]?.isUnderWay = true
+      due.append(finding.peer)
+    }
+    return due
+  }
+
+  /// A check has ended.
+  ///
+  /// - Parameter problem: why the broker can't be reached; nil when it was.
+  mutating func finished(_ peer: PeerCheck, _ problem: String?, at now: MonotonicTime) {
+    guard var finding = findings[peer.node], finding.peer == peer else { return }
+    finding.isUnderWay = false
+    finding.problem = problem
+    finding.isReached = problem == nil
+    if problem == nil {
+      finding.failures = 0
+      finding.failingSince = nil
+      open.remove(peer.node)
+      unstated.insert(peer.node)
+    } else {
+      finding.next = now + min(Self.firstDelay * (1 << min(finding.failures, 4)), Self.longestDelay)
+      finding.failures += 1
+      finding.failingSince = finding.failingSince ?? now
+    }
+    findings[peer.node] = finding
+  }
+
+  /// Why a node can't be reached; nil when it can be, or isn't checked yet.
+  func problem(of node: String) -> String? { findings[node]?.problem }
+
+  /// Why nodes haven't been reached for some time, by their names. One that has just died looks so, too, until it has been silent for a lease.
+  func problems(lasting time: Duration, at now: MonotonicTime) -> [String: String] {
+    if open.isEmpty { return [:] }
+    var problems: [String: String] = [:]
+    for node in open {
+      guard let since = findings[node]?.failingSince, since + time <= now else { continue }
+      problems[node] = findings[node]?.problem
+    }
+    return problems
+  }
+
+  /// When checks are due, or ``problems(lasting:at:)`` may have another answer.
+  func deadlines(lasting time: Duration) -> [MonotonicTime] {
+    open.flatMap { node -> [MonotonicTime] in
+      guard let finding = findings[node] else { return [] }
+      return [finding.isUnderWay ? nil : finding.next, finding.failingSince.map { $0 + time }].compactMap(
+        \.self)
+    }
+  }
+}
