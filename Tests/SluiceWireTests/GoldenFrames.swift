@@ -161,6 +161,9 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "OFFER", 0x65, Offer(returned: 3, waits: true, isPaced: false), "0300000000000000 01 00 000000000000"),
   GoldenFrame(
+    "ORIGIN", 0xC0, Origin(node: "b2", connection: 18, client: "c"),
+    "0200 6232 1200000000000000 0100 63"),
+  GoldenFrame(
     "JOIN", 0x28, JoinGroup(topic: "t", group: "g", grantedThrough: 9),
     "0100 74 0100 67 00 00 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000"),
   GoldenFrame(
@@ -405,12 +408,12 @@ let goldenFrames: [GoldenFrame] = [
         TopicInfo.Subscription(
           connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10,
           holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710, consumer: "g",
-          slowness: .network, slow: 25, age: 26)
+          slowness: .network, slow: 25, age: 26, node: "x")
       ],
       publications: [
         TopicInfo.Publication(
           connection: 11, client: "", stream: 12, granted: 13, received: 14, waiting: 15,
-          reason: .storageFull)
+          reason: .storageFull, node: "y")
       ],
       dropped: dropped,
       storage: StorageStatus(state: .full, since: 22, used: 23, limit: 24), isStated: true,
@@ -427,9 +430,9 @@ let goldenFrames: [GoldenFrame] = [
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
     01000000 0a000000 0200 0600000000000000
-    01000000 49000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
-    0b00000000000000 02 a203 c602 0100 67 03 1900000000000000 1a00000000000000
-    01000000 27000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02
+    01000000 4c000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
+    0b00000000000000 02 a203 c602 0100 67 03 1900000000000000 1a00000000000000 0100 78
+    01000000 2a000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02 0100 79
     40000000
     1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000
     1600000000000000 1700000000000000

@@ -53,8 +53,10 @@ struct GrowthTests {
       + (5...12).flatMap { number($0) }
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
-      + [2, 1, 0, 2, 0] + string("g") + [2] + number(6) + number(7)
-    let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
+      + [2, 1, 0, 2, 0] + string("g") + [2] + number(6) + number(7) + string("")
+    let publication =
+      number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
+      + string("")
     let dropped = (0..<8).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)
     let rest = [UInt8](repeating: 0, count: 9)

@@ -40,7 +40,7 @@ struct ProtocolVectorTests {
     for type in AnyVectorLayout.all.values.map(\.type.description) {
       #expect(shown.contains(type), "\(type)")
     }
-    let known = (0..<0x80 as Range<UInt8>).map { FrameType(rawValue: $0) }
+    let known = (0...0xFF as ClosedRange<UInt8>).map { FrameType(rawValue: $0) }
       .filter { !$0.description.hasPrefix("frame type") }
     #expect(Set(known) == Set(AnyVectorLayout.all.values.map(\.type)))
   }

@@ -20,6 +20,7 @@ struct RandomFrames {
       },
       { frames in Positions(frames.list { $0.position() }, more: .random(using: &frames.random)) },
       { Matched(number: $0.integer(), topic: $0.text(300), place: $0.subscribed()) },
+      { Origin(node: $0.text(255), connection: $0.integer(), client: $0.text(255)) },
       { Unmatched(number: $0.integer()) }, { SelectTopic(number: $0.integer()) },
       {
         Lend(
@@ -311,12 +312,13 @@ struct RandomFrames {
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(),
           state: .init(rawValue: $0.integer()), nextOffset: $0.integer(), granted: $0.integer(),
           sent: $0.integer(), consumer: $0.text(64), slowness: .init(rawValue: $0.integer()),
-          slow: $0.integer(), age: $0.integer())
+          slow: $0.integer(), age: $0.integer(), node: $0.text(255))
       },
       publications: list {
         TopicInfo.Publication(
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(), granted: $0.integer(),
-          received: $0.integer(), waiting: $0.integer(), reason: .init(rawValue: $0.integer()))
+          received: $0.integer(), waiting: $0.integer(), reason: .init(rawValue: $0.integer()),
+          node: $0.text(255))
       },
       dropped: dropped(),
       storage: StorageStatus(

@@ -75,8 +75,9 @@ enum TopicJSON {
   private static func subscriber(_ subscription: SubscriptionSnapshot) -> JSON {
     let info = subscription.info
     return [
-      "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
-      "identity": .text(subscription.identity), "door": .text(subscription.door.rawValue),
+      "connection": .exact(info.connection), "node": info.node.isEmpty ? nil : .text(info.node),
+      "stream": .number(info.stream), "client": .text(info.client), "identity": .text(subscription.identity),
+      "door": .text(subscription.door.rawValue),
       "group": subscription.group.map { .text($0) },
       "state": .text(info.state == .replaying ? "replaying" : "live"), "nextOffset": .exact(info.nextOffset),
       "lag": .exact(subscription.lag), "granted": .limit(info.granted), "sent": .exact(info.sent),
@@ -102,8 +103,9 @@ enum TopicJSON {
   private static func producer(_ publication: PublicationSnapshot) -> JSON {
     let info = publication.info
     return [
-      "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
-      "identity": .text(publication.identity), "door": publication.door.map { .text($0.rawValue) },
+      "connection": .exact(info.connection), "node": info.node.isEmpty ? nil : .text(info.node),
+      "stream": .number(info.stream), "client": .text(info.client), "identity": .text(publication.identity),
+      "door": publication.door.map { .text($0.rawValue) },
       "granted": .limit(info.granted),
       "received": .exact(info.received), "open": .limit(rest(of: info.granted, after: info.received)),
       "waitingSeconds": .seconds(milliseconds: info.waiting),

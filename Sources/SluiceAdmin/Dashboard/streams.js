@@ -3,7 +3,7 @@ const drawnSeconds = 10;
 let past = new Map();
 
 function recently(stream, total) {
-  const key = `${stream.connection}:${stream.stream}`;
+  const key = `${stream.node || ""}:${stream.connection}:${stream.stream}`;
   const values = past.get(key) || [];
   if (values.tick !== tick) values.push(total);
   values.tick = tick;
@@ -67,7 +67,7 @@ function subscribersTable(list, total) {
     const cause = slow[each.slowness] ?? each.slowness;
     const why = cause && number(each.slowSeconds) > 0 && each.slowness !== "pace" ? `${cause}, for ${since(each.slowSeconds)}` : cause;
     return make(
-      "tr", { class: holds ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`)),
+      "tr", { class: holds ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -87,7 +87,7 @@ function producersTable(list, total) {
     const isWaiting = number(each.waitingSeconds) > 0;
     const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
     return make(
-      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`)),
+      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -106,4 +106,10 @@ function streamsTable(rows, header, caption, shown, total, none, met, open) {
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`),
     make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more)),
   ];
+}
+
+// Where a client is connected: to this node, or to another one of the cluster, which has its connection.
+function placeOf(each) {
+  if (each.node) return make("span", { class: "quiet" }, `connection ${each.connection} of node ${each.node}`);
+  return make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`);
 }

@@ -6,6 +6,10 @@ enum ClusterMetrics {
   static func write(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
     let info = cluster.info
     writeNodes(info, to: &text)
+    text.family(
+      "sluice_cluster_node", .gauge,
+      "1, with the name of this node. Metrics of topics, cursors and groups are about those that it owns.")
+    text.sample(UInt64(1), ["node": info.name])
     text.single("sluice_cluster_shards", .gauge, "Shards of the cluster.", UInt64(info.shardCount))
     text.single("sluice_cluster_shards_owned", .gauge, "Shards that this node owns.", UInt64(cluster.owned))
     text.single(
@@ -35,20 +39,20 @@ enum ClusterMetrics {
     text.family("sluice_cluster_nodes", .gauge, "Nodes of the cluster, by state.")
     let states: [(String, ClusterInfo.Node.State)] = [
       ("live", .live), ("leaving", .leaving), ("drained", .drained), ("silent", .silent),
+      ("unreached", .unreached),
       ("ended", .ended),
     ]
     for (name, state) in states {
       text.sample(UInt64(info.nodes.count { $0.state == state }), ["state": name])
-      ("unreached", .unreached),
     }
-  }
-
-  private static func writeEngine(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
-    let engine = cluster.info.engine
     text.single(
       "sluice_cluster_nodes_unreachable", .gauge,
       "Nodes that live and that this node, or any other one, can't reach at their address.",
       UInt64(info.nodes.count { !$0.problem.isEmpty }))
+  }
+
+  private static func writeEngine(_ cluster: ClusterSnapshot, to text: inout MetricsText) {
+    let engine = cluster.info.engine
     text.single(
       "sluice_cluster_engine_connected", .gauge, "1 while the node is connected to the engine; 0 otherwise.",
       flag(engine.isConnected))
@@ -56,10 +60,6 @@ enum ClusterMetrics {
       "sluice_cluster_engine_unsafe", .gauge,
       "1 if the node was told to use an engine that may lose what it has acknowledged; 0 otherwise.",
       flag(engine.isUnsafe))
-    if engine.commitLatency != .max {
-      text.single(
-        "sluice_cluster_renewal_latency_seconds", .gauge, unit: "seconds",
-        "How long the engine took to store the node's last message, which is mostly the renewal of its lease.",
     if let copies = cluster.engineCopies, let current = cluster.currentEngineCopies {
       text.single(
         "sluice_cluster_engine_copies", .gauge,
@@ -70,6 +70,10 @@ enum ClusterMetrics {
         "Copies of what the engine stores that have everything. Without a majority of them nothing is stored.",
         UInt64(current))
     }
+    if engine.commitLatency != .max {
+      text.single(
+        "sluice_cluster_renewal_latency_seconds", .gauge, unit: "seconds",
+        "How long the engine took to store the node's last message, which is mostly the renewal of its lease.",
         Double(engine.commitLatency) / 1e6)
     }
     text.single(

@@ -164,7 +164,8 @@ final class AdminService: @unchecked Sendable {
       let request = SnapshotRequest(
         topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0,
         consumersPerTopic: 1)
-      snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
+      let node = source.cluster?.info.name
+      snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit, node: node)) }
     case .topic(let name): topic(name, completion)
     case .connections(let filter, let limit):
       var request = SnapshotRequest.summary(topics: 0)
@@ -270,11 +271,13 @@ final class AdminService: @unchecked Sendable {
   }
 
   /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
-  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int) -> JSON {
+  ///
+  /// - Parameter node: the node of a cluster that owns them; nil for a broker of one node.
+  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int, node: String?) -> JSON {
     let topics = snapshot.topics.drop { !NameSpan.precedes(after, $0.summary.topic) }
     return [
       "topics": .array(topics.prefix(limit).map(TopicJSON.object)), "more": .flag(topics.count > limit),
-      "count": .exact(snapshot.topics.count),
+      "count": .exact(snapshot.topics.count), "node": node.map { .text($0) },
     ]
   }
 

@@ -55,6 +55,7 @@ extension Connection {
     client.name = agreement.clientName
     client.isNode = agreement.credentials.method == .node && !stream.isInternal
     client.beginKeeping()
+    streams.session.takesOrigins = client.isNode
     streams.agree(maximumFrame: agreement.clientMaximumFrame)
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     context.agreed(keepalive: agreement.welcome.keepalive)

@@ -57,6 +57,7 @@ struct FrameCost: Hashable, Sendable {
     // Records: bounded by bytes.
     .publish: FrameCost(0),
     .positions: FrameCost(0, .positions),
+    .origin: FrameCost(0),
 
     .subscribe: FrameCost(1, .watchers),
     .subscribePattern: FrameCost(4, .names, .joins, .positions),

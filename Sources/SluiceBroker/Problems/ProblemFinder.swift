@@ -226,6 +226,11 @@ public struct ProblemFinder: Sendable {
 
   // MARK: Topics
 
+  /// The connection of another node's client isn't one of this broker's.
+  private static func place(of subscription: TopicInfo.Subscription, topic: String) -> Problem.Place {
+    subscription.node.isEmpty ? .connection(subscription.connection, topic: topic) : .topic(topic)
+  }
+
   private mutating func findHolds(_ topic: TopicSnapshot) {
     let name = topic.summary.topic
     let holders = topic.subscriptions.filter {
@@ -236,7 +241,7 @@ public struct ProblemFinder: Sendable {
         holder.isBlocked ? "it doesn't read what it was sent" : ProblemText.limit(holder.info.limit)
       let isNow = holder.info.holding > 0
       add(
-        .heldUp, .warning, at: .connection(holder.info.connection, topic: name),
+        .heldUp, .warning, at: Self.place(of: holder.info, topic: name),
         for: isNow ? holder.info.holding : nil,
         "\(ProblemText.client(holder)) \(isNow ? "holds up" : "has held up") the producers of \(name): \(reason); \(ProblemText.shares(holder.info.lastMinute, holder.info.lastFiveMinutes))."
       )
@@ -271,7 +276,7 @@ public struct ProblemFinder: Sendable {
     for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
       guard subscription.info.holding == 0, !subscription.isMember else { continue }
       add(
-        .subscriberLag, .warning, at: .connection(subscription.info.connection, topic: name),
+        .subscriberLag, .warning, at: Self.place(of: subscription.info, topic: name),
         ProblemText.lag(subscription, of: name))
     }
   }

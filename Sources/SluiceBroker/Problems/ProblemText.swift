@@ -93,7 +93,7 @@ enum ProblemText {
   static func client(_ subscription: SubscriptionSnapshot) -> String {
     let name = subscription.info.client.isEmpty ? "A client without a name" : subscription.info.client
     let identity = subscription.identity.isEmpty ? "" : " (\(subscription.identity))"
-    return "\(name)\(identity) on connection \(subscription.info.connection)"
+    return "\(name)\(identity) on \(subscription.info.place)"
   }
 
   static func limit(_ limit: TopicInfo.HoldLimit) -> String {

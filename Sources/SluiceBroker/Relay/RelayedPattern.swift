@@ -213,6 +213,7 @@ final class RelayedPattern: RemoteTopics {
       pattern: frame.pattern, start: start, lag: frame.lag, grantedThrough: 0, filter: frame.filter)
     first.positions = batches.isEmpty ? [] : batches.removeFirst()
     first.more = !batches.isEmpty
+    part.send(streams.origin)
     part.send(first)
     for (index, batch) in batches.enumerated() {
       part.send(Positions(batch, more: index < batches.count - 1))

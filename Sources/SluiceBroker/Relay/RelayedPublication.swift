@@ -37,7 +37,9 @@ final class RelayedPublication: DueStream, LinkedStream {
 
   func begin(_ frame: PublishOpen) {
     number = link.open(self)
-    if let number { link.send(frame, stream: number) }
+    guard let number else { return }
+    link.send(streams.origin, stream: number)
+    link.send(frame, stream: number)
   }
 
   var kind: StreamKind { .publication }

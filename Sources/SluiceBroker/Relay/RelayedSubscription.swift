@@ -82,7 +82,9 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
 
   private func open(_ frame: some Frame) {
     number = link.open(self)
-    if let number { link.send(frame, stream: number) }
+    guard let number else { return }
+    link.send(streams.origin, stream: number)
+    link.send(frame, stream: number)
   }
 
   func move(to place: SubscriberPlace) { self.place = place }

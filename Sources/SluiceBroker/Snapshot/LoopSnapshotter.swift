@@ -160,6 +160,8 @@ extension Connection {
       case let stream as GroupStream: stream.group.topic.name
       case let stream as PatternStream: stream.pattern.description
       case let stream as PublicationStream: stream.topic.name
+      case let stream as RelayedSubscription: stream.topic
+      case let stream as RelayedPublication: stream.topic
       default: nil
       }
     }

@@ -221,10 +221,11 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   }
 
   func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+    let user = streams.user(of: stream)
     var info = TopicInfo.Subscription(
-      connection: streams.client.connection, client: streams.client.name, stream: stream, state: .live,
+      connection: user.connection, client: user.client, stream: stream, state: .live,
       nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent,
-      consumer: group.name)
+      consumer: group.name, node: user.node)
     group.flow.show(in: &info, open: hold, at: streams.loop.now)
     return info
   }

@@ -13,10 +13,10 @@ extension PublicationStream {
   /// The publication as TOPIC_SHOW describes it. On its loop only.
   var info: TopicInfo.Publication {
     let credit = streams.session.publication(stream)?.records ?? Credit()
+    let user = streams.user(of: stream)
     return TopicInfo.Publication(
-      connection: streams.client.connection, client: streams.client.name, stream: stream,
-      granted: credit.granted,
-      received: credit.spent, waiting: waiting, reason: waitReason)
+      connection: user.connection, client: user.client, stream: stream, granted: credit.granted,
+      received: credit.spent, waiting: waiting, reason: waitReason, node: user.node)
   }
 
   /// The reason why the publication has no demand. On its loop only.

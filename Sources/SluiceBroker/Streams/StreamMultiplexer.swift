@@ -111,6 +111,16 @@ final class StreamMultiplexer: @unchecked Sendable {
     session.object(stream) as? S
   }
 
+  /// The client that uses a stream: the connection's own, or one of another node, which has opened the stream for it.
+  func user(of stream: UInt32) -> Origin {
+    session.origin(of: stream) ?? Origin(node: "", connection: client.connection, client: client.name)
+  }
+
+  /// This node's word for the other one about the client for which it opens a stream there.
+  var origin: Origin {
+    Origin(node: core.routes?.name ?? "", connection: client.connection, client: client.name)
+  }
+
   /// What resumes the present use of a stream.
   func continuation(of stream: UInt32) -> StreamContinuation {
     StreamContinuation(reference: reference, token: session.token(of: stream))

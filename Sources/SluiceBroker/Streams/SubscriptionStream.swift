@@ -218,10 +218,11 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 
   func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+    let user = streams.user(of: stream)
     var info = TopicInfo.Subscription(
-      connection: streams.client.connection, client: streams.client.name, stream: stream,
+      connection: user.connection, client: user.client, stream: stream,
       state: isLive ? .live : .replaying, nextOffset: nextOffset, granted: demand.granted,
-      sent: demand.spent, consumer: durable?.name ?? "")
+      sent: demand.spent, consumer: durable?.name ?? "", node: user.node)
     account.show(in: &info, open: hold, at: streams.loop.now)
     return info
   }

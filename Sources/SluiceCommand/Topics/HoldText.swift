@@ -47,7 +47,7 @@ public enum HoldText {
   public static func sentence(_ subscription: TopicInfo.Subscription) -> String {
     let name = subscription.client.isEmpty ? "a client without a name" : subscription.client
     let limit = subscription.limit == .none ? "" : " (\(words(subscription.limit)))"
-    return "\(name) on connection \(subscription.connection), stream \(subscription.stream)\(limit), "
+    return "\(name) on \(subscription.place), stream \(subscription.stream)\(limit), "
       + times(subscription.holding, subscription.lastMinute, subscription.lastFiveMinutes)
   }
 

@@ -49,7 +49,7 @@ public struct TopicExplanation {
       let others = limitation.holders.count > 1 ? " and \(limitation.holders.count - 1) more" : ""
       let limit = first.limit == .none ? "" : " by \(HoldText.words(first.limit))"
       return [
-        "\(producers) for \(name(first.client, first.connection))\(others), which limits \(summary.topic)\(limit) "
+        "\(producers) for \(name(first.client, first.place))\(others), which limits \(summary.topic)\(limit) "
           + shares(first.holding, first.lastMinute, first.lastFiveMinutes) + "."
       ]
     }
@@ -80,7 +80,7 @@ public struct TopicExplanation {
   // MARK: Producers
 
   private static func sentence(_ producer: TopicInfo.Publication) -> String {
-    let client = name(producer.client, producer.connection)
+    let client = name(producer.client, producer.place)
     guard producer.waiting > 0 else {
       let open = producer.granted - min(producer.granted, producer.received)
       return producer.granted == TopicSettings.unlimited
@@ -107,7 +107,7 @@ public struct TopicExplanation {
       subscriber.granted == TopicSettings.unlimited
       ? UInt64.max : subscriber.granted - min(subscriber.granted, subscriber.sent)
     let lag = subscriber.behind(summary)
-    let client = "Subscriber \(name(subscriber.client, subscriber.connection))"
+    let client = "Subscriber \(name(subscriber.client, subscriber.place))"
     let isHolding = subscriber.holding > 0
     let age = subscriber.age > 0 ? ", for \(HoldText.time(subscriber.age))" : ""
     let time = subscriber.slow > 0 ? " for \(HoldText.time(subscriber.slow))" : ""
@@ -185,8 +185,8 @@ public struct TopicExplanation {
     return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't told of here."]
   }
 
-  private static func name(_ client: String, _ connection: UInt64) -> String {
-    "\(client.isEmpty ? "without a name" : client) (connection \(connection))"
+  private static func name(_ client: String, _ place: String) -> String {
+    "\(client.isEmpty ? "without a name" : client) (\(place))"
   }
 
   private static func shares(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {

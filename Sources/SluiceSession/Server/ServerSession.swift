@@ -22,6 +22,13 @@ package struct ServerSession: ~Copyable {
   private var isRenewing = false
   /// Whether the client takes REDIRECT.
   private var takesRedirects = false
+  /// Whether the client is another node, which opens streams for its own clients.
+  package var takesOrigins = false
+  /// The clients for which streams were opened, and the one for which the next stream is.
+  private var origins: [UInt32: Origin] = [:]
+  private var nextOrigin: (stream: UInt32, origin: Origin)?
+  /// Bytes of ``origins``.
+  private var originBytes = 0
   /// The streams that were opened with ``StreamFlag/relay``.
   private var relayed: Set<UInt32> = []
 
@@ -67,6 +74,9 @@ package struct ServerSession: ~Copyable {
       .connectionList, .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove, .stateList,
       .stateRestore:
       return try unsafe open(header, body, rules)
+    case .origin:
+      if takesOrigins { nextOrigin = (header.stream, try unsafe Origin(body: body)) }
+      return .none
     case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
       // The client says why it is about to close.
@@ -100,7 +110,7 @@ package struct ServerSession: ~Copyable {
   }
 
   /// Bytes of its table of streams.
-  package var tableBytes: Int { streams.table.bytes }
+  package var tableBytes: Int { streams.table.bytes + originBytes }
   package static var bytesPerStream: Int { ServerStreamTable.bytesPerStream }
 
   /// From now on nothing new is published or opened.
@@ -217,6 +227,16 @@ package struct ServerSession: ~Copyable {
   /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.
   package mutating func detach(_ stream: UInt32) { streams.table.detach(stream) }
 
+  /// The client for which another node has opened a stream, until the stream's number is used again; nil for a client's own.
+  package func origin(of stream: UInt32) -> Origin? { origins.isEmpty ? nil : origins[stream] }
+
+  private mutating func setOrigin(of stream: UInt32) {
+    if let former = origins.removeValue(forKey: stream) { originBytes -= former.bytes }
+    guard let next = nextOrigin.take(), next.stream == stream else { return }
+    origins[stream] = next.origin
+    originBytes += next.origin.bytes
+  }
+
   /// Names the present use of a stream, for what ends elsewhere.
   package func token(of stream: UInt32) -> StreamToken { streams.table.token(of: stream) }
 
@@ -239,6 +259,7 @@ extension ServerSession {
         if header.flags & StreamFlag.relay != 0 { relayed.insert(stream) } else { relayed.remove(stream) }
       }
       streams.table.end(stream, state)
+      if takesOrigins { setOrigin(of: stream) }
       return action
     } catch {
       // A newer client asks for what this broker doesn't know; that is no reason to part.

@@ -232,7 +232,7 @@ enum CursorTable {
     let demand =
       member.granted == .max
       ? "asks for all" : "asks for \(member.granted - min(member.granted, member.sent)) more"
-    return "\(name) on connection \(member.connection), got \(HoldText.records(member.sent)), \(demand)"
+    return "\(name) on \(member.place), got \(HoldText.records(member.sent)), \(demand)"
   }
 
   /// What only a group counts.
@@ -271,6 +271,7 @@ enum CursorTable {
           members.map { member in
             [
               "client": .text(member.client), "connection": .number(member.connection),
+              "node": .textOrNull(member.node.isEmpty ? nil : member.node),
               "stream": .number(member.stream),
               "sent": .number(member.sent),
               "granted": member.granted == .max ? .null : .number(member.granted),

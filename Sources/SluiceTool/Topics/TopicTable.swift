@@ -140,7 +140,8 @@ enum TopicTable {
       ]
         + info.subscriptions.map { subscription in
           [
-            subscription.client, "\(subscription.connection)", subscriptionState(subscription),
+            subscription.client, connection(subscription.connection, subscription.node),
+            subscriptionState(subscription),
             "\(subscription.nextOffset)", "\(subscription.behind(info.summary))", "\(subscription.sent)",
             limit(subscription.granted) { "\($0)" },
             limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
@@ -150,6 +151,11 @@ enum TopicTable {
             SlownessText.cause(of: subscription),
           ]
         }, leftColumns: 3)
+  }
+
+  /// "18", "18 of b2" for one of another node.
+  private static func connection(_ number: UInt64, _ node: String) -> String {
+    node.isEmpty ? "\(number)" : "\(number) of \(node)"
   }
 
   /// Nothing for 0.
@@ -194,7 +200,8 @@ enum TopicTable {
       [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS", "FOR"]]
         + info.publications.map { publication in
           [
-            publication.client, "\(publication.connection)", "\(publication.received)",
+            publication.client, connection(publication.connection, publication.node),
+            "\(publication.received)",
             limit(publication.granted) { "\($0)" }, since(publication.waiting),
             publication.waiting == 0 ? "" : StorageText.reason(publication.reason),
           ]

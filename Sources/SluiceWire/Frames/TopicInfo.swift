@@ -4,7 +4,8 @@
 /// structure summary · settings
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
 ///                        u8 limit · u16 last minute · u16 last five minutes · string consumer · u8 slowness · u64 slow · u64 age
-/// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
+///                        string node
+/// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason · string node
 /// structure dropped records · structure storage status
 /// u8 flags (1: a client has stated the settings) · u64 without producers
 /// list of holds:         u8 reason · u64 milliseconds · u16 last minute · u16 last five minutes
@@ -59,12 +60,14 @@ public struct TopicInfo: LaidOutFrame {
     public var slow: UInt64
     /// The age of the next record for it, in milliseconds; 0 when it isn't behind, and where the broker has to look the record up in its store.
     public var age: UInt64
+    /// The node of the cluster to which the client is connected, whose number the connection's is; empty for the broker that answers.
+    public var node: String
 
     public init(
       connection: UInt64, client: String, stream: UInt32, state: State, nextOffset: UInt64, granted: UInt64,
       sent: UInt64, holding: UInt64 = 0, limit: HoldLimit = .none, lastMinute: UInt16 = 0,
       lastFiveMinutes: UInt16 = 0, consumer: String = "", slowness: Slowness = .none, slow: UInt64 = 0,
-      age: UInt64 = 0
+      age: UInt64 = 0, node: String = ""
     ) {
       self.connection = connection
       self.client = client
@@ -81,7 +84,11 @@ public struct TopicInfo: LaidOutFrame {
       self.slowness = slowness
       self.slow = slow
       self.age = age
+      self.node = node
     }
+
+    /// "connection 18", "connection 18 of node b2".
+    package var place: String { "connection \(connection)" + (node.isEmpty ? "" : " of node \(node)") }
 
     static let layout = FrameLayout(
       Self.init, Field.integer("subscription connection", \Self.connection),
@@ -95,7 +102,8 @@ public struct TopicInfo: LaidOutFrame {
       Field.integer("subscription last five minutes", \Self.lastFiveMinutes),
       Field.string("subscription consumer", limit: Limits.name, \Self.consumer),
       Field.number("subscription slowness", \Self.slowness),
-      Field.integer("subscription slow", \Self.slow), Field.integer("subscription age", \Self.age))
+      Field.integer("subscription slow", \Self.slow), Field.integer("subscription age", \Self.age),
+      Field.string("subscription node", limit: Limits.name, \Self.node).added(absent: ""))
   }
 
   /// A publication as the broker sees it, or a producer that the broker has rejected because of its store.
@@ -137,10 +145,12 @@ public struct TopicInfo: LaidOutFrame {
     public var waiting: UInt64
     /// Why it has no demand.
     public var reason: WaitReason
+    /// As that of a subscription.
+    public var node: String
 
     public init(
       connection: UInt64, client: String, stream: UInt32, granted: UInt64, received: UInt64,
-      waiting: UInt64 = 0, reason: WaitReason = .none
+      waiting: UInt64 = 0, reason: WaitReason = .none, node: String = ""
     ) {
       self.connection = connection
       self.client = client
@@ -149,7 +159,11 @@ public struct TopicInfo: LaidOutFrame {
       self.received = received
       self.waiting = waiting
       self.reason = reason
+      self.node = node
     }
+
+    /// "connection 18", "connection 18 of node b2".
+    package var place: String { "connection \(connection)" + (node.isEmpty ? "" : " of node \(node)") }
 
     static let layout = FrameLayout(
       Self.init, Field.integer("publication connection", \Self.connection),
@@ -157,7 +171,8 @@ public struct TopicInfo: LaidOutFrame {
       Field.integer("publication stream", \Self.stream), Field.integer("publication granted", \Self.granted),
       Field.integer("publication received", \Self.received),
       Field.integer("publication waiting", \Self.waiting),
-      Field.number("publication wait reason", \Self.reason))
+      Field.number("publication wait reason", \Self.reason),
+      Field.string("publication node", limit: Limits.name, \Self.node).added(absent: ""))
   }
 
   public var summary: TopicSummary

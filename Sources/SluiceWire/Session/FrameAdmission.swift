@@ -81,7 +81,7 @@ extension FrameHeader {
         .topicConnect, .topicDisconnect, .subscribePattern, .positions, .joinGroup, .settle, .commit,
         .cursorList, .cursorMove, .cursorDelete, .authenticate, .topicSet, .topicTrim, .connectionList,
         .connectionClose, .brokerShow, .clusterShow, .clusterDrain, .clusterMove, .lend, .stateList,
-        .stateRestore:
+        .stateRestore, .origin:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
         .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,

@@ -63,13 +63,13 @@ private let subscriptionLayout = VectorLayout(
   .integer("sent", \.sent), .integer("holding", \.holding), .named("limit", \.limit),
   .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes),
   .text("consumer", \.consumer), .named("slowness", \.slowness), .integer("slow", \.slow),
-  .integer("age", \.age))
+  .integer("age", \.age), .text("node", \.node))
 
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
   .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
   .integer("granted", \.granted), .integer("received", \.received), .integer("waiting", \.waiting),
-  .named("reason", \.reason))
+  .named("reason", \.reason), .text("node", \.node))
 
 private let holdLayout = VectorLayout(
   TopicInfo.Hold(reason: .none, milliseconds: 0, lastMinute: 0, lastFiveMinutes: 0),
@@ -250,6 +250,10 @@ public struct AnyVectorLayout: Sendable {
       VectorLayout(
         Offer(returned: 0, waits: false, isPaced: false), .integer("returned", \.returned),
         .flag("waits", \.waits), .flag("paced", \.isPaced))),
+    AnyVectorLayout(
+      VectorLayout(
+        Origin(node: "", connection: 0, client: ""), .text("node", \.node),
+        .integer("connection", \.connection), .text("client", \.client))),
     AnyVectorLayout(
       VectorLayout(
         JoinGroup(topic: "", group: "", grantedThrough: 0), .text("topic", \.topic), .text("group", \.group),
