@@ -44,7 +44,7 @@ import SluiceWire
   /// - Parameters:
   ///   - offset: before the end.
   ///   - demand: the most records. With none, everything is passed by up to the next record that is wanted.
-  ///   - bytes: about the most bytes to look at.
+  ///   - bytes: about the most bytes to look at. At least one record is looked at, however long.
   package mutating func next(
     at offset: inout UInt64, demand: UInt64, bytes: Int, largest: Int, _ matcher: RecordMatcher?
   ) -> RecordSource.Step {
@@ -53,9 +53,11 @@ import SluiceWire
       records: demand, bytes: portion, largest: largest, headroom: headroom, time: time)
     var passed = 0
     let walk = records.walk(from: offset, before: end, deletionsFrom: deletionsFrom) { record in
+      // The walk stops ahead of a record, never at one that was passed by: the next call would look at that one again.
+      guard passed == 0 || passed < portion else { return false }
       guard let matcher, unsafe !matcher.matches(item: record.item) else { return copies.take(record) }
       unsafe passed += record.item.count
-      return passed < portion
+      return true
     }
     switch walk {
     case .finished: offset = end

@@ -172,6 +172,40 @@ import Testing
     }
   }
 
+  /// The scan's own portion is 256 KiB.
+  @Test(arguments: [1, 64 << 10, Int.max])
+  func recordsLongerThanAnyPortionAreScannedOneByOne(scanned: Int) throws {
+    for isCompact in [false, true] {
+      let setting = try SnapshotSetting { $0.topicDefaults.compact = isCompact }
+      let publisher = try setting.publisher("t")
+      let items = (0..<9).map { number -> Item in
+        ("\(number)", [], number % 4 == 0 ? "wanted" : String(repeating: "x", count: 300 << 10))
+      }
+      for (index, item) in items.enumerated() {
+        try Self.publish([item], from: UInt64(index), by: publisher, setting)
+      }
+      var (forward, backward): ([UInt64], [UInt64]) = ([], [])
+      var query = RecordQuery(.from(.earliest), text: Array("wanted".utf8), scannedBytes: scanned)
+      var offset: UInt64 = 0
+      while offset < 9 {
+        let page = try Self.page(query, setting).get()
+        guard page.through > offset else { throw ProbeViolation("page from \(offset) goes nowhere") }
+        forward += page.records.map(\.offset)
+        offset = page.through
+        query.start = .from(.offset(offset))
+      }
+      query.start = .before(nil)
+      while offset > 0 {
+        let page = try Self.page(query, setting).get()
+        guard page.from < offset else { throw ProbeViolation("page before \(offset) goes nowhere") }
+        backward = page.records.map(\.offset) + backward
+        offset = page.from
+        query.start = .before(offset)
+      }
+      #expect(forward == [0, 4, 8] && backward == [0, 4, 8])
+    }
+  }
+
   @Test func theSearchEndsAtItsLimitAndSaysHowFarItWent() throws {
     let setting = try SnapshotSetting()
     let publisher = try setting.publisher("t")
