@@ -310,7 +310,7 @@ let package = Package(
       dependencies: [
         "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceSession",
         "SluiceLog",
-        "SluiceStore", "SluiceWire", "CMalloc",
+        "SluiceStore", "SluiceStoreLMDB", "SluiceWire", "CMalloc",
         "ReactiveCore", "TestSupport",
       ],
       swiftSettings: settings),

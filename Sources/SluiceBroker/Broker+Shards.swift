@@ -50,15 +50,35 @@ extension Broker {
       opened.store, pool: registry.pool, limits: registry.limits, writer: loop, readers: [loop],
       metrics: core.metrics, arrivalsOfAll: registry.stores.arrivals, report: report)
     registry.stores.add(service, of: shard)
-    do throws(StoreError) {
-      let event = try registry.restore(opened, service, now: loop.now) { [weak service, weak registry] in
+    registry.restore(
+      opened, service, now: loop.now,
+      announce: { [weak service, weak registry] in
         guard let service, let registry else { return }
         registry.storeChanged(service)
       }
-      report(event)
-    } catch {
-      return close(shard) { done(error) }
+    ) { [self] result in
+      switch result {
+      case .failure(let error):
+        for topic in registry.beginLeaving(shard) { topic.leave() }
+        registry.stores.remove(service, of: shard)
+        opened.store.close { _ in done(error) }
+      case .success(let event):
+        report(event)
+        // The shard may have been given up while its records were read.
+        guard registry.stores.service(of: shard) === service else {
+          return service.close {
+            done(StoreError(.fenced, "shard \(shard) was given up while it was being opened"))
+          }
+        }
+        serve(shard, service, done)
+      }
     }
+  }
+
+  private func serve(
+    _ shard: ShardID, _ service: StoreService, _ done: @escaping @Sendable (StoreError?) -> Void
+  ) {
+    let registry = core.registry
     // New epochs are stored before any client gets to know them.
     service.flush { [self] in
       if let refusal = service.refusal { return done(StoreError(.unavailable, refusal.message)) }

@@ -52,9 +52,12 @@ public final class CompactedRecords: Sendable {
     var dropped = DroppedRecords()
     /// Memory that is on the pool's account.
     var accounted = 0
+    /// Nil for records that are in memory only.
+    var storage: Storage?
 
-    init(retention: Retention, chunkBytes: Int, head: UInt64) {
+    init(retention: Retention, chunkBytes: Int, head: UInt64, storage: Storage? = nil) {
       self.retention = retention
+      self.storage = storage
       records = RecordRun(chunkBytes: chunkBytes, tag: 0)
       deletions = RecordRun(chunkBytes: chunkBytes, tag: RecordRun.tagBit)
       self.head = head
@@ -71,15 +74,19 @@ public final class CompactedRecords: Sendable {
   ///   - firstOffset: that of the first record.
   ///   - seed: makes the hashes of keys unforeseeable; nil for a random one.
   ///   - pool: counts the memory among its own.
+  ///   - isStored: whether a store keeps the records, too: then it is reported what the store has to do.
   public init(
     retention: Retention, graceBytes: Int = 1 << 20, chunkBytes: Int = 64 << 10, firstOffset: UInt64 = 0,
-    seed: UInt64? = nil, pool: SegmentPool? = nil
+    seed: UInt64? = nil, pool: SegmentPool? = nil, isStored: Bool = false
   ) {
     self.pool = pool
     self.graceBytes = max(graceBytes, 0)
     self.chunkBytes = chunkBytes
     self.seed = seed ?? .random(in: 0 ... .max)
-    state = Mutex(State(retention: retention, chunkBytes: chunkBytes, head: firstOffset))
+    state = Mutex(
+      State(
+        retention: retention, chunkBytes: chunkBytes, head: firstOffset,
+        storage: isStored ? Storage(from: firstOffset) : nil))
   }
 
   deinit {
@@ -134,7 +141,8 @@ public final class CompactedRecords: Sendable {
     }
   }
 
-  private func put(_ item: UnsafeRawBufferPointer, _ state: inout State) {
+  /// Puts a record at the head in the place of the one before with its key.
+  func put(_ item: UnsafeRawBufferPointer, _ state: inout State) {
     let start = unsafe item.baseAddress.unsafelyUnwrapped
     let key = unsafe RecordLayout.key(start)
     let hash = unsafe hash(key)
@@ -152,6 +160,11 @@ public final class CompactedRecords: Sendable {
     } else {
       place = unsafe state.records.append(
         item, offset: state.head, time: state.clock.recordTime, hash: hash, &state.table)
+      // A trim may have named an offset that no record had yet.
+      if state.head < state.firstKept {
+        state.lapsed += 1
+        state.lapsedBytes += item.count
+      }
     }
     if let slot { state.table[slot] = place } else { state.table.insert(hash, at: place) }
   }
@@ -184,8 +197,12 @@ extension CompactedRecords.State {
 
   /// Takes a record or a deletion out of its run. The table still has it.
   mutating func remove(_ place: RecordPlace) {
-    guard records.holds(place) else { return deletions.remove(place, &table) }
+    guard records.holds(place) else {
+      storage?.removed(deletions.entry(place).offset)
+      return deletions.remove(place, &table)
+    }
     let entry = records.entry(place)
+    storage?.removed(entry.offset)
     if entry.offset < firstKept {
       lapsed -= 1
       lapsedBytes -= Int(entry.length)

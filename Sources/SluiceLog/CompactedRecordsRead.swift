@@ -145,7 +145,7 @@ extension CompactedRecords {
 }
 
 extension RecordRun {
-  fileprivate func shown(_ place: RecordPlace) -> CompactedRecord {
+  func shown(_ place: RecordPlace) -> CompactedRecord {
     let entry = entry(place)
     return unsafe CompactedRecord(offset: entry.offset, time: entry.time, item: item(place))
   }

@@ -121,7 +121,7 @@ extension CompactedRecords.State {
     }
   }
 
-  private mutating func forget(_ place: RecordPlace, _ entry: RecordEntry) {
+  mutating func forget(_ place: RecordPlace, _ entry: RecordEntry) {
     if let slot = table.find(entry.hash, where: { $0 == place }) { table.remove(slot) }
     remove(place)
   }

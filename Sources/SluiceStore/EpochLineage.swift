@@ -25,13 +25,20 @@ extension StoredTopic {
 
   /// Begins another epoch of the same topic, which continues the present one.
   ///
+  /// That of a compact topic continues none: a lost record may have replaced one that is there, and clients that know the lost one would never get the other.
+  /// They start anew.
+  ///
   /// - Parameters:
   ///   - epoch: the number of the new epoch.
   ///   - end: where the two part: records from there on that clients know of the present epoch aren't in the new one.
   ///   - through: see ``Ancestor/through``; nil for `end`.
   public mutating func begin(epoch: UInt64, continuingUpTo end: UInt64, through: UInt64? = nil) {
-    lineage.append(Ancestor(epoch: self.epoch, end: end, through: through))
-    lineage.shorten()
+    if settings.compact == true {
+      lineage = []
+    } else {
+      lineage.append(Ancestor(epoch: self.epoch, end: end, through: through))
+      lineage.shorten()
+    }
     self.epoch = epoch
   }
 
@@ -40,7 +47,7 @@ extension StoredTopic {
   /// - Parameter head: the offset of the next record of this topic.
   mutating func adoptEpochs(of replaced: StoredTopic, head: UInt64) {
     let known = replaced.lineage + [Ancestor(epoch: replaced.epoch, end: .max)]
-    guard let own = known.firstIndex(where: { $0.epoch == epoch }) else { return }
+    guard settings.compact != true, let own = known.firstIndex(where: { $0.epoch == epoch }) else { return }
     var end = head
     var later: [Ancestor] = []
     for index in known.indices.dropFirst(own + 1) {

@@ -56,6 +56,8 @@ public struct StoredState: Hashable, Sendable {
     case cursor = 2
     /// By name: a group's settings, and what is done with.
     case group = 3
+    /// By offset: a record of a compact topic that is the newest of its key, and whose batch may be gone. See ``StoredNewest``.
+    case newest = 4
   }
 
   public var kind: Kind

@@ -9,7 +9,10 @@ extension LMDBStore {
   public func commit(_ changes: [TopicChange]) throws(StoreError) {
     let takes = changes.contains { !$0.batches.isEmpty }
     let frees = changes.contains { $0.truncateBefore != nil }
-    let bytes = changes.reduce(0) { $0 + $1.batches.reduce(0) { $0 + $1.bytes } }
+    let bytes = changes.reduce(0) { sum, change in
+      let states = change.states.reduce(0) { $0 + ($1.value?.count ?? 0) }
+      return change.batches.reduce(sum + states) { $0 + $1.bytes }
+    }
     try write(!takes ? .frees : frees ? .takesAndFrees : .takes, bytes: bytes) {
       transaction, tables throws(StoreError) in
       var writer = try LMDBWriter(transaction, tables)

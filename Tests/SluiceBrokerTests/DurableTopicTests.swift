@@ -526,9 +526,5 @@ import Testing
     settings.scope = .whileConnected
     try client.send(TopicCreate(topic: "a", settings: settings), stream: 1)
     try client.expectFault(.invalidSetting, stream: 1)
-    settings.scope = .forever
-    settings.compact = true
-    try client.send(TopicCreate(topic: "a", settings: settings), stream: 2)
-    try client.expectFault(.unsupported, stream: 2)
   }
 }

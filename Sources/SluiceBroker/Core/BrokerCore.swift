@@ -96,10 +96,15 @@ final class BrokerCore: Sendable {
       maximumPositionBytes: limits.bufferedPerConnection, asksIdentity: authenticator != nil)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
     guard let service, let shard, let storage else { return }
-    let event = try registry.restore(shard, service, now: now) { [weak registry, weak service] in
-      if let registry, let service { registry.storeChanged(service) }
-    }
-    storage.report(event)
+    // A store on this machine blocks until everything is restored.
+    let restored = Mutex<Result<StoreEvent, StoreError>?>(nil)
+    registry.restore(
+      shard, service, now: now,
+      announce: { [weak registry, weak service] in
+        if let registry, let service { registry.storeChanged(service) }
+      }
+    ) { result in restored.withLock { $0 = result } }
+    if let event = try restored.withLock({ $0 })?.get() { storage.report(event) }
   }
 
   var stores: TopicStores { registry.stores }

@@ -16,6 +16,8 @@ public struct StoreStatistics: Sendable {
     public var producers: UInt64 = 0
     public var cursors: UInt64 = 0
     public var groups: UInt64 = 0
+    /// Records of a compact topic that are stored by themselves: they aren't counted in ``records``, and neither are their bytes in ``bytes``.
+    public var carried: UInt64 = 0
   }
 
   /// In the order of their numbers.
@@ -69,6 +71,9 @@ extension StoreStatistics.Topic {
     case .producer: producers += 1
     case .cursor: cursors += 1
     case .group: groups += 1
+    case .newest:
+      stored += UInt64(raw.value.count)
+      if raw.key.count == 9 { carried += 1 }
     case nil: break
     }
   }

@@ -161,6 +161,7 @@ extension RawState {
       return key.count == 9 ? nil : "its key has \(key.count - 1) bytes, where a producer's number has 8"
     case .cursor, .group:
       return String(validating: key.dropFirst(), as: UTF8.self) == nil ? "its name isn't valid UTF-8" : nil
+    case .newest: return StoredNewest.fault(key: key.dropFirst(), value: value)
     }
   }
 }

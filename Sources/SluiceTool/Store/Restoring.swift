@@ -13,10 +13,24 @@ struct Restoring {
     var subject: TopicSubject?
     /// The offset of the first record that is published: it gets offset 0.
     var first: UInt64?
+    /// Of a compact topic: the offsets of the records that are published, which have gaps between them.
+    var offsets: [UInt64] = []
+    /// Of a compact topic: batches have nothing more to say of what is before that offset.
+    var carriedBefore: UInt64 = 0
+    /// Late subscribers get no record before that offset.
+    var keptFrom: UInt64
     var positions: [StoredPosition] = []
     /// As the store has them.
     var groups: [(name: String, state: StateEntry)] = []
     var producers: [StateEntry] = []
+
+    /// The offset that the record, or the first published behind it, has where it is restored.
+    func offset(of former: UInt64) -> UInt64 {
+      guard row.settings.compact != true else {
+        return UInt64(offsets.firstIndex { $0 >= former } ?? offsets.count)
+      }
+      return former - min(first ?? former, former)
+    }
   }
 
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
@@ -145,7 +159,7 @@ struct Restoring {
       ? nil
       : client.subject(
         row.name, acknowledgement: isDurable ? .durable : .received, buffer: Self.buffer, producer: producer)
-    target = Target(row: row, subject: subject)
+    target = Target(row: row, subject: subject, keptFrom: row.trimmedTo)
   }
 
   private func topic(_ name: String) throws(ClientError) -> TopicInfo? {
@@ -170,19 +184,43 @@ struct Restoring {
       if kind == .timeMark {
         time = unsafe RecordLayout.time(ofMarkAt: base + position)
       } else if RecordLayout.isRecord(word) {
-        if offset >= target.row.trimmedTo {
-          if self.target?.first == nil { self.target?.first = offset }
+        if offset >= max(target.keptFrom, target.carriedBefore) {
           let body = unsafe UnsafeRawBufferPointer(
             rebasing: value[(position + RecordLayout.wordSize)..<(position + size)])
-          if let subject = target.subject {
-            let message = try unsafe message(body, isAttributed: kind == .attributed, time)
-            try Waiting.answer { subject.enqueue(message, completion: $0) }
-          }
-          records += 1
+          try unsafe publish(body, isAttributed: kind == .attributed, at: offset, time)
         }
         offset += 1
       }
       position += size
+    }
+  }
+
+  private mutating func publish(
+    _ body: UnsafeRawBufferPointer, isAttributed: Bool, at offset: UInt64, _ time: Int64
+  ) throws {
+    guard let target else { return }
+    if target.first == nil { self.target?.first = offset }
+    if target.row.settings.compact == true { self.target?.offsets.append(offset) }
+    if let subject = target.subject {
+      let message = try unsafe message(body, isAttributed: isAttributed, time)
+      try Waiting.answer { subject.enqueue(message, completion: $0) }
+    }
+    records += 1
+  }
+
+  /// Publishes a record of a compact topic that is by itself, or takes its marks, which come ahead of these.
+  private mutating func take(newest state: StoredState) throws {
+    switch try StoredNewest.decode(key: state.key, value: state.value) {
+    case .marks(let carriedBefore, let keptFrom, _):
+      target?.carriedBefore = carriedBefore
+      target?.keptFrom = keptFrom
+    case .record(let record):
+      guard record.offset >= target?.keptFrom ?? 0 else { return }
+      try unsafe record.item.withUnsafeBytes { item in
+        try unsafe publish(
+          UnsafeRawBufferPointer(rebasing: item[RecordLayout.wordSize...]), isAttributed: true,
+          at: record.offset, record.time)
+      }
     }
   }
 
@@ -203,8 +241,9 @@ struct Restoring {
     return message
   }
 
-  private mutating func note(_ state: StoredState) throws(StoreError) {
+  private mutating func note(_ state: StoredState) throws {
     guard let target else { return }
+    if state.kind == .newest { return try take(newest: state) }
     let given = StateEntry(key: state.key, value: state.value)
     guard let position = try StoredPosition(state) else {
       self.target?.producers.append(given)
@@ -227,8 +266,7 @@ struct Restoring {
     let (client, row, subject) = (client, target.row, target.subject)
     if let subject { try Waiting.answer { subject.flush(completion: $0) } }
     for position in target.positions where position.epoch == row.epoch {
-      let first = target.first ?? position.nextOffset
-      let offset = position.nextOffset - min(first, position.nextOffset)
+      let offset = target.offset(of: position.nextOffset)
       try Waiting.answer {
         client.moveCursor(position.name, of: row.name, to: .offset(offset), completion: $0)
       }

@@ -49,6 +49,7 @@ enum StoreTable {
       ["bytes", ByteSize.rounded(topic.bytes)],
       ["on disk", "\(ByteSize.rounded(topic.stored)) in \(counted(topic.batches, "batch", "batches"))"],
     ]
+    if topic.carried > 0 { rows.append(["kept by key", counted(topic.carried, "record")]) }
     if let first = topic.firstTime, let last = topic.lastTime {
       rows += [["oldest", WallTime.format(first)], ["newest", WallTime.format(last)]]
     }
@@ -123,6 +124,7 @@ enum StoreJSON {
       "epoch": topic.row.map { .text(TopicTable.hexadecimal($0.epoch)) },
       "first_offset": .number(topic.extent.firstOffset), "next_offset": .number(topic.extent.head),
       "records": .number(topic.records), "bytes": .number(topic.bytes), "batches": .number(topic.batches),
+      "kept_by_key": .number(topic.carried),
       "stored_bytes": .number(topic.stored), "oldest": .textOrNull(topic.firstTime.map(WallTime.format)),
       "newest": .textOrNull(topic.lastTime.map(WallTime.format)), "producers": .number(topic.producers),
       "cursors": .number(topic.cursors), "groups": .number(topic.groups),

@@ -174,6 +174,8 @@ struct TopicCreateCommand: Command {
       "Readings that fail when their producer has been gone for 30 seconds.":
         "sluice topic create readings --when-producer-lost fail:30s",
       "The last price of everything.": "sluice topic create prices --compact",
+      "The same on disk: the configuration of all devices.":
+        "sluice topic create devices --compact --storage durable --sync always",
       "A day of orders that survives the broker, each on disk before it is acknowledged.":
         "sluice topic create orders --storage durable --sync always --keep 24h",
       "All topics of another broker, without their records.":

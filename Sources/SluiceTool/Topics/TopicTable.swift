@@ -71,7 +71,8 @@ enum TopicTable {
     }
     let gone = info.summary.firstOffset
     let counted = info.dropped.total.records
-    if info.summary.storage == .durable, gone > counted,
+    // In a compact topic most of the offsets before the first are those of replaced records.
+    if info.summary.storage == .durable, info.settings.compact != true, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
       let rest = HoldText.records(gone - counted)

@@ -71,13 +71,19 @@ package final class TopicEpoch: Sendable {
     atomicCondition.store(.superseded, ordering: .releasing)
   }
 
-  /// Gives the epoch another number, which continues the present one.
+  /// Gives the epoch another number, which continues the present one; that of a compact topic continues none, see ``StoredTopic/begin(epoch:continuingUpTo:through:)``.
   ///
   /// - Parameters:
   ///   - end: where clients that know more of the present number go on.
   ///   - through: how much clients may know of it that is in this epoch.
   func `continue`(as number: UInt64, upTo end: UInt64, through: UInt64) {
-    ancestors.withLock { $0.append(StoredTopic.Ancestor(epoch: self.number, end: end, through: through)) }
+    ancestors.withLock { ancestors in
+      if newest == nil {
+        ancestors.append(StoredTopic.Ancestor(epoch: self.number, end: end, through: through))
+      } else {
+        ancestors = []
+      }
+    }
     // A reader that sees a record from later on sees the number, too.
     atomicNumber.store(number, ordering: .releasing)
   }
@@ -127,15 +133,17 @@ extension TopicEpoch {
   package func cursor(
     at position: StartPosition, now: Int64?, resuming: Bool
   ) -> (cursor: LogCursor, missed: UInt64) {
+    if let newest {
+      let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
+      return (LogCursor(unplacedAt: offset), missed)
+    }
     if let storage {
       let start = storedStart(at: position, storage, resuming: resuming)
       // The caller has asked the store before for what only the store knows. Starting a little early loses no record.
       let (offset, missed) = start ?? (storage.firstKept(before: log.head), 0)
       return (LogCursor(unplacedAt: offset), missed)
     }
-    guard let newest else { return log.cursor(at: position, now: now, resuming: resuming) }
-    let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
-    return (LogCursor(unplacedAt: offset), missed)
+    return log.cursor(at: position, now: now, resuming: resuming)
   }
 }
 
@@ -164,7 +172,7 @@ extension TopicEpoch {
 
   /// Whether the store must be asked for that position: only the store has the times of records that aren't in memory.
   package func needsStore(for position: StartPosition) -> Bool {
-    guard let storage, case .time = position else { return false }
+    guard let storage, newest == nil, case .time = position else { return false }
     return storedStart(at: position, storage, resuming: false) == nil
   }
 }

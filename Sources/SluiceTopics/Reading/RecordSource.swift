@@ -68,7 +68,7 @@ package final class SegmentHint {
   @usableFromInline var cursor: LogCursor
   /// Nil unless late readers of the topic get the newest record of each key.
   @usableFromInline var compacted: CompactedReader?
-  /// Nil unless the topic is durable.
+  /// Nil unless the topic is durable, and readers that are behind get all of its records.
   private var store: StoreReader?
   /// Whether the cursor's place is one in the chunk that was read from storage: a segment of the log may begin at the same offset, and a place in the one means
   /// nothing in the other.
@@ -86,7 +86,7 @@ package final class SegmentHint {
     self.cursor = cursor
     self.matcher = matcher
     self.compacted = compacted
-    store = epoch.storage.map { StoreReader($0, portions: portions) }
+    store = epoch.newest == nil ? epoch.storage.map { StoreReader($0, portions: portions) } : nil
   }
 
   /// The offset of the record that comes next.

@@ -59,7 +59,7 @@ final class StoreRecovery {
     self.writer = writer
     plans = [.light]
     plans += writer.due.entries.values.filter { $0.topic.isDeleted }.map { .deletion($0.topic) }
-    plans += writer.stuck.all.filter { $0.change.truncateBefore != nil }.map { .truncation($0) }
+    plans += writer.stuck.all.filter(\.truncatesAlone).map { .truncation($0) }
     plans += writer.builders.all.map { .trim($0.topic, $0.builder) }
     plans += [.reclaim, .all]
     plans.reverse()

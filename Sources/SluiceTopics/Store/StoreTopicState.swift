@@ -10,6 +10,8 @@ package final class StoreTopicState: Sendable {
   /// Keeps its topics until it is closed, as they keep it.
   package let service: StoreService
   let sync: TopicSettings.Sync
+  /// The newest record of each key, for a compact topic: its limits apply to these, and its batches go as soon as these can do without.
+  package let newest: CompactedRecords?
   /// What was stored when the broker opened the topic.
   let birthExtent: StoredExtent
 
@@ -18,6 +20,8 @@ package final class StoreTopicState: Sendable {
   private let end: Atomic<UInt64>
   /// Bytes of records between the two.
   private let bytes: Atomic<UInt64>
+  /// Bytes of all records that were ever stored.
+  private let through: Atomic<UInt64>
   /// Bytes of records that are kept beyond the limits, because a reader still needs them.
   private let lapsed = Atomic<UInt64>(0)
   /// The places at which cursors and groups were found in the store.
@@ -39,15 +43,20 @@ package final class StoreTopicState: Sendable {
     id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, trimmedTo: UInt64 = 0,
     setbacks: [RecordClock.Setback] = []
   ) {
+    newest =
+      settings.compact == true
+      ? CompactedRecords(retention: settings.retention, pool: service.pool, isStored: true) : nil
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
-    limits = Mutex(Limits(retention: settings.retention, trimmedTo: trimmedTo))
+    limits = Mutex(
+      Limits(retention: newest == nil ? settings.retention : .everything, trimmedTo: trimmedTo))
     birthExtent = extent
     recordClock = Mutex(RecordClock(restoring: setbacks, lastTime: extent.lastTime, head: extent.head))
     first = Atomic(extent.firstOffset)
     end = Atomic(extent.head)
     bytes = Atomic(extent.bytes)
+    through = Atomic(extent.bytesThrough)
   }
 
   /// Whether records are delivered only once they are on disk.
@@ -60,6 +69,7 @@ package final class StoreTopicState: Sendable {
   /// What comes before that offset is on disk.
   package var committed: UInt64 { end.load(ordering: .acquiring) }
   var storedBytes: UInt64 { bytes.load(ordering: .relaxed) }
+  var bytesThrough: UInt64 { through.load(ordering: .relaxed) }
   var lapsedBytes: UInt64 { lapsed.load(ordering: .relaxed) }
 
   package var dropped: DroppedRecords { lost.withLock { $0 } }
@@ -96,6 +106,7 @@ package final class StoreTopicState: Sendable {
 
   func moved(to extent: StoredExtent, lapsed lapsedBytes: UInt64) {
     bytes.store(extent.bytes, ordering: .relaxed)
+    through.store(extent.bytesThrough, ordering: .relaxed)
     lapsed.store(lapsedBytes, ordering: .relaxed)
     first.store(extent.firstOffset, ordering: .releasing)
     end.store(extent.head, ordering: .releasing)

@@ -18,6 +18,9 @@ package struct TopicCommit {
   /// What drops records with it; nil when it drops none.
   package var cause: DroppedRecords.Cause?
 
+  /// Whether its truncation may be made without the rest: what it drops isn't copied by its states.
+  var truncatesAlone: Bool { change.truncateBefore != nil && topic.storage?.newest == nil }
+
   /// Adds the topic's next commit, so that both are made as one.
   mutating func merge(_ next: TopicCommit) {
     taken.merge(next.taken)
@@ -82,7 +85,11 @@ final class TopicCommitBuilder {
       after.bytesThrough = last.bytesThrough
       after.lastTime = last.lastTime
     }
-    let cut = cut(after, adding: taken.blocks, wallClock)
+    // A compact topic's limits are about its newest records, and its change says already which batches go.
+    let isCompact = storage.newest != nil
+    let cut =
+      isCompact
+      ? StoreRetention.Cut(offset: 0, bytes: 0) : cut(after, adding: taken.blocks, wallClock)
     let allowed = min(cut.offset, keep ?? .max)
     if allowed > after.firstOffset { change.truncateBefore = allowed }
     let isNothing =
@@ -103,9 +110,18 @@ final class TopicCommitBuilder {
   /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
   /// needed them.
   func isOutdated(_ topic: any DurableTopic, wallClock: Int64) -> Bool {
+    if let newest = storage.newest {
+      return storage.hasNewestChanges || isOutdated(before: newest.carriedBefore)
+    }
     let cut = min(cut(extent, wallClock).offset, topic.keptFrom ?? .max)
     guard cut > extent.firstOffset else { return false }
     if retention.end(ofWholeBatchesBefore: cut, extent) > extent.firstOffset { return true }
+    return isOutdated(before: cut)
+  }
+
+  /// Whether there is a whole batch before that offset.
+  private func isOutdated(before cut: UInt64) -> Bool {
+    guard cut > extent.firstOffset else { return false }
     // Batches that the limit of records or a trim drops weren't looked at.
     if let settled, settled == (cut, extent.firstOffset) { return false }
     if firstBatchEnds(by: cut) { return true }
@@ -126,7 +142,7 @@ final class TopicCommitBuilder {
   package func trim(_ topic: any DurableTopic, wallClock: Int64) -> (
     change: TopicChange, cause: DroppedRecords.Cause?
   )? {
-    guard isOutdated(topic, wallClock: wallClock) else { return nil }
+    guard storage.newest == nil, isOutdated(topic, wallClock: wallClock) else { return nil }
     let needed = topic.keptFrom
     let cut = cut(extent, wallClock)
     let offset = min(cut.offset, needed ?? .max)

@@ -59,7 +59,7 @@ public struct ConsumerSummary: Hashable, Sendable {
         continue
       }
       let backlog = epoch.backlog(from: furthest[index].nextOffset)
-      if !backlog.isExact, epoch.storage != nil { missing.append(furthest[index].nextOffset) }
+      if !backlog.isExact { missing.append(furthest[index].nextOffset) }
       guard let (time, bytes) = backlog.found else { continue }
       furthest[index].bytes = bytes
       furthest[index].age = UInt64(max(wallClock - time, 0))
@@ -73,7 +73,7 @@ extension TopicEpoch {
   /// waiting for the store.
   package func backlog(from offset: UInt64) -> (found: (time: Int64, bytes: UInt64)?, isExact: Bool) {
     if let (time, bytes) = log.backlog(from: offset) { return ((time, UInt64(bytes)), true) }
-    guard let storage else {
+    guard let storage, newest == nil else {
       // What was dropped can't be taken any more.
       return (log.backlog(from: log.oldestOffset).map { ($0.time, UInt64($0.bytes)) }, true)
     }
@@ -92,7 +92,7 @@ extension Topic {
   /// The next records of those cursors and groups whose backlog isn't in memory: their places have to be looked up in the store. From any thread.
   package func unmeasured(_ cursors: [CursorInfo]) -> [UInt64] {
     let epoch = epoch
-    guard epoch.storage != nil else { return [] }
+    guard epoch.storage != nil, epoch.newest == nil else { return [] }
     return cursors.map { Self.next($0, in: epoch) }.filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
   }
 

@@ -32,11 +32,11 @@ extension Topic {
     apply(complete, to: &state)
     state.isStated = true
     state.tail?.noteRow()
-    if let storage {
+    if let newest = state.epoch.newest {
+      newest.retain(complete.retention)
+    } else if let storage {
       storage.retain(complete.retention)
       state.epoch.log.retain(complete.tailRetention)
-    } else if let newest = state.epoch.newest {
-      newest.retain(complete.retention)
     } else {
       state.epoch.log.retain(complete.retention)
     }
@@ -78,16 +78,19 @@ extension Topic {
     if state.presentSubscriptions == 0, state.epoch.newest == nil {
       state.lastSubscriberOffset = max(state.lastSubscriberOffset, first)
     }
-    if let storage {
+    if storage != nil { state.tail?.noteRow() }
+    guard let newest = state.epoch.newest else {
+      guard let storage else { return state.epoch.log.trim(to: first, keepingFrom: keepFrom(state)) }
       let before = storage.firstKept(before: state.nextOffset)
       storage.trim(to: first)
-      state.tail?.noteRow()
       return storage.firstKept(before: state.nextOffset) - before
     }
-    guard let newest = state.epoch.newest else {
-      return state.epoch.log.trim(to: first, keepingFrom: keepFrom(state))
-    }
     let count = newest.trim(to: limit, keepingFrom: keepNewestFrom(state))
+    switch limit {
+    // Records that wait for the disk aren't among the newest yet.
+    case .from, .newest(0): newest.raise(keptFrom: first)
+    case .newest: break
+    }
     if state.presentSubscriptions == 0 {
       state.lastSubscriberOffset = max(state.lastSubscriberOffset, newest.statistics().firstOffset)
     }

@@ -59,8 +59,8 @@ extension Topic {
     if wasLong { countHolds() }
   }
 
-  /// Whether producers wait for memory. Durable topics take little of it and never wait.
-  package var isOutOfMemory: Bool { storage == nil && memory?.isFull == true }
+  /// Whether producers wait for memory. Durable topics take little of it and never wait, unless the newest record of each key is kept there.
+  package var isOutOfMemory: Bool { storage.map { $0.newest != nil } ?? true && memory?.isFull == true }
 
   /// How far producers may go, and the cause when they are stopped. With the lock held.
   private func bound(_ state: State) -> (bound: FlowBound, cause: HoldLog.Cause?) {
@@ -74,7 +74,9 @@ extension Topic {
     guard room > 0 else { return (FlowBound(.none), HoldLog.Cause(reason: .storageBacklog)) }
     // With `sync` always the log contains only what is on disk.
     let unread = storage.isSynchronous ? tail.waitingBytes : 0
-    var bound = isPaced ? boundByReaders(state, unread: unread, kept: .max) : FlowBound(.unlimited)
+    // Late readers find everything on disk; those of a compact topic what is in memory.
+    let kept = storage.newest == nil ? UInt64.max : nil
+    var bound = isPaced ? boundByReaders(state, unread: unread, kept: kept) : FlowBound(.unlimited)
     guard bound.limit != .none else {
       // Uncommitted records fill the buffer, and the subscribers have taken all committed ones.
       let isWaiting = unread > 0 && bound.binding == FlowBinding(nextOffset: state.epoch.log.head)

@@ -21,8 +21,10 @@ extension Topic {
     let (isProof, loopStates, isNews): (Bool, [TopicLoopState], HistoryBreak?) = state.withLock { state in
       let isProof = isAhead(known, state)
       if isProof { continueEpoch(as: loop.registry.epochs.next(), &state) }
-      guard let agreed = state.epoch.continuing(known.epoch, at: known.nextOffset), agreed < known.nextOffset
-      else { return (false, [], nil) }
+      // A compact topic's epoch continues none: its clients start anew.
+      let agreed =
+        state.epoch.continuing(known.epoch, at: known.nextOffset) ?? (isProof ? state.epoch.log.head : nil)
+      guard let agreed, agreed < known.nextOffset else { return (false, [], nil) }
       let former = state.historyBreak
       let found = HistoryBreak(from: agreed, before: known.nextOffset, time: now)
       state.historyBreak = found

@@ -10,15 +10,14 @@ extension Topic {
     let isSetBack = state.withLock { state in
       let isSetBack = tell(milliseconds, &state)
       let isRead = state.presentSubscriptions > 0
-      // The records are on disk as well; memory is for subscribers that follow the head.
-      if !isRead, let tail = state.tail {
+      if !isRead, state.epoch.newest == nil, let tail = state.tail {
+        // The records are on disk as well; memory is for subscribers that follow the head.
         state.epoch.log.drop(before: tail.committed)
         return isSetBack
       }
       // The grace is for attached subscribers.
       state.epoch.log.trim(
-        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: state.tail?.committed ?? keepFrom(state)
-      )
+        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepInMemoryFrom(state))
       state.epoch.newest?.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
       return isSetBack
@@ -38,6 +37,13 @@ extension Topic {
 
   /// The offset from which flow control keeps records, whatever the retention limits; nil for none.
   package var keptFrom: UInt64? { state.withLock { keepFrom($0) } }
+
+  /// The offset from which the log in memory keeps records, whatever its limits; nil for none.
+  func keepInMemoryFrom(_ state: State) -> UInt64? {
+    // Records that aren't on disk must be in memory. Others are read from there, unless the topic is compact.
+    guard let committed = state.tail?.committed else { return keepFrom(state) }
+    return state.epoch.newest == nil ? committed : min(committed, keepFrom(state) ?? .max)
+  }
 
   package func keepFrom(_ state: State) -> UInt64? {
     isPaced ? state.strategy.keepFrom(state.readers, unreadFrom: state.unreadFrom) : nil
@@ -64,11 +70,9 @@ extension Topic {
   /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. Records that only the grace for
   /// returning subscribers keeps don't count.
   func lapsedBytes(_ state: State) -> UInt64 {
-    if let storage { return settings.flow == .lossless ? storage.lapsedBytes : 0 }
-    guard settings.flow == .lossless, let newest = state.epoch.newest, let keep = keepNewestFrom(state) else {
-      return 0
-    }
-    return UInt64(newest.lapsedBytes(from: keep))
+    guard settings.flow == .lossless else { return 0 }
+    guard let newest = state.epoch.newest else { return storage?.lapsedBytes ?? 0 }
+    return keepNewestFrom(state).map { UInt64(newest.lapsedBytes(from: $0)) } ?? 0
   }
 
   /// Whether records may expire without an append.

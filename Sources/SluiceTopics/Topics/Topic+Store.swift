@@ -25,6 +25,7 @@ extension Topic: DurableTopic {
       }
       if taken.isRowDue { change.row = row(state, taken.ending) }
       addStates(taken, &state, to: &change)
+      storage.addNewest(to: &change)
       return ((taken, change, keepFrom(state)), Array(state.groups.values))
     }
     guard var result else { return nil }
@@ -95,10 +96,9 @@ extension Topic: DurableTopic {
       }
       guard !state.isDeleted else { return ([], false) }
       for name in commit.taken.cursors { state.cursors.stored(name) }
-      let log = state.epoch.log
       if isSynchronous {
         for block in commit.taken.blocks {
-          unsafe block.forEachRun { unsafe log.append($0, count: $1, at: $2) }
+          unsafe block.forEachRun { unsafe enter($0, count: $1, at: $2, &state) }
         }
       }
       guard let ending = commit.taken.ending else { return (state.loopStates, false) }
@@ -106,6 +106,8 @@ extension Topic: DurableTopic {
       state.endedBy = ending.producer
       return (state.loopStates, true)
     }
+    // Records that newer ones have replaced go with the next commit.
+    if storage?.hasNewestChanges ?? false { self.commit(within: StoreService.idleDelay) }
     if hasEnded { return notify(loopStates) }
     guard !commit.taken.blocks.isEmpty else { return }
     for loopState in loopStates {

@@ -144,12 +144,7 @@ package final class Topic: GroupTopic {
       if let storage {
         return unsafe store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
       }
-      if let newest = state.epoch.newest {
-        // Before the log: a subscriber that has read these up to a head of the log continues after that head.
-        unsafe newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
-      }
-      let first = unsafe state.epoch.log.append(
-        batch, count: Int(count), at: milliseconds, keepingFrom: keepFrom(state))
+      let first = unsafe enter(batch, count: Int(count), at: milliseconds, &state)
       return (.appended(lastOffset: first + UInt64(count) - 1), state.loopStates)
     }
     for loopState in loopStates { loopState.wake() }
@@ -178,10 +173,23 @@ package final class Topic: GroupTopic {
     if state.tail?.ask(within: delay) == true { commitDelay = delay }
     let result = AppendResult.appended(lastOffset: first + UInt64(count) - 1)
     if storage.isSynchronous { return (result, []) }
-    // Records that aren't on disk must be in memory.
-    unsafe state.epoch.log.append(
-      batch, count: Int(count), at: milliseconds, keepingFrom: state.tail?.committed)
+    unsafe enter(batch, count: Int(count), at: milliseconds, &state)
     return (result, state.loopStates)
+  }
+
+  /// Makes records visible to subscribers. With the lock held.
+  ///
+  /// - Returns: the offset of the first.
+  @discardableResult
+  func enter(
+    _ records: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64, _ state: inout State
+  ) -> UInt64 {
+    if let newest = state.epoch.newest {
+      // Before the log: a subscriber that has read these up to a head of the log continues after that head.
+      unsafe newest.append(records, at: milliseconds, keepingFrom: keepNewestFrom(state))
+    }
+    return unsafe state.epoch.log.append(
+      records, count: count, at: milliseconds, keepingFrom: keepInMemoryFrom(state))
   }
 
   /// Sets the terminal event after all records appended so far. From any loop.

@@ -5,6 +5,37 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
+/// Whether a call that may complete later has completed when it returns.
+private final class RestorationStep: Sendable {
+  private enum State {
+    case begun
+    case completed(StoreError?)
+    case left
+  }
+
+  private let state = Mutex(State.begun)
+
+  /// The call has completed. Returns whether its caller has left meanwhile.
+  func isLate(_ error: StoreError?) -> Bool {
+    state.withLock { state in
+      if case .left = state { return true }
+      state = .completed(error)
+      return false
+    }
+  }
+
+  /// What the call has completed with; nil when it will complete later.
+  var outcome: Result<Void, StoreError>? {
+    state.withLock { state in
+      guard case .completed(let error) = state else {
+        state = .left
+        return nil
+      }
+      return error.map { .failure($0) } ?? .success(())
+    }
+  }
+}
+
 // Topics that outlive the process.
 extension TopicRegistry {
   /// - Throws: why there can't be such a topic, when it is to be durable.
@@ -20,12 +51,6 @@ extension TopicRegistry {
       throw WireError(
         .invalidSetting,
         "a durable topic can't start over whenever its subscribers leave; create \(name) with scope forever, or with storage memory"
-      )
-    }
-    guard settings.compact != true else {
-      throw WireError(
-        .unsupported,
-        "topics that keep the newest record of each key are in memory only in this version; create \(name) without compact, or with storage memory"
       )
     }
     if find(name) == nil, let fault = stores.service(for: name)?.refusal {
@@ -53,29 +78,54 @@ extension TopicRegistry {
       TopicEpoch(
         number: epoch,
         log: TopicLog(
-          retention: settings.tailRetention, pool: pool, firstOffset: stored.birthExtent.head),
-        storage: stored, lineage: lineage)
+          retention: stored.newest == nil ? settings.tailRetention : .none, pool: pool,
+          firstOffset: stored.birthExtent.head),
+        newest: stored.newest, storage: stored, lineage: lineage)
     }
   }
 
-  /// Restores the topics of a shard. Before clients can use them; blocks as reading the states does.
+  /// Restores the topics of a shard. Before clients can use them; blocks as reading from the store does.
   ///
   /// - Parameters:
   ///   - shard: what was opened for the service.
   ///   - storage: the service of the shard's store.
   ///   - now: the present time.
   ///   - announce: called when the store begins or ceases to take records.
-  /// - Throws: when the store can't be read.
+  ///   - done: called once, before this returns if the store blocks; with what was restored, or why the store can't be read.
   package func restore(
     _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
-    announce: @escaping @Sendable () -> Void
-  ) throws(StoreError) -> StoreEvent {
-    let contents = shard.contents
-    var bytes: UInt64 = 0
+    announce: @escaping @Sendable () -> Void,
+    _ done: @escaping @Sendable (Result<StoreEvent, StoreError>) -> Void
+  ) {
+    do throws(StoreError) {
+      let restored = try restoreTopics(shard, storage, now: now)
+      restoreNewest(of: restored.topics.filter { $0.storage?.newest != nil }[...], shard) { [self] error in
+        if let error { return done(.failure(error)) }
+        begin(restored, storage, nextTopic: shard.contents.nextTopic, announce: announce)
+        done(
+          .success(
+            .opened(
+              topics: restored.topics.count, bytes: restored.bytes, wasClosed: shard.contents.wasClosed)))
+      }
+    } catch {
+      done(.failure(error))
+    }
+  }
+
+  private struct Restored: Sendable {
     var topics: [Topic] = []
+    /// Those of them in a new epoch.
     var renewed: [Topic] = []
-    for stored in contents.topics {
-      bytes += stored.extent.bytes
+    /// Bytes of records.
+    var bytes: UInt64 = 0
+  }
+
+  private func restoreTopics(
+    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime
+  ) throws(StoreError) -> Restored {
+    var restored = Restored()
+    for stored in shard.contents.topics {
+      restored.bytes += stored.extent.bytes
       let topic = try restore(stored, shard, storage, now: now)
       // A topic that was deleted and made anew may be there twice, if the crash came in between.
       let former = state.withLock { state in
@@ -84,21 +134,51 @@ extension TopicRegistry {
         return former
       }
       former?.delete()
-      topics.append(topic)
-      if topic.epoch.number != stored.row.epoch { renewed.append(topic) }
+      restored.topics.append(topic)
+      if topic.epoch.number != stored.row.epoch { restored.renewed.append(topic) }
     }
-    let isRenewed = renew(renewed, storage.store)
-    storage.start(nextTopic: contents.nextTopic, notify: announce)
-    storage.adopt(topics)
+    return restored
+  }
+
+  /// Reads the newest records of compact topics, one topic after the other.
+  private func restoreNewest(
+    of topics: ArraySlice<Topic>, _ shard: OpenedShard, _ done: @escaping @Sendable (StoreError?) -> Void
+  ) {
+    var rest = topics
+    while let topic = rest.popFirst(), let storage = topic.storage {
+      let step = RestorationStep()
+      let following = rest
+      do throws(StoreError) {
+        storage.restoreNewest(topic.name, try shard.states(storage.id, .newest)) { [self] error in
+          guard step.isLate(error) else { return }
+          if let error { done(error) } else { restoreNewest(of: following, shard, done) }
+        }
+      } catch {
+        return done(error)
+      }
+      // A store that blocks has called back already, so that thousands of topics need no deeper stack.
+      guard let outcome = step.outcome else { return }
+      if case .failure(let error) = outcome { return done(error) }
+    }
+    done(nil)
+  }
+
+  /// Begins to store what becomes of the restored topics.
+  private func begin(
+    _ restored: Restored, _ storage: StoreService, nextTopic: TopicID,
+    announce: @escaping @Sendable () -> Void
+  ) {
+    let isRenewed = renew(restored.renewed, storage.store)
+    storage.start(nextTopic: nextTopic, notify: announce)
+    storage.adopt(restored.topics)
     if !isRenewed {
       // As soon as the store can be written, then.
-      for topic in renewed {
+      for topic in restored.renewed {
         topic.state.withLock { $0.tail?.noteRow() }
         topic.commit(within: .zero)
       }
     }
     storage.kick()
-    return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
   }
 
   /// A store begins or ceases to take records: the producers of its topics have to learn of it.
@@ -140,7 +220,7 @@ extension TopicRegistry {
       state.isStated = stored.row.isStated
       // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
       state.lastSubscriberOffset =
-        settings.flow == .lossless
+        settings.flow == .lossless && topicStorage.newest == nil
         ? topicStorage.firstKept(before: stored.extent.head) : stored.extent.head
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
@@ -164,7 +244,7 @@ extension TopicRegistry {
       case .cursor:
         let name = try StoredValue.name(stored.key)
         state.cursors.restore(name, try StoredCursor(decoding: stored.value).found, now: now)
-      case .group: break
+      case .group, .newest: break
       }
     } catch {
       lost.append(error)

@@ -13,7 +13,7 @@ final class DurableDisk: @unchecked Sendable {
     case failing
   }
 
-  private(set) var store = MemoryStore()
+  private(set) var store: any TopicStore
   /// Is told of what is on disk from then on.
   var whenCommitted: ([TopicChange]) -> Void = { _ in }
   var health = Health.good
@@ -42,7 +42,9 @@ final class DurableDisk: @unchecked Sendable {
   fileprivate var random: SeededRandom
   private(set) var failedCommits = 0
 
-  init(seed: UInt64) {
+  /// - Parameter store: outlives the disk's brokers, and isn't closed with them.
+  init(seed: UInt64, store: any TopicStore = MemoryStore()) {
+    self.store = store
     random = SeededRandom(seed: seed &* 0x632b_e5ab)
   }
 
@@ -52,12 +54,17 @@ final class DurableDisk: @unchecked Sendable {
     fileprivate var wasClosed: Bool
   }
 
-  func copy() -> Copy { Copy(state: store.state.withLock { $0 }, wasClosed: wasClosed) }
+  /// Of a disk whose store is in memory.
+  func copy() -> Copy {
+    guard let memory = store as? MemoryStore else { fatalError("only a store in memory is copied") }
+    return Copy(state: memory.state.withLock { $0 }, wasClosed: wasClosed)
+  }
 
   /// Puts a copy in the place of what is there. While no broker runs.
   func put(back copy: Copy) {
-    store = MemoryStore()
-    store.state.withLock { $0 = copy.state }
+    let memory = MemoryStore()
+    memory.state.withLock { $0 = copy.state }
+    store = memory
     wasClosed = copy.wasClosed
   }
 
@@ -91,7 +98,7 @@ final class DurableDisk: @unchecked Sendable {
   private func apply(_ changes: [TopicChange]) throws(StoreError) {
     try store.commit(flawed(changes))
     if flaw == .damages, let change = changes.first, let batch = change.batches.first, random.oneIn(4) {
-      store.damage(change.topic, batchAt: batch.firstOffset) { $0[$0.count - 1] ^= 1 }
+      (store as? MemoryStore)?.damage(change.topic, batchAt: batch.firstOffset) { $0[$0.count - 1] ^= 1 }
     }
     // As with any store, what was only opened may be as it was.
     wasClosed = false
@@ -178,7 +185,6 @@ final class OpenedDisk: TopicStore, @unchecked Sendable {
   func close() throws(StoreError) {
     try use()
     isDead = true
-    try disk.store.close()
     disk.closed()
   }
 }

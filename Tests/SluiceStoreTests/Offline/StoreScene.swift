@@ -69,6 +69,10 @@ enum StoreScene {
         bytesBefore: .random(in: 0...1_000, using: &random))
       for kind in StoredState.Kind.allCases {
         for _ in 0..<Int.random(in: 0...3, using: &random) {
+          if kind == .newest {
+            change.states.append(newest(at: .random(in: 0...1_000, using: &random), "key \(number)"))
+            continue
+          }
           let key =
             kind == .producer
             ? random.bytes(8)
@@ -79,6 +83,15 @@ enum StoreScene {
       }
       try store.commit([change])
     }
+  }
+
+  /// A record of a compact topic by itself.
+  static func newest(at offset: UInt64, _ key: String, _ payload: String = "x") -> TopicChange.State {
+    var batch = BatchBuilder()
+    try? Array(key.utf8).withUnsafeBytes { key in
+      try Array(payload.utf8).withUnsafeBytes { try batch.append(key: key, headers: [], payload: $0) }
+    }
+    return batch.bytes.withUnsafeBytes { StoredNewest.change($0, at: offset, time: 5) }
   }
 
   // MARK: Looking

@@ -63,6 +63,8 @@ public struct StoreExport: Hashable, Sendable {
       damaged += 1
       report(finding)
     }
+    // Ahead of the batches, so that records come in the order of their offsets.
+    try write(of: topic, in: store, { $0 == .newest }, to: &writer, &totals, note)
     try unsafe store.forEachBatch(of: topic.id, &progress) { offset, bytes throws(StoreError) in
       guard unsafe scan.take(bytes, at: offset, note) else { return }
       totals.batches += 1
@@ -70,11 +72,27 @@ public struct StoreExport: Hashable, Sendable {
     }
     scan.finish(note)
     totals.extent = scan.mended
+    try write(of: topic, in: store, { $0 != .newest }, to: &writer, &totals, note)
+    try writer.write(.topicEnd(totals))
+    topics += 1
+    batches += totals.batches
+    records += scan.records
+    states += totals.states
+    self.damaged += damaged
+  }
 
+  /// Writes a topic's states of some kinds.
+  ///
+  /// - Parameter isWanted: gets the kind; nil for a state whose kind can't be told.
+  private func write(
+    of topic: StoreInspection.Topic, in store: any RepairableStore, _ isWanted: (StoredState.Kind?) -> Bool,
+    to writer: inout ExportWriter, _ totals: inout ExportSection.TopicTotals, _ note: (StoreFinding) -> Void
+  ) throws(StoreError) {
     var fault: StoreError?
     try store.rawStates(of: topic.id) { raw in
+      guard isWanted(raw.key.first.flatMap(StoredState.Kind.init)) else { return true }
       if let fault = raw.fault {
-        note(StoreFinding(.state(key: raw.key, fault), topic: topic.id, name: row.name))
+        note(StoreFinding(.state(key: raw.key, fault), topic: topic.id, name: topic.name))
       }
       guard raw.fault == nil, let state = raw.state else { return true }
       totals.states += 1
@@ -86,12 +104,6 @@ public struct StoreExport: Hashable, Sendable {
       return fault == nil
     }
     if let fault { throw fault }
-    try writer.write(.topicEnd(totals))
-    topics += 1
-    batches += totals.batches
-    records += scan.records
-    states += totals.states
-    self.damaged += damaged
   }
 }
 

@@ -40,6 +40,10 @@ struct ImportAssembly {
     var scan: TopicScan
     var states: UInt64 = 0
     var replaced: StoreInspection.Topic?
+    /// Of a compact topic: the marks that came with it.
+    var marks: StoredNewest.Content?
+
+    var isCompact: Bool { row.settings.compact == true }
   }
 
   /// As much is loaded at a time.
@@ -128,8 +132,12 @@ struct ImportAssembly {
     if let what = current.scan.take(header, problem, at: header.firstOffset, size: value.count, { _ in }) {
       throw damaged("topic \(current.row.name), batch at offset \(header.firstOffset): \(what)")
     }
-    batches.append(
-      LoadedBatch(firstOffset: header.firstOffset, value: BatchView.sealed(value, for: current.id)))
+    if current.isCompact {
+      add(newestOf: value, header, besides: current.marks)
+    } else {
+      batches.append(
+        LoadedBatch(firstOffset: header.firstOffset, value: BatchView.sealed(value, for: current.id)))
+    }
     gathered += value.count
     if gathered >= Self.loadBytes { try load(into: current.id) }
     self.current = current
@@ -137,14 +145,56 @@ struct ImportAssembly {
 
   private mutating func take(state: StoredState) throws(StoreError) {
     guard var current = current.take() else { throw damaged("a state belongs to no topic") }
-    if let fault = RawState(key: [state.kind.rawValue] + state.key, value: []).fault {
+    if let fault = RawState(key: [state.kind.rawValue] + state.key, value: state.value).fault {
       throw damaged("topic \(current.row.name), a state: \(fault)")
     }
     current.states += 1
-    states.append(state)
+    let newest =
+      current.isCompact && state.kind == .newest
+      ? try StoredNewest.decode(key: state.key, value: state.value) : nil
+    if case .marks? = newest { current.marks = newest } else { states.append(state) }
     gathered += state.key.count + state.value.count + 64
     if gathered >= Self.loadBytes { try load(into: current.id) }
     self.current = current
+  }
+
+  /// Takes the records of a compact topic's batch out of it: those of a backup have gaps between them, which batches of a store don't have.
+  private mutating func add(
+    newestOf value: [UInt8], _ header: BatchHeader, besides marks: StoredNewest.Content?
+  ) {
+    var first: UInt64 = 0
+    if case .marks(let carriedBefore, _, _)? = marks { first = carriedBefore }
+    unsafe value.withUnsafeBytes { value in
+      var offset = header.firstOffset
+      var iterator = unsafe BatchIterator(
+        UnsafeRawBufferPointer(rebasing: value[BatchHeader.size...]), time: header.firstTime)
+      while let record = try? iterator.next() {
+        if offset >= first, record.isAttributed, unsafe (try? RecordAttributes(record.body))?.key != nil {
+          let item = unsafe UnsafeRawBufferPointer(
+            start: record.body.baseAddress.unsafelyUnwrapped - RecordLayout.wordSize,
+            count: RecordLayout.wordSize + record.body.count)
+          let change = unsafe StoredNewest.change(item, at: offset, time: record.time)
+          states.append(StoredState(.newest, key: change.key, value: change.value ?? []))
+        }
+        offset += 1
+      }
+    }
+  }
+
+  /// Says of a compact topic that each of its records is by itself.
+  ///
+  /// - Returns: the topic's extent, which has no batches.
+  private mutating func carryAll(_ marks: StoredNewest.Content?, _ extent: StoredExtent) -> StoredExtent {
+    var (kept, deletions) = (0 as UInt64, extent.head)
+    if case .marks(_, let keptFrom, let deletionsFrom)? = marks {
+      (kept, deletions) = (keptFrom, deletionsFrom)
+    }
+    let change = StoredNewest.change(carriedBefore: extent.head, keptFrom: kept, deletionsFrom: deletions)
+    states.append(StoredState(.newest, key: change.key, value: change.value ?? []))
+    var extent = extent
+    extent.firstOffset = extent.head
+    extent.bytesBefore = extent.bytesThrough
+    return extent
   }
 
   private mutating func load(into topic: TopicID) throws(StoreError) {
@@ -164,10 +214,11 @@ struct ImportAssembly {
     guard current.scan.mended(totals.extent) == totals.extent else {
       throw damaged("topic \(current.row.name) has other records than it says in its end")
     }
+    let extent = current.isCompact ? carryAll(current.marks, totals.extent) : totals.extent
     try load(into: current.id)
     complete.append(
       LoadedTopic(
-        id: current.id, row: continued(current, upTo: totals.extent.head), extent: totals.extent,
+        id: current.id, row: continued(current, upTo: totals.extent.head), extent: extent,
         replaced: current.replaced?.id))
     summary.topics += 1
     summary.batches += current.scan.batches

@@ -13,7 +13,7 @@ public struct StoredPosition: Hashable, Sendable {
   ///
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
   public init?(_ state: StoredState) throws(StoreError) {
-    guard state.kind != .producer else { return nil }
+    guard state.kind == .cursor || state.kind == .group else { return nil }
     guard let name = String(validating: state.key, as: UTF8.self) else {
       throw StoreError(.damaged, "a name in the export isn't valid UTF-8")
     }
