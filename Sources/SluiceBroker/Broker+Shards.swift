@@ -51,7 +51,7 @@ extension Broker {
       metrics: core.metrics, arrivalsOfAll: registry.stores.arrivals, report: report)
     registry.stores.add(service, of: shard)
     registry.restore(
-      opened, service, now: loop.now,
+      opened, service, now: loop.now, wallClock: loop.wallClock,
       announce: { [weak service, weak registry] in
         guard let service, let registry else { return }
         registry.storeChanged(service)

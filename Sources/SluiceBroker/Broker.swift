@@ -135,7 +135,8 @@ public final class Broker: Sendable {
           "peers: clients have to authenticate, so the nodes of the cluster need certificates to ask each other on behalf of their clients"
       )
     }
-    let now = loops.serving.loops[0].readClock()
+    let clock = loops.serving.loops[0]
+    let now = clock.readClock()
     let metrics = BrokerMetrics()
     core = try BrokerCore(
       configuration: configuration, storage: storage, routes: routes, on: loops.storage,
@@ -144,7 +145,7 @@ public final class Broker: Sendable {
         Authenticator(
           $0, on: loops.access.loops[0], limits: configuration.limits, metrics: metrics,
           verify: verify)
-      }, metrics: metrics, now: now)
+      }, metrics: metrics, now: now, wallClock: clock.readWallClock())
     self.network = network
     self.loops = loops
     problemWatch = ProblemWatch(configuration.problems)

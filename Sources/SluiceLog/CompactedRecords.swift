@@ -40,8 +40,12 @@ public final class CompactedRecords: Sendable {
     var head: UInt64
     /// Gives records their times. Ages are measured at its time.
     var clock = RecordClock()
-    /// Records before this are beyond the limits. So many are still there, with so many bytes.
+    /// The floor: records before this are beyond the limits, or trimmed. So many are still there, with so many bytes.
     var firstKept: UInt64
+    /// No reader that begins gets a record before this, one that was under way included. At most ``firstKept``.
+    var trimmedTo: UInt64 = 0
+    /// The same for readers under way: what was trimmed, and no reader needed then.
+    var goneBefore: UInt64 = 0
     var lapsed = 0
     var lapsedBytes = 0
     /// The newest record that was dropped for good stood before this, and the newest deletion before that: a reader that needs what is

@@ -75,16 +75,36 @@ extension CompactedRecords {
     }
   }
 
+  /// The floor: the lowest offset that a late subscriber can get. It never goes back.
+  ///
+  /// - Parameter now: the time at which ages are measured.
+  public func floor(now: Int64? = nil) -> UInt64 {
+    state.withLock { state in
+      if let now { state.clock.tell(now, head: state.head) }
+      state.lapse()
+      return state.firstKept
+    }
+  }
+
+  /// No reader that begins gets a record before this offset: such records were trimmed.
+  public var trimmedTo: UInt64 { state.withLock { $0.trimmedTo } }
+
+  /// The lowest offset that a reader under way can get.
+  public var lowestKept: UInt64 { state.withLock { max($0.recordsLostBefore, $0.goneBefore) } }
+
+  /// The lowest offset that a reader can get which was under way before: what limits have dropped may still be there, what was trimmed is gone for it.
+  public var lowestForReturning: UInt64 { state.withLock { max($0.recordsLostBefore, $0.trimmedTo) } }
+
   /// Where a new reader begins. No record before that will be shown to it.
   ///
   /// - Parameters:
   ///   - position: as for a log, where the newest record of each key that the limits keep are all there are.
+  ///   - lowest: the lowest offset that the reader may get, if it asks for an offset; nil for the floor.
   ///   - end: where the reader will go over to the log; what would begin later begins here, but for a later offset.
   ///   - now: the time at which ages are measured.
-  ///   - resuming: true for a reader that was under way before: it may begin at any record that is still there.
   /// - Returns: the offset, and how many of those asked for may be gone, superseded ones included: 0 but for `.offset`.
   public func start(
-    at position: StartPosition, before end: UInt64, now: Int64? = nil, resuming: Bool = false
+    at position: StartPosition, from lowest: UInt64? = nil, before end: UInt64, now: Int64? = nil
   ) -> (offset: UInt64, missed: UInt64) {
     state.withLock { state in
       if let now { state.clock.tell(now, head: state.head) }
@@ -96,7 +116,7 @@ extension CompactedRecords {
         guard count > 0, let place = state.records.last(count) else { return (end, 0) }
         return (min(max(state.records.entry(place).offset, state.firstOffset), end), 0)
       case .offset(let offset):
-        let start = max(offset, resuming ? state.recordsLostBefore : state.firstKept)
+        let start = max(offset, lowest ?? state.firstKept)
         // What was dropped behind the end is the log's to tell.
         let next = offset >= end ? offset : min(start, end)
         return (next, next - offset)

@@ -28,12 +28,18 @@ extension CompactedRecords {
     }
   }
 
-  /// Has late subscribers get something else from now on.
-  public func retain(_ retention: Retention) {
-    state.withLock { $0.retention = retention }
+  /// Changes the limits. What the former limits have put below the floor at this time stays there.
+  ///
+  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest that the store was told.
+  public func retain(_ retention: Retention, now milliseconds: Int64? = nil) {
+    state.withLock { state in
+      if let milliseconds { state.clock.tell(milliseconds, head: state.head) }
+      state.lapse()
+      state.retention = retention
+    }
   }
 
-  /// Drops the oldest of the newest records of keys, down to what `limit` names, at once.
+  /// Drops the oldest of the newest records of keys, down to what `limit` names, at once; and the deletions before these.
   ///
   /// - Parameters:
   ///   - limit: what stays.
@@ -43,11 +49,14 @@ extension CompactedRecords {
     state.withLock { state in
       let before = state.kept
       state.lapse()
+      let kept = state.kept
       while let place = state.records.first(from: state.firstKept) {
         let entry = state.records.entry(place)
         guard limit.drops(entry.offset, of: state.kept) else { break }
         state.lapse(entry, by: .trim)
       }
+      state.raiseFloor(by: limit, dropping: kept - state.kept)
+      state.goneBefore = max(state.goneBefore, min(state.trimmedTo, keep ?? .max))
       state.drop(beyond: 0, deletionsBeyond: graceBytes, keepingFrom: keep)
       account(&state)
       return before - state.kept
@@ -105,6 +114,19 @@ extension CompactedRecords.State {
     firstKept = entry.offset + 1
   }
 
+  /// Raises the floor to where a trim leaves off, which has counted out so many records.
+  mutating func raiseFloor(by limit: TrimLimit, dropping count: Int) {
+    let end: UInt64
+    switch limit {
+    case .from(let offset): end = min(offset, head)
+    // One that drops no record takes nothing from readers that return.
+    case .newest(let limit) where count == 0 && limit > 0: return
+    case .newest: end = records.first(from: firstKept).map { records.entry($0).offset } ?? head
+    }
+    firstKept = max(firstKept, end)
+    trimmedTo = max(trimmedTo, end)
+  }
+
   /// Drops the oldest of the records that are beyond the limits, and of the deletions, down to so many bytes of either.
   mutating func drop(beyond graceBytes: Int, deletionsBeyond least: Int, keepingFrom keep: UInt64?) {
     while lapsed > 0, lapsedBytes > graceBytes, let place = records.first {
@@ -113,9 +135,10 @@ extension CompactedRecords.State {
       recordsLostBefore = entry.offset + 1
       forget(place, entry)
     }
-    while deletions.footprint > max(least, records.footprint / 4), let place = deletions.first {
+    while let place = deletions.first {
       let entry = deletions.entry(place)
-      if entry.offset >= keep ?? .max { break }
+      let isTooMuch = deletions.footprint > max(least, records.footprint / 4)
+      guard isTooMuch || entry.offset < trimmedTo, entry.offset < keep ?? .max else { break }
       deletionsLostBefore = entry.offset + 1
       forget(place, entry)
     }

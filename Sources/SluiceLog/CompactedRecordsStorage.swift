@@ -99,7 +99,10 @@ extension CompactedRecords {
 
   /// Keeps no record before that offset, those included that are appended later. What is there must have been trimmed.
   public func raise(keptFrom offset: UInt64) {
-    state.withLock { $0.firstKept = max($0.firstKept, offset) }
+    state.withLock { state in
+      state.firstKept = max(state.firstKept, offset)
+      state.trimmedTo = max(state.trimmedTo, offset)
+    }
   }
 
   // MARK: Taking them up again

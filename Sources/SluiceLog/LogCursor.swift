@@ -2,7 +2,7 @@ import SluiceWire
 
 /// Where in a log a subscription begins.
 ///
-/// "First kept" and "kept" mean what ``Retention`` keeps at the moment of asking; "head" is the offset that the
+/// "First kept" and "kept" mean from the lowest offset on that the reader may get: for a late subscriber the log's floor. "Head" is the offset that the
 /// next record will get. No position is an error: each has a rule for what is out of range.
 public enum StartPosition: Hashable, Sendable {
   /// What the topic replays to late subscribers: the first record kept; the head when none is.

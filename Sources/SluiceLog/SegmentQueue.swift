@@ -65,6 +65,9 @@ struct SegmentQueue {
     slots.append(summary)
   }
 
+  /// Puts another one in the place of the oldest. There must be one.
+  mutating func replaceFirst(by summary: SegmentSummary) { slots[start] = summary }
+
   /// Takes the oldest out. There must be one.
   mutating func removeFirst() -> SegmentSummary {
     let summary = unsafe slots[start].unsafelyUnwrapped

@@ -10,9 +10,10 @@ import Synchronization
 /// **Time.** Each record has the time of its append, in milliseconds since 1970, told by time marks among the items: at
 /// the start of each segment and wherever it changes. ``RecordClock`` says which time that is. Within a segment times never go back.
 ///
-/// **Retention.** Limits say what late subscribers can get, and they get exactly that. Records beyond the limits can
-/// still be read by readers that are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
-/// have been appended. A reader that falls behind even further gets the number of records that it missed.
+/// **Floor.** Late subscribers get no record below the floor. Trims, and limits as they take effect, raise it; nothing lowers it. Records that limits
+/// have put below it can still be read by readers that are under way: their memory is dropped by whole segments, and only when `graceBytes` newer
+/// bytes have been appended. A reader that falls behind even further gets the number of records that it missed. Trimmed records leave memory at once,
+/// unless a reader needs them that the caller names.
 public final class TopicLog: Sendable {
   /// What late subscribers can get.
   public var retention: Retention { state.withLock { $0.retention } }
@@ -40,17 +41,18 @@ public final class TopicLog: Sendable {
     /// Gives records their times. Ages are measured at its time.
     var clock = RecordClock()
 
-    /// What trims have dropped, and the retention limits in whole segments and before the last trim.
+    /// What trims have dropped, and the retention limits in whole segments and where they have raised the floor.
     var dropped = DroppedRecords()
 
     /// Records before this offset are among ``dropped``, even if they are still in memory.
     var countedTo: UInt64 = 0
 
-    /// Late subscribers get no record before this offset.
-    var trimmedTo: UInt64 = 0
-
-    /// Nor before this one: limits had dropped such records when the clock was set back.
+    /// Late subscribers get no record before this offset, whatever the limits are now: what trims, and limits when they were last looked at, have
+    /// raised the floor to.
     var raisedFloor: UInt64 = 0
+
+    /// No reader that begins gets a record before this offset, one that was under way included. At most ``raisedFloor``.
+    var trimmedTo: UInt64 = 0
 
     /// The sizes of the first segment, and of the next unless a batch asks for more.
     let firstCapacity: Int

@@ -100,7 +100,8 @@ extension SegmentSummary {
     position == 0 || time != lastTime
   }
 
-  fileprivate mutating func put(
+  /// Copies records of one time to the end, with a time mark where one is needed, and lets readers see them.
+  mutating func put(
     _ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, beforeCommit: () -> Void
   ) {
     index(at: time)

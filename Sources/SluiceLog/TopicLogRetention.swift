@@ -62,6 +62,7 @@ extension TopicLog {
     var dropped: [Segment] = []
     state.withLock { state in
       state.tell(milliseconds)
+      state.raiseFloor(now: nil)
       while let cause = state.causeToDropFirstSegment(graceBytes: graceBytes),
         state.segments[0].endOffset <= keep ?? .max
       {
@@ -72,33 +73,14 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
-  /// Has late subscribers get something else from now on. From any thread.
-  public func retain(_ retention: Retention) {
-    state.withLock { $0.retention = retention }
-  }
-
-  /// Has late subscribers get no record before that offset, and drops whole segments of such records at once. Readers that had not come so far are told
-  /// that they lagged. From any thread.
+  /// Changes the limits. What the former limits have put below the floor at this time stays there. From any thread.
   ///
-  /// - Parameters:
-  ///   - offset: the first record that stays; the head, or beyond, for none.
-  ///   - keep: the offset of a record that must not be dropped, nor any after it; nil for none.
-  /// - Returns: how many records late subscribers don't get any more.
-  @discardableResult
-  public func trim(to offset: UInt64, keepingFrom keep: UInt64? = nil) -> UInt64 {
-    var dropped: [Segment] = []
-    let count = state.withLock { state in
-      let before = state.firstKept(now: nil)
-      state.trimmedTo = max(state.trimmedTo, min(offset, state.head))
-      let first = state.firstKept(now: nil).offset
-      state.countTrim(after: before, to: first)
-      while let first = state.segments.first, first.endOffset <= min(state.trimmedTo, keep ?? .max) {
-        dropped.append(state.dropFirstSegment(by: .trim))
-      }
-      return first - before.offset
+  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest that the log was told.
+  public func retain(_ retention: Retention, now milliseconds: Int64? = nil) {
+    state.withLock { state in
+      state.raiseFloor(now: milliseconds)
+      state.retention = retention
     }
-    withExtendedLifetime(dropped) {}
-    return count
   }
 
   /// Drops whole segments with records before that offset only, whatever the limits. Readers that had not come so far are told that they
@@ -149,16 +131,8 @@ extension TopicLog.State {
   /// Takes the present time. What was too old before the clock is set back stays dropped.
   @inline(__always)
   mutating func tell(_ milliseconds: Int64) {
-    if clock.isSetBack(to: milliseconds) { raiseFloor() }
+    if clock.isSetBack(to: milliseconds) { raiseFloor(now: nil) }
     clock.tell(milliseconds, head: head)
-  }
-
-  private mutating func raiseFloor() {
-    let (offset, cause) = firstKept(now: nil)
-    guard let cause, offset > raisedFloor else { return }
-    dropped[cause].add(uncounted(before: offset))
-    countedTo = max(countedTo, offset)
-    raisedFloor = offset
   }
 
   /// Why no record of the oldest segment is kept. Nil without segments, and while a record of it is kept, by retention or by grace.
@@ -191,22 +165,6 @@ extension TopicLog.State {
     guard offset > first else { return .init() }
     return .init(
       records: offset - first, bytes: UInt64(recordBytes(before: offset) - recordBytes(before: first)))
-  }
-
-  /// Counts what a trim has dropped, and before it what the limits had: afterwards all records before ``trimmedTo`` are counted.
-  ///
-  /// - Parameters:
-  ///   - kept: the first record that was kept before the trim, and the limit that kept nothing before it.
-  ///   - first: the first record that is kept now.
-  mutating func countTrim(
-    after kept: (offset: UInt64, cause: DroppedRecords.Cause?), to first: UInt64
-  ) {
-    let lapsed = min(trimmedTo, kept.offset)
-    if let cause = kept.cause { dropped[cause].add(uncounted(before: lapsed)) }
-    countedTo = max(countedTo, lapsed)
-    guard first > kept.offset else { return }
-    dropped[.trim].add(uncounted(before: first))
-    countedTo = first
   }
 
   /// Takes the oldest segment out; the caller releases it after the lock.

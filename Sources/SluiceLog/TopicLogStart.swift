@@ -6,18 +6,17 @@ extension TopicLog {
   ///
   /// - Parameters:
   ///   - position: where to begin; each case says what happens out of range.
+  ///   - lowest: the lowest offset that the reader may get; nil for the log's floor at `now`. Records that aren't in memory any more aren't got either.
   ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is a little earlier: the latest
   ///     that the log was told.
-  ///   - resuming: true for a reader that was under way before and only lost its connection: it may begin at any record
-  ///     still in memory, where a late subscriber gets only what retention keeps.
   /// - Returns: the cursor, and how many of the records asked for are gone: 0 but for `.offset`.
   public func cursor(
-    at position: StartPosition, now: Int64? = nil, resuming: Bool = false
+    at position: StartPosition, from lowest: UInt64? = nil, now: Int64? = nil
   ) -> (cursor: LogCursor, missed: UInt64) {
+    let lowest = position == .new ? 0 : lowest ?? floor(now: now)
     // The search runs on a copy, outside the lock: the segments in it stay, and their records don't change.
     let state = state.withLock { $0 }
-    if case .new = position { return (state.cursor(at: state.head), 0) }
-    let first = resuming ? state.oldest : state.firstKept(now: now).offset
+    let first = min(max(lowest, state.oldest), state.head)
     switch position {
     case .replay, .earliest:
       return (state.cursor(at: first), 0)
@@ -31,13 +30,6 @@ extension TopicLog {
     case .time(let time):
       return (state.cursor(at: state.firstOffset(atOrAfter: time, from: first)), 0)
     }
-  }
-
-  /// The offset of the first record that retention keeps, as of the latest time that the log was told.
-  ///
-  /// Takes the lock, and up to a batch's walk: for starts and for display.
-  public var firstOffset: UInt64 {
-    state.withLock { $0 }.firstKept(now: nil).offset
   }
 
   /// The offset of the oldest record in memory; the head when there is none. Takes the lock.
@@ -72,13 +64,13 @@ extension TopicLog {
   public var latestTime: Int64 {
     let state = state.withLock { $0 }
     return state.clock.setbacks.isEmpty
-      ? state.clock.recordTime : state.clock.latest(from: state.firstKept(now: nil).offset)
+      ? state.clock.recordTime : state.clock.latest(from: state.floor(now: nil).offset)
   }
 
-  /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
+  /// What the log holds. Ages are measured at `now`, as in ``floor(now:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
-    let (first, cause) = state.firstKept(now: now)
+    let (first, cause) = state.floor(now: now)
     let lapsed = state.recordBytes(before: first)
     var dropped = state.dropped
     if let cause { dropped[cause].add(state.uncounted(before: first)) }
@@ -89,33 +81,8 @@ extension TopicLog {
 }
 
 extension TopicLog.State {
-  /// The first record that trims and all limits keep, the head when there is none; and what keeps nothing before it, nil when the records in
-  /// memory are all kept.
-  func firstKept(now: Int64?) -> (offset: UInt64, cause: DroppedRecords.Cause?) {
-    var first = (offset: max(oldest, min(raisedFloor, head)), cause: DroppedRecords.Cause?.none)
-    func raise(to offset: UInt64, _ cause: DroppedRecords.Cause) {
-      if offset > first.offset { first = (offset, cause) }
-    }
-    raise(to: min(trimmedTo, head), .trim)
-    if let limit = retention.records {
-      raise(to: head - min(limit, head - first.offset), .records)
-    }
-    if let limit = retention.bytes, UInt64(recordBytes) > limit {
-      raise(to: firstOffset(afterBytes: recordBytes - Int(limit)), .bytes)
-    }
-    if retention.ageMilliseconds != nil {
-      raise(to: firstOffset(keptByAgeAt: clock), .age)
-      if let now, now != clock.now {
-        var clock = clock
-        clock.tell(now, head: head)
-        raise(to: firstOffset(keptByAgeAt: clock), .age)
-      }
-    }
-    return first
-  }
-
   /// The first record that the age limit keeps; the head when there is none.
-  private func firstOffset(keptByAgeAt clock: RecordClock) -> UInt64 {
+  func firstOffset(keptByAgeAt clock: RecordClock) -> UInt64 {
     guard let cutoff = retention.cutoff(at: clock.now) else { return oldest }
     let outdated = clock.outdated(before: cutoff)
     let position = segments.firstPosition { $0.endOffset > outdated && $0.lastTime >= cutoff }
@@ -128,7 +95,7 @@ extension TopicLog.State {
   }
 
   /// The first record that has at least so many bytes of records before it; the head when there is none.
-  private func firstOffset(afterBytes bytes: Int) -> UInt64 {
+  func firstOffset(afterBytes bytes: Int) -> UInt64 {
     var bytes = bytes
     // Not a search: what is beyond the limit is at most the grace and a segment.
     for position in 0..<segments.count {

@@ -47,7 +47,9 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   /// No time passes in a turn: each counts as the shortest.
   public var busyNanoseconds: UInt64 { turns &* UInt64(Self.shortestTurn.clampedNanoseconds) }
 
-  public var wallClock: Int64 { settings.wallClock(at: scheduler.now) }
+  public var wallClock: Int64 { readWallClock() }
+
+  public func readWallClock() -> Int64 { settings.wallClock(at: scheduler.now) }
 
   public var epoll: EpollLoop? { nil }
 

@@ -25,15 +25,16 @@ public struct StoredTopic: Hashable, Sendable {
   public var endedBy: UInt64
   /// Whether a client has stated the settings; otherwise they were defaults.
   public var isStated: Bool
-  /// Late subscribers get no record before that offset, because an operator has trimmed the topic; 0 for none.
-  public var trimmedTo: UInt64
+  /// No reader gets a record before that offset, whatever the limits are now: an operator has trimmed the topic, or former limits have dropped the
+  /// records before it. 0 for none.
+  public var floor: UInt64
   /// Where the times of records go back, because the broker's clock was set back.
   public var setbacks: [RecordClock.Setback]
 
   public init(
     name: String, settings: TopicSettings, epoch: UInt64, lineage: [Ancestor] = [],
     ending: Complete.Ending? = nil, endedBy: UInt64 = 0, isStated: Bool = true,
-    trimmedTo: UInt64 = 0, setbacks: [RecordClock.Setback] = []
+    floor: UInt64 = 0, setbacks: [RecordClock.Setback] = []
   ) {
     self.name = name
     self.settings = settings
@@ -42,7 +43,7 @@ public struct StoredTopic: Hashable, Sendable {
     self.ending = ending
     self.endedBy = endedBy
     self.isStated = isStated
-    self.trimmedTo = trimmedTo
+    self.floor = floor
     self.setbacks = setbacks
   }
 }
@@ -114,8 +115,8 @@ public struct StoredExtent: Hashable, Sendable {
 //     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
-//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, trimmed to is there; 8, setbacks are there; 64, through is there
-//     u64 trimmed to
+//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, floor is there; 8, setbacks are there; 64, through is there
+//     u64 floor
 //     u8 setbacks × (u64 offset · i64 latest time before · i64 time that the clock was set back to)
 //     ancestors × u64 through
 //
@@ -151,9 +152,9 @@ extension StoredTopic {
     let written = lineage.suffix(Int(UInt16.max))
     let hasThrough = written.contains { $0.through != $0.end }
     let flags =
-      (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) | (setbacks.isEmpty ? 0 : 8) | (hasThrough ? 64 : 0) as UInt8
+      (isStated ? 0 : 1) | (floor == 0 ? 0 : 2) | (setbacks.isEmpty ? 0 : 8) | (hasThrough ? 64 : 0) as UInt8
     if flags != 0 { writer.integer(flags) }
-    if trimmedTo != 0 { writer.integer(trimmedTo) }
+    if floor != 0 { writer.integer(floor) }
     if !setbacks.isEmpty {
       writer.integer(UInt8(clamping: setbacks.count))
       for setback in setbacks.suffix(Int(UInt8.max)) {
@@ -213,7 +214,7 @@ extension StoredTopic {
       if reader.count > 0 {
         let flags: UInt8 = try reader.integer("flags")
         isStated = flags & 1 == 0
-        if flags & 2 != 0 { trimmedTo = try reader.integer("trimmed to") }
+        if flags & 2 != 0 { floor = try reader.integer("floor") }
         if flags & 8 != 0 { try readSetbacks(&reader) }
         if flags & 64 != 0 {
           for index in lineage.indices {

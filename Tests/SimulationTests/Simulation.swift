@@ -218,6 +218,8 @@ final class Simulation {
     case .delete(let topic): ask { $0.delete(topic) }
     case .show(let topic): ask { $0.show(topic) }
     case .list: ask { $0.list() }
+    case .trim(let topic, let count): ask { $0.trim(topic, to: count) }
+    case .set(let topic, let settings): ask { $0.set(topic, settings) }
     case .create(let topic): ask { $0.create(topic, TopicSettings(replayRecords: 5)) }
     case .attack(let attack):
       let loop = peerLoops[attackers.count % peerLoops.count]

@@ -8,7 +8,11 @@ extension ShortStories {
   @Suite struct StatementSeedTests {
     @Test(arguments: Seeds.chosen(for: .statements))
     func clientsGetTheTopicsThatTheyState(seed: UInt64) throws {
-      let outcome = try Simulation(.stating(seed), keepsLines: Seeds.single != nil).run()
+      let scenario = Scenario.stating(seed)
+      let isKnown = Story.statements.onceFailed.contains(seed)
+      let outcome = try Simulation(
+        isKnown ? scenario : scenario.withChanges(), keepsLines: Seeds.single != nil
+      ).run()
       if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
       #expect(
         outcome.failures.isEmpty,

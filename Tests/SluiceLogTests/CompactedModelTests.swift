@@ -31,6 +31,7 @@ private struct CompactedModel {
   var head: UInt64
   var firstKept: UInt64
   var clock = ModelClock()
+  var trimmedTo: UInt64 = 0
 
   /// In the order of offsets, whether the limits keep them or not.
   var records: [Record] { newest.values.filter { !$0.isDeletion }.sorted { $0.offset < $1.offset } }
@@ -60,15 +61,17 @@ private struct CompactedModel {
     }
   }
 
+  /// Everything before this goes, deletions included; unless a trim leaves so many records that it takes none.
   mutating func trim(to limit: TrimLimit) {
     self.limit()
-    while let first = kept.first {
-      switch limit {
-      case .from(let offset): if first.offset >= offset { return }
-      case .newest(let count): if UInt64(kept.count) <= count { return }
-      }
-      firstKept = first.offset + 1
+    switch limit {
+    case .from(let offset): trimmedTo = max(trimmedTo, min(offset, head))
+    case .newest(let count):
+      if count > 0, UInt64(kept.count) <= count { return }
+      trimmedTo = max(trimmedTo, count == 0 ? head : kept[kept.count - Int(count)].offset)
     }
+    firstKept = max(firstKept, trimmedTo)
+    newest = newest.filter { !$0.value.isDeletion || $0.value.offset >= trimmedTo }
   }
 
   /// What is told of a position.
@@ -169,8 +172,10 @@ private struct CompactedHistory {
   }
 
   mutating func retain() {
+    model.clock.tell(clock)
+    model.limit()
     model.retention.records = random.pick([nil, 0, 10, 100] as [UInt64?])
-    store.retain(model.retention)
+    store.retain(model.retention, now: clock)
     trim()
   }
 
@@ -187,6 +192,9 @@ private struct CompactedHistory {
       case 5: .offset(random.pick([0, .max]))
       default: .offset(near)
       }
+    #expect(store.floor() == model.firstKept)
+    let lowest = store.lowestForReturning
+    #expect(lowest >= model.trimmedTo && lowest <= model.firstKept)
     let (offset, missed) = store.start(at: position, before: end)
     #expect(offset == model.start(position, before: end), "\(position)")
     if case .offset(let asked) = position {
@@ -224,7 +232,7 @@ private struct CompactedHistory {
       #expect(before <= model.firstKept, "what is kept is shown")
     case .deletionsMissed(let before):
       #expect(shown.isEmpty && before > max(from, deletionsFrom) && before <= end)
-      #expect(grace < 1 << 20, "there are too few to drop any")
+      #expect(grace < 1 << 20 || before <= model.trimmedTo, "there are too few to drop any")
     }
   }
 

@@ -122,7 +122,7 @@ import Testing
     #expect(store.shown(from: 4).count == 6)
     store.trim(now: 0, graceBytes: 0)
     #expect(store.shown(from: 9).count == 1)
-    #expect(store.start(at: .offset(2), before: 10, resuming: true).missed == 7)
+    #expect(store.start(at: .offset(2), from: store.lowestForReturning, before: 10).missed == 7)
   }
 
   @Test func removingAllIsTold() {

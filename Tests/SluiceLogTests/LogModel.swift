@@ -7,14 +7,14 @@ struct LogModel {
   var records: [TestRecord] = []
   private var clock = ModelClock()
 
-  /// Limits had dropped everything before this when the clock was set back.
-  private var raisedFloor: UInt64 = 0
-
   /// Everything before this was removed.
   var removedThrough: UInt64
 
-  /// Late subscribers get nothing before this.
-  var trimmedTo: UInt64 = 0
+  /// No reader that begins gets anything before this.
+  private(set) var trimmedTo: UInt64 = 0
+
+  /// Late subscribers get nothing before this, whatever the limits are now.
+  private(set) var floor: UInt64 = 0
 
   init(retention: Retention, firstOffset: UInt64) {
     self.retention = retention
@@ -33,7 +33,7 @@ struct LogModel {
   }
 
   mutating func tell(_ milliseconds: Int64) {
-    if clock.isSetBack(to: milliseconds) { raisedFloor = firstKept(now: nil) }
+    if clock.isSetBack(to: milliseconds) { look(now: nil) }
     clock.tell(milliseconds)
   }
 
@@ -48,7 +48,7 @@ struct LogModel {
   private func firstKept(by clock: ModelClock) -> UInt64 {
     var first = head
     var bytes: UInt64 = 0
-    while first > max(removedThrough, min(trimmedTo, head), raisedFloor) {
+    while first > max(removedThrough, floor) {
       let record = self[first - 1]
       bytes += UInt64(record.itemSize)
       if let limit = retention.records, head - first + 1 > limit { break }
@@ -61,6 +61,16 @@ struct LogModel {
       first -= 1
     }
     return first
+  }
+
+  /// The log was asked for its floor, or has raised it, at that time: it never goes back.
+  mutating func look(now: Int64?) { floor = max(floor, firstKept(now: now)) }
+
+  /// An operator drops what is before that offset.
+  mutating func trim(to offset: UInt64) {
+    look(now: nil)
+    trimmedTo = max(trimmedTo, min(offset, head))
+    floor = max(floor, trimmedTo)
   }
 
   /// Where a late subscriber begins.

@@ -55,7 +55,7 @@ import Testing
   @Test func aSliceKeepsItsSegmentAndOnlyThat() throws {
     let log = TopicLog(retention: .none, graceBytes: 0, pool: pool)
     log.append([TestRecord(body: [1, 2, 3])], at: 9)
-    var reader = TestReader(cursor: log.cursor(at: .offset(0), resuming: true).cursor)
+    var reader = TestReader(cursor: log.cursor(at: .offset(0), from: 0).cursor)
     var held = log.next(&reader.cursor, bytes: .max).slice
     for _ in 0..<1000 { log.append(sizes: [1000]) }
     #expect(try #require(held).segment.isRetired)

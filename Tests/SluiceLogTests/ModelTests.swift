@@ -53,6 +53,7 @@ private struct RandomHistory {
     case 8: checkDescription()
     case 9 where random.one(in: 20): removeAll()
     case 9 where random.one(in: 5): cut()
+    case 9 where random.one(in: 4): retain()
     default: try read()
     }
     log._checkInvariants()
@@ -88,6 +89,7 @@ private struct RandomHistory {
     let own = random.pick([nil, nil, 0, 1000] as [Int?])
     log.trim(now: clock, graceBytes: own)
     model.tell(clock)
+    model.look(now: nil)
     if let own { grace = min(grace, own) }
   }
 
@@ -99,12 +101,25 @@ private struct RandomHistory {
     let keep: UInt64? = random.one(in: 3) ? near - min(near, UInt64(random.below(100))) : nil
     let oldest = log.oldestOffset
     let count = log.trim(to: offset, keepingFrom: keep)
-    model.trimmedTo = max(model.trimmedTo, min(offset, model.head))
+    model.trim(to: offset)
     #expect(count == model.firstKept(now: nil) - before)
     trimmed += count
     if let keep { #expect(log.oldestOffset <= max(keep, oldest)) }
+    // What was trimmed is out of memory, unless a reader needs it.
+    #expect(log.oldestOffset >= min(model.trimmedTo, keep ?? .max))
     // Readers under way may have lost what they could count on.
     grace = 0
+  }
+
+  /// Changes the limits, up or down: what the former ones have dropped by now doesn't come back.
+  mutating func retain() {
+    model.look(now: clock)
+    switch random.below(3) {
+    case 0: model.retention.records = random.pick([nil, 0, 10, 1000])
+    case 1: model.retention.bytes = random.pick([nil, 0, 1000, 100_000])
+    default: model.retention.ageMilliseconds = random.pick([nil, 0, 10, 1000])
+    }
+    log.retain(model.retention, now: clock)
   }
 
   mutating func removeAll() {
@@ -113,9 +128,9 @@ private struct RandomHistory {
     #expect(log.statistics().memoryBytes == 0)
   }
 
-  func checkDescription() {
-    let first = model.firstKept(now: nil)
-    #expect(log.firstOffset == first)
+  mutating func checkDescription() {
+    model.look(now: nil)
+    #expect(log.floor() == model.floor)
     let statistics = log.statistics(now: clock)
     let firstNow = model.firstKept(now: clock)
     #expect(statistics.firstOffset == firstNow)
@@ -136,14 +151,16 @@ private struct RandomHistory {
     let position = anyStart()
     let now = random.pick([nil, clock, clock + 5])
     if random.one(in: 4) {
-      // A subscriber that resumes gets at least what a late subscriber would.
-      let (cursor, missed) = log.cursor(at: position, now: now, resuming: true)
+      // A subscriber that returns gets at least what a late subscriber would, and nothing that was trimmed.
+      let (cursor, missed) = log.cursor(at: position, from: log.lowestForReturning, now: now)
+      #expect(cursor.nextOffset >= model.trimmedTo)
       #expect(cursor.nextOffset <= model.start(position, now: now))
       if case .offset(let offset) = position { #expect(cursor.nextOffset == offset + missed) }
       readers.append(TestReader(cursor: cursor))
     } else {
       let (cursor, missed) = log.cursor(at: position, now: now)
       #expect(cursor.nextOffset == model.start(position, now: now), "\(position)")
+      if position != .new { model.look(now: now) }
       if case .offset(let offset) = position {
         #expect(missed == cursor.nextOffset - offset)
       } else {

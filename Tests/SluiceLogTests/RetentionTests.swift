@@ -42,7 +42,7 @@ import Testing
       let log = TopicLog(retention: example.retention, segmentBytes: segmentBytes, pool: SegmentPool())
       for size in 1...6 { log.append(sizes: [size * 10 - RecordLayout.wordSize], at: Int64(size * 10)) }
       #expect(try log.offsets(from: .replay) == example.kept)
-      #expect(log.firstOffset == example.kept.first ?? 6)
+      #expect(log.floor() == example.kept.first ?? 6)
       let statistics = log.statistics()
       #expect(statistics.records == UInt64(example.kept.count))
       #expect(statistics.bytes == example.kept.reduce(0) { $0 + Int($1 + 1) * 10 })
@@ -72,7 +72,7 @@ import Testing
     let log = TopicLog(retention: .everything, segmentBytes: 64, pool: SegmentPool())
     for _ in 0..<10 { log.append(sizes: [40], at: 0) }
     #expect(log.trim(to: 8, keepingFrom: 2) == 8)
-    #expect(log.oldestOffset == 2 && log.firstOffset == 8)
+    #expect(log.oldestOffset == 2 && log.floor() == 8)
     log.trim(now: 0, keepingFrom: 5)
     #expect(log.oldestOffset == 5)
     // An append lets them go as well.
@@ -94,7 +94,7 @@ import Testing
 
   @Test func anAgeLimitBeforeAnyTimeIsNoTrap() throws {
     let log = TopicLog(retention: Retention(ageMilliseconds: .max), pool: SegmentPool())
-    #expect(log.firstOffset == 0)
+    #expect(log.floor() == 0)
     log.append(sizes: [1], at: .min)
     log.trim(now: .min)
     #expect(try log.offsets(from: .earliest) == [0])
@@ -139,7 +139,7 @@ import Testing
     log.append(sizes: [1, 2, 3], at: 7)
     var atHead = TestReader(cursor: log.cursor(at: .new).cursor)
     log.removeAll()
-    #expect(log.firstOffset == 3)
+    #expect(log.floor() == 3)
     #expect(log.next(&behind, bytes: .max).missed == 3)
     #expect(log.next(&atHead.cursor, bytes: .max).isCaughtUp)
     #expect(log.append(sizes: [4], at: 7) == 3)

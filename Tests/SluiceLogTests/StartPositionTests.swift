@@ -71,12 +71,16 @@ import Testing
     #expect(read.map(\.1.time) == [60, 60])
   }
 
-  @Test func whoResumesMayBeginAtWhateverIsInMemory() throws {
-    let (cursor, missed) = log.cursor(at: .offset(101), resuming: true)
+  @Test func aReturningReaderMayBeginAtWhateverLimitsHaveLeftInMemory() throws {
+    let (cursor, missed) = log.cursor(at: .offset(101), from: log.lowestForReturning)
     #expect(cursor.nextOffset == 101)
     #expect(missed == 0)
     var reader = TestReader(cursor: cursor)
     #expect(try reader.readAll(log).map(\.0) == Array(101..<110))
-    #expect(log.cursor(at: .offset(90), resuming: true).missed == 10)
+    #expect(log.cursor(at: .offset(90), from: log.lowestForReturning).missed == 10)
+    // What was trimmed is gone for it, too, even if another reader needs it.
+    log.trim(to: 106, keepingFrom: 103)
+    #expect(log.oldestOffset == 103)
+    #expect(log.cursor(at: .offset(101), from: log.lowestForReturning).missed == 5)
   }
 }

@@ -33,7 +33,8 @@ struct TopicAdministration {
   func set(_ frame: TopicSet) throws(WireError) -> Topic {
     try run(.setTopic, of: frame.topic) { () throws(WireError) in
       let topic = try client.topic(frame.topic, for: .topicSet)
-      try core.registry.change(topic, frame.settings, now: topics.loop.now)
+      try core.registry.change(
+        topic, frame.settings, now: topics.loop.now, wallClock: topics.loop.wallClock)
       topic.trim(now: topics.loop.wallClock)
       topic.failWhenProducersStayLost(on: topics)
       core.metrics.add(.settingChanges)

@@ -46,12 +46,13 @@ final class BrokerCore: Sendable {
   ///   - background: where memory is made ready; nil to have it made when it is needed.
   ///   - authenticator: nil to serve clients without authentication.
   ///   - now: the loops' time.
+  ///   - wallClock: the same moment in milliseconds since 1970.
   /// - Throws: when the store can't be read.
   init(
     configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, routes: ShardRoutes? = nil,
     on loops: LoopGroup? = nil, background: SegmentPool.Background? = nil,
     authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
-    now: MonotonicTime = MonotonicTime(nanoseconds: 0)
+    now: MonotonicTime = MonotonicTime(nanoseconds: 0), wallClock: Int64 = 0
   ) throws(StoreError) {
     self.configuration = configuration
     self.authenticator = authenticator
@@ -99,7 +100,7 @@ final class BrokerCore: Sendable {
     // A store on this machine blocks until everything is restored.
     let restored = Mutex<Result<StoreEvent, StoreError>?>(nil)
     registry.restore(
-      shard, service, now: now,
+      shard, service, now: now, wallClock: wallClock,
       announce: { [weak registry, weak service] in
         if let registry, let service { registry.storeChanged(service) }
       }

@@ -25,7 +25,7 @@ struct MirrorReader {
   init(_ mirror: Mirror, _ seat: MirrorSeat, at offset: UInt64) {
     self.mirror = mirror
     self.seat = seat
-    cursor = mirror.log.cursor(at: .offset(offset), resuming: true).cursor
+    cursor = mirror.log.cursor(at: .offset(offset), from: 0).cursor
   }
 
   var nextOffset: UInt64 { cursor.nextOffset }

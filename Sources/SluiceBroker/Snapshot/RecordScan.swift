@@ -78,8 +78,7 @@ final class RecordScan: @unchecked Sendable {
           loop.execute { self.beginForward(at: offset) }
         }
       }
-      beginForward(
-        at: epoch.cursor(at: position, now: loop.wallClock, resuming: false).cursor.nextOffset)
+      beginForward(at: epoch.cursor(at: position, now: loop.wallClock).cursor.nextOffset)
     case .before(let offset):
       isBackward = true
       let end = max(min(offset ?? .max, page.nextOffset), page.firstOffset)

@@ -126,7 +126,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
       let member = GroupStream(
         stream: stream, loopState: loopState, group: group, streams: streams, granted: frame.grantedThrough)
       // A group that was deleted or put elsewhere between the two is looked up again.
-      if let place = group.join(member, now: streams.loop.now) { return (member, place) }
+      let floor = min(group.epoch.floor(now: streams.loop.wallClock), buffered ?? .max)
+      if let place = group.join(member, from: floor, now: streams.loop.now) { return (member, place) }
     }
   }
 
@@ -211,9 +212,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
 
   var standing: SubscriberStanding? {
     let next = group.shownFrontier
-    let head = group.epoch.log.head
     return SubscriberStanding(
-      nextOffset: next, available: credit.available, lag: head > next ? head - next : 0)
+      nextOffset: next, available: credit.available, lag: group.epoch.lag(from: next, of: .attached))
   }
 
   func isHolding(open hold: HoldLog.Hold?) -> Bool {

@@ -30,14 +30,14 @@ extension SubscriptionStream {
     _ stream: UInt32, _ frame: Subscribe, of topic: Topic, on streams: StreamMultiplexer
   ) throws(WireError) {
     try topic.withSubscription(on: streams.topics) { loopState, epoch, buffered throws(WireError) in
-      let begin = { (frame: Subscribe) throws(WireError) in
+      let begin = { (frame: Subscribe, reader: TopicEpoch.Reader?) throws(WireError) in
         try epoch.start(
-          frame, lag: topic.settings.lag, buffered: buffered, wallClock: streams.loop.wallClock)
+          frame, as: reader, lag: topic.settings.lag, buffered: buffered, wallClock: streams.loop.wallClock)
       }
       var position: (cursor: LogCursor, missed: UInt64)
       var use: Topic.CursorUse?
       if frame.cursor.isEmpty {
-        position = try begin(frame)
+        position = try begin(frame, nil)
       } else {
         let continuation = streams.continuation(of: stream)
         let holder = CursorTable.Holder { _, loss in

@@ -207,10 +207,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 
   var standing: SubscriberStanding? {
-    let head = epoch.log.head
-    return SubscriberStanding(
+    SubscriberStanding(
       nextOffset: nextOffset, available: demand.available,
-      lag: head > nextOffset ? head - nextOffset : 0, starvedSince: starvedSince)
+      lag: epoch.lag(from: nextOffset, of: .attached), starvedSince: starvedSince)
   }
 
   func isHolding(open hold: HoldLog.Hold?) -> Bool {

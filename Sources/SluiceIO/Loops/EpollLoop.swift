@@ -186,11 +186,15 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   public var wallClock: Int64 {
     if let read = wallClockRead { return read }
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    let read = Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    let read = readWallClock()
     wallClockRead = read
     return read
+  }
+
+  public func readWallClock() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
   }
 
   public func schedule(at deadline: MonotonicTime, _ job: @escaping () -> Void) -> TimerToken {

@@ -16,6 +16,9 @@ public protocol EventLoop: AnyObject, Sendable {
   /// The time at this moment, read from the clock, where the turn's isn't good enough. From any thread.
   func readClock() -> MonotonicTime
 
+  /// The wall clock at this moment, in milliseconds since 1970. From any thread.
+  func readWallClock() -> Int64
+
   /// Nanoseconds that the loop has spent working rather than waiting for something to do, up to the start of the present turn. From
   /// any thread.
   var busyNanoseconds: UInt64 { get }

@@ -159,7 +159,7 @@ struct Restoring {
       ? nil
       : client.subject(
         row.name, acknowledgement: isDurable ? .durable : .received, buffer: Self.buffer, producer: producer)
-    target = Target(row: row, subject: subject, keptFrom: row.trimmedTo)
+    target = Target(row: row, subject: subject, keptFrom: row.floor)
   }
 
   private func topic(_ name: String) throws(ClientError) -> TopicInfo? {

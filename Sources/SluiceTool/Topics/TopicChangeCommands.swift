@@ -63,8 +63,8 @@ struct TopicTrimCommand: Command {
       CommandOption("keep-last", value: "N", help: "Drop all but the newest N records."),
     ] + TopicAnswer.options,
     details: """
-      The other records keep their offsets. Subscribers, cursors and groups that had yet to get what is dropped skip it, or fail, as their lag policy says. In a \
-      lossless topic, records that an attached subscriber or a group is owed stay until it has them; later subscribers don't get them.
+      The other records keep their offsets. Subscribers, cursors and groups that had yet to get what is dropped skip it, or fail, as their lag policy says: of \
+      what is dropped only what was on its way to an attached subscriber may still arrive. In a lossless topic, records that an attached subscriber or a group is owed stay until it has them; later subscribers don't get them.
       """,
     examples: [
       "Forget what was published before the incident was over.":

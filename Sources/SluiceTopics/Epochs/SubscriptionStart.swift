@@ -32,11 +32,13 @@ extension TopicEpoch {
   /// Where a subscription begins, and how many of the records that it asked for are gone.
   ///
   /// - Parameters:
+  ///   - reader: how the subscriber comes; nil for what the frame says: one that names an epoch returns.
   ///   - lag: the topic's policy for a subscriber that states none.
   ///   - buffered: the first record that producers published without subscribers, for the first one.
   /// - Throws: ``ErrorCode/epochChanged``, or ``ErrorCode/lagged``.
   package func start(
-    _ frame: Subscribe, lag: Subscribe.LagPolicy?, buffered: UInt64?, wallClock: Int64
+    _ frame: Subscribe, as reader: Reader? = nil, lag: Subscribe.LagPolicy?, buffered: UInt64?,
+    wallClock: Int64
   ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
     let frame = frame.translated(to: self)
     guard frame.epoch == 0 || frame.epoch == number else {
@@ -45,10 +47,16 @@ extension TopicEpoch {
         "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
     }
     var (cursor, missed) = cursor(
-      at: StartPosition(frame.start), now: wallClock, resuming: frame.epoch != 0)
-    // What producers buffered while there was no subscriber is for the first that comes and asks for what there is.
-    if let buffered, buffered < cursor.nextOffset, frame.start == .replay || frame.start == .earliest {
-      cursor = self.cursor(at: .offset(buffered), now: nil, resuming: true).cursor
+      at: StartPosition(frame.start), for: reader ?? (frame.epoch == 0 ? .late : .returning), now: wallClock)
+    // What producers buffered while there was no subscriber is for the first that comes and asks for what there is, or returns to it.
+    if let buffered, buffered < cursor.nextOffset {
+      switch frame.start {
+      case .replay, .earliest: cursor = self.cursor(at: .offset(buffered), for: .returning, now: nil).cursor
+      case .offset(let offset) where frame.epoch != 0:
+        cursor = self.cursor(at: .offset(max(offset, buffered)), for: .returning, now: nil).cursor
+        missed = cursor.nextOffset - offset
+      case .offset, .new, .last, .time: break
+      }
     }
     guard missed == 0 || (frame.lag ?? lag) != .fail else {
       throw WireError(

@@ -104,7 +104,7 @@ extension TopicEpoch {
     }
     if let storage {
       let head = log.head
-      let first = storage.firstKept(before: head)
+      let first = min(floor(), head)
       return (first, head, head - first, Int(clamping: storage.storedBytes))
     }
     let statistics = log.statistics()
@@ -119,7 +119,7 @@ extension TopicEpoch {
       if let newest {
         newest.latestTime
       } else if let storage {
-        storage.clock.latest(from: storage.firstKept(before: log.head))
+        storage.clock.latest(from: storage.floor(before: log.head))
       } else {
         log.latestTime
       }
@@ -127,53 +127,6 @@ extension TopicEpoch {
     guard !overflow, lead > RecordClock.step else { return 0 }
     let kept = kept()
     return kept.firstOffset < kept.head ? UInt64(lead) : 0
-  }
-
-  /// A cursor for a new reader, and how many of the requested records were dropped.
-  package func cursor(
-    at position: StartPosition, now: Int64?, resuming: Bool
-  ) -> (cursor: LogCursor, missed: UInt64) {
-    if let newest {
-      let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
-      return (LogCursor(unplacedAt: offset), missed)
-    }
-    if let storage {
-      let start = storedStart(at: position, storage, resuming: resuming)
-      // The caller has asked the store before for what only the store knows. Starting a little early loses no record.
-      let (offset, missed) = start ?? (storage.firstKept(before: log.head), 0)
-      return (LogCursor(unplacedAt: offset), missed)
-    }
-    return log.cursor(at: position, now: now, resuming: resuming)
-  }
-}
-
-// Start positions in a durable topic.
-extension TopicEpoch {
-  /// The offset of a start position, and how many of the records asked for are gone; nil when only the store can tell.
-  func storedStart(
-    at position: StartPosition, _ storage: StoreTopicState, resuming: Bool
-  ) -> (offset: UInt64, missed: UInt64)? {
-    let head = log.head
-    let first = resuming ? min(storage.firstOffset, head) : storage.firstKept(before: head)
-    switch position {
-    case .new: return (head, 0)
-    case .replay, .earliest: return (first, 0)
-    case .last(let count): return (head - min(count, head - first), 0)
-    case .offset(let offset): return (max(offset, first), max(offset, first) - offset)
-    case .time(let time):
-      let inMemory = log.cursor(at: .time(time), now: .min, resuming: true).cursor.nextOffset
-      // The first that there is in memory may not be the first of that time.
-      let isFirst =
-        inMemory > log.oldestOffset && storage.clock.span(of: time, from: first).upperBound > log.oldestOffset
-      guard isFirst || log.oldestOffset <= first else { return nil }
-      return (max(inMemory, first), 0)
-    }
-  }
-
-  /// Whether the store must be asked for that position: only the store has the times of records that aren't in memory.
-  package func needsStore(for position: StartPosition) -> Bool {
-    guard let storage, newest == nil, case .time = position else { return false }
-    return storedStart(at: position, storage, resuming: false) == nil
   }
 }
 

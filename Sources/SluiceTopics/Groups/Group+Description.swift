@@ -4,12 +4,13 @@ import SluiceWire
 import Synchronization
 
 extension Group {
-  package func info(now: MonotonicTime) -> CursorInfo {
-    let head = epoch.log.head
-    return core.withLock { core in
+  func info(in bounds: ConsumerBounds, now: MonotonicTime) -> CursorInfo {
+    core.withLock { core in
       let counts = core.state.counts
       return CursorInfo(
-        name: name, kind: .group, epoch: epoch.number, nextOffset: core.state.floor, end: head,
+        name: name, kind: .group, epoch: epoch.number,
+        nextOffset: bounds.next(core.state.floor, in: epoch.number, isUsed: core.members > 0),
+        end: bounds.head,
         members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
         idle: core.idleSince.map { (now - $0).clampedMilliseconds } ?? 0,
         redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
@@ -18,12 +19,14 @@ extension Group {
   }
 
   /// The group and its lag, without the bytes and the age of its backlog.
-  package func consumer(now: MonotonicTime) -> TopicInfo.Consumer {
-    let head = epoch.log.head
-    return core.withLock { core in
-      let (next, counts) = (core.state.floor, core.state.counts)
+  func consumer(in bounds: ConsumerBounds, now: MonotonicTime) -> TopicInfo.Consumer {
+    core.withLock { core in
+      let (next, counts) = (
+        bounds.next(core.state.floor, in: epoch.number, isUsed: core.members > 0), core.state.counts
+      )
       return TopicInfo.Consumer(
-        name: name, kind: .group, nextOffset: next, lag: head - min(next, head),
+        name: name, kind: .group, nextOffset: next,
+        lag: bounds.lag(from: next),
         members: UInt32(clamping: core.members), unacknowledged: UInt64(core.state.outstanding),
         redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
         missed: counts.lost, idle: core.idleSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0)

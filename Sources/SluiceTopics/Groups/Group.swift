@@ -80,10 +80,16 @@ package final class Group: Sendable {
   // MARK: Members
 
   /// Adds a member; nothing is given to it before it asks. Returns the group's position; nil when it takes no members any more.
-  package func join(_ member: any GroupParticipant, now: MonotonicTime) -> (next: UInt64, live: UInt64)? {
+  ///
+  /// - Parameters:
+  ///   - floor: what comes before it the first member doesn't get, whatever the group has yet to do.
+  ///   - now: the present time.
+  package func join(
+    _ member: any GroupParticipant, from floor: UInt64, now: MonotonicTime
+  ) -> (next: UInt64, live: UInt64)? {
     let head = epoch.log.head
     return core.withLock { core in
-      guard core.join(member, head: head) else { return nil }
+      guard core.join(member, from: min(floor, head), head: head) else { return nil }
       // From here on nothing is dropped that the group has to read; its loop state protects everything until then.
       _ = flow.report(core, now: now)
       return (core.state.frontier, max(head, core.state.frontier))

@@ -95,7 +95,11 @@ extension Group {
 
 extension Group.Core {
   /// Adds a member. Returns false when the group takes none any more.
-  package mutating func join(_ member: any GroupParticipant, head: UInt64) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - floor: while there was no member, what comes before it was dropped.
+  ///   - head: of the topic.
+  package mutating func join(_ member: any GroupParticipant, from floor: UInt64, head: UInt64) -> Bool {
     guard fault == nil else { return false }
     member.number = state.join()
     while seats.count <= member.number { seats.append(nil) }
@@ -103,6 +107,7 @@ extension Group.Core {
     members += 1
     if members == 1 {
       idleSince = nil
+      missed += state.lost(before: floor)
       liveOffset = head
       isLive = state.frontier >= head
     }

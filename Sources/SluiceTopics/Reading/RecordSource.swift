@@ -154,6 +154,7 @@ package final class SegmentHint {
   @inline(never)
   private mutating func nextInChunk(_ records: UInt64, _ bytes: Int) -> LogSlice? {
     if let chunk = store?.chunk, cursor.nextOffset < chunk.endOffset,
+      cursor.nextOffset >= store?.goneBefore ?? 0,
       case .slice(let slice) = log.next(&cursor, records: records, bytes: bytes, hint: chunk)
     {
       return slice

@@ -54,8 +54,15 @@ package struct StoreReader: Sendable {
   /// What is being read from.
   package var chunk: Segment? { loaded?.segment }
 
+  /// Records before this offset are passed by, also those that are loaded.
+  var goneBefore: UInt64 { storage.goneBefore }
+
   /// Looks for the record with that offset.
   mutating func seek(_ offset: UInt64) -> Place {
+    guard offset >= goneBefore else {
+      drop()
+      return .missed(next: goneBefore)
+    }
     if let chunk, chunk.baseOffset <= offset, offset < chunk.endOffset { return .ready(chunk) }
     guard let found = ahead, found.offset == offset else {
       return .loading(awaited == offset ? nil : request(offset))

@@ -30,17 +30,23 @@ package final class StoreTopicState: Sendable {
   private let lost = Mutex(DroppedRecords())
 
   /// What late subscribers can get.
-  private struct Limits {
+  fileprivate struct Limits {
     var retention: Retention
-    /// The offset of the first record that an operator has left.
+    /// Late subscribers get no record before this offset, whatever the limits are now: what trims, and limits as they took effect, have raised the floor to.
+    var raisedFloor: UInt64
+    /// What has raised it last.
+    var cause = DroppedRecords.Cause.trim
+    /// No reader that begins gets a record before this offset, one that was under way included. At most `raisedFloor`.
     var trimmedTo: UInt64
   }
 
   private let limits: Mutex<Limits>
   private let recordClock: Mutex<RecordClock>
+  /// See ``goneBefore``.
+  private let gone = Atomic<UInt64>(0)
 
   init(
-    id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, trimmedTo: UInt64 = 0,
+    id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, floor: UInt64 = 0,
     setbacks: [RecordClock.Setback] = []
   ) {
     newest =
@@ -49,8 +55,10 @@ package final class StoreTopicState: Sendable {
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
+    // Records that a damaged store has lost don't put later ones below the floor.
+    let floor = min(floor, extent.head)
     limits = Mutex(
-      Limits(retention: newest == nil ? settings.retention : .everything, trimmedTo: trimmedTo))
+      Limits(retention: newest == nil ? settings.retention : .everything, raisedFloor: floor, trimmedTo: floor))
     birthExtent = extent
     recordClock = Mutex(RecordClock(restoring: setbacks, lastTime: extent.lastTime, head: extent.head))
     first = Atomic(extent.firstOffset)
@@ -95,14 +103,25 @@ package final class StoreTopicState: Sendable {
   }
 
   var retention: Retention { limits.withLock { $0.retention } }
-  /// Late subscribers get no record before that offset, since an operator has trimmed the topic.
-  package var trimmedTo: UInt64 { limits.withLock { $0.trimmedTo } }
 
-  /// The next commit drops what these limits don't keep.
-  func retain(_ retention: Retention) { limits.withLock { $0.retention = retention } }
+  /// Changes the limits: the next commit drops what they don't keep. What the former limits keep no longer stays below the floor.
+  func retain(_ retention: Retention, before head: UInt64) {
+    limits.withLock { limits in
+      if let limit = limits.retention.records { limits.raise(to: head - min(limit, head), by: .records) }
+      limits.retention = retention
+    }
+  }
 
-  /// The next commit drops what is before that offset.
-  func trim(to offset: UInt64) { limits.withLock { $0.trimmedTo = max($0.trimmedTo, offset) } }
+  /// Raises the floor to that offset: the next commit drops what comes before it.
+  ///
+  /// - Parameter keep: the offset of a record that a reader needs, as it does those behind it; nil for none.
+  func trim(to offset: UInt64, keepingFrom keep: UInt64?) {
+    limits.withLock { limits in
+      limits.raise(to: offset, by: .trim)
+      limits.trimmedTo = max(limits.trimmedTo, offset)
+    }
+    gone.max(min(offset, keep ?? .max, committed), ordering: .releasing)
+  }
 
   func moved(to extent: StoredExtent, lapsed lapsedBytes: UInt64) {
     bytes.store(extent.bytes, ordering: .relaxed)
@@ -116,12 +135,39 @@ package final class StoreTopicState: Sendable {
     lost.withLock { $0[cause].add(amount) }
   }
 
-  /// The first record that a late subscriber gets. By number it is exact; by bytes and age it is that of the oldest batch with a record
-  /// that the limits keep.
-  func firstKept(before head: UInt64) -> UInt64 {
+  // MARK: The floor
+
+  /// The floor: that of the limit of records is exact; that of the limits of bytes and age is the first record of the oldest batch of which they keep any.
+  func floor(before head: UInt64) -> UInt64 {
     let limits = limits.withLock { $0 }
-    let first = min(max(firstOffset, limits.trimmedTo), head)
+    let first = min(max(firstOffset, limits.raisedFloor), head)
     guard let limit = limits.retention.records else { return first }
     return max(first, head - min(limit, head))
+  }
+
+  /// The lowest offset that a reader can get which was under way before.
+  var lowestForReturning: UInt64 { max(firstOffset, limits.withLock { $0.trimmedTo }) }
+
+  /// The lowest offset that an attached reader can get.
+  var lowestKept: UInt64 { max(firstOffset, goneBefore) }
+
+  /// No reader gets a stored record before this offset, even if it is loaded already: such records were trimmed, and no reader needed them.
+  var goneBefore: UInt64 { gone.load(ordering: .acquiring) }
+
+  /// Where the floor was raised to, at least, and by what; a broker that starts with the same store begins there.
+  var raisedFloor: (offset: UInt64, cause: DroppedRecords.Cause) {
+    limits.withLock { ($0.raisedFloor, $0.cause) }
+  }
+
+  /// Limits have taken effect: they keep nothing before that offset.
+  func raiseFloor(to offset: UInt64, by cause: DroppedRecords.Cause) {
+    limits.withLock { $0.raise(to: offset, by: cause) }
+  }
+}
+
+extension StoreTopicState.Limits {
+  fileprivate mutating func raise(to offset: UInt64, by cause: DroppedRecords.Cause) {
+    guard offset > raisedFloor else { return }
+    (raisedFloor, self.cause) = (offset, cause)
   }
 }

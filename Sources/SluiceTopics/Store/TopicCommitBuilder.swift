@@ -15,6 +15,8 @@ package struct TopicCommit {
   var extent: StoredExtent
   /// Bytes of records that the limits don't keep, and a reader needs.
   var lapsed: UInt64
+  /// Before that offset nothing is kept for late subscribers any more.
+  var floor: UInt64 = 0
   /// What drops records with it; nil when it drops none.
   package var cause: DroppedRecords.Cause?
 
@@ -37,6 +39,7 @@ package struct TopicCommit {
     change.isDeletion = next.change.isDeletion
     extent = next.extent
     lapsed = next.lapsed
+    floor = max(floor, next.floor)
     cause = next.cause ?? cause
   }
 }
@@ -59,11 +62,15 @@ final class TopicCommitBuilder {
   /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
   private var settled: (cut: UInt64, first: UInt64)?
 
-  init(_ topic: any DurableTopic, _ store: any ShardStore) {
+  convenience init(_ topic: any DurableTopic, _ store: any ShardStore) {
     guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
+    self.init(topic.name, storage, store)
+  }
+
+  init(_ name: String, _ storage: StoreTopicState, _ store: any ShardStore) {
     self.store = store
     self.storage = storage
-    name = topic.name
+    self.name = name
     extent = storage.birthExtent
     projected = extent
     retention = StoreRetention(storage.retention)
@@ -104,7 +111,7 @@ final class TopicCommitBuilder {
     defer { projected = after }
     return TopicCommit(
       topic: topic, taken: taken, change: change, before: projected, extent: after, lapsed: lapsed,
-      cause: cut.cause)
+      floor: cut.offset, cause: cut.cause)
   }
 
   /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
@@ -113,7 +120,7 @@ final class TopicCommitBuilder {
     if let newest = storage.newest {
       return storage.hasNewestChanges || isOutdated(before: newest.carriedBefore)
     }
-    let cut = min(cut(extent, wallClock).offset, topic.keptFrom ?? .max)
+    let cut = min(raiseFloor(wallClock: wallClock), topic.keptFrom ?? .max)
     guard cut > extent.firstOffset else { return false }
     if retention.end(ofWholeBatchesBefore: cut, extent) > extent.firstOffset { return true }
     return isOutdated(before: cut)
@@ -127,6 +134,14 @@ final class TopicCommitBuilder {
     if firstBatchEnds(by: cut) { return true }
     settled = (cut, extent.firstOffset)
     return false
+  }
+
+  /// Raises the floor to where the limits cut the stored records off at this time. Returns the first record that is kept.
+  @discardableResult
+  func raiseFloor(wallClock: Int64) -> UInt64 {
+    let cut = cut(extent, wallClock)
+    if let cause = cut.cause { storage.raiseFloor(to: cut.offset, by: cause) }
+    return cut.offset
   }
 
   private func firstBatchEnds(by offset: UInt64) -> Bool {
@@ -164,8 +179,9 @@ final class TopicCommitBuilder {
     retention.retention = storage.retention
     retention.clock = storage.clock
     var cut = retainedCut(extent, adding: blocks, now)
-    let trimmedTo = min(storage.trimmedTo, extent.head)
-    if trimmedTo > cut.offset { (cut.offset, cut.cause) = (trimmedTo, .trim) }
+    let floor = storage.raisedFloor
+    let offset = min(floor.offset, extent.head)
+    if offset > cut.offset { (cut.offset, cut.cause) = (offset, floor.cause) }
     return cut
   }
 
@@ -207,6 +223,7 @@ final class TopicCommitBuilder {
     // What was dropped is what the store says: batches are dropped whole.
     let after = (try? store.extent(of: storage.id)) ?? commit.extent
     if extent.head == 0, let first = commit.taken.blocks.first?.firstOffset { extent.firstOffset = first }
+    if let cause = commit.cause { storage.raiseFloor(to: commit.floor, by: cause) }
     moved(to: after, lapsed: commit.lapsed, by: commit.cause)
   }
 

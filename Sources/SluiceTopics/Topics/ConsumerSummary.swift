@@ -83,17 +83,11 @@ extension TopicEpoch {
 }
 
 extension Topic {
-  /// The offset of a cursor's next record in the present epoch.
-  private static func next(_ cursor: CursorInfo, in epoch: TopicEpoch) -> UInt64 {
-    cursor.epoch == epoch.number
-      ? cursor.nextOffset : epoch.continuing(cursor.epoch, at: cursor.nextOffset) ?? 0
-  }
-
   /// The next records of those cursors and groups whose backlog isn't in memory: their places have to be looked up in the store. From any thread.
   package func unmeasured(_ cursors: [CursorInfo]) -> [UInt64] {
     let epoch = epoch
     guard epoch.storage != nil, epoch.newest == nil else { return [] }
-    return cursors.map { Self.next($0, in: epoch) }.filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
+    return cursors.map(\.nextOffset).filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
   }
 
   /// The cursors and groups with the bytes and ages of their backlogs, as far as they are known without waiting for the store. From any thread.
@@ -105,12 +99,11 @@ extension Topic {
     let epoch = epoch
     return cursors.map { cursor in
       var cursor = cursor
-      let next = Self.next(cursor, in: epoch)
-      guard next < epoch.log.head else {
+      guard cursor.nextOffset < epoch.log.head else {
         (cursor.bytes, cursor.age) = (0, 0)
         return cursor
       }
-      guard let (time, bytes) = epoch.backlog(from: next).found else { return cursor }
+      guard let (time, bytes) = epoch.backlog(from: cursor.nextOffset).found else { return cursor }
       (cursor.bytes, cursor.age) = (bytes, UInt64(max(wallClock - time, 0)))
       return cursor
     }
@@ -134,8 +127,10 @@ extension Topic {
   ) -> ConsumerSummary {
     var summary = ConsumerSummary()
     var groups: [TopicInfo.Consumer] = []
-    for group in state.withLock({ Array($0.groups.values) }) {
-      let consumer = group.consumer(now: now)
+    let (present, epoch) = state.withLock { (Array($0.groups.values), $0.epoch) }
+    let bounds = ConsumerBounds(epoch)
+    for group in present {
+      let consumer = group.consumer(in: bounds, now: now)
       summary.add(consumer)
       guard isSelected?(consumer.name) ?? true else { continue }
       summary.selected += 1
@@ -154,13 +149,10 @@ extension Topic {
     var slot: Int? = 0
     while let from = slot {
       slot = state.withLock { state in
-        let epoch = state.epoch
-        let head = epoch.log.head
+        let bounds = ConsumerBounds(state.epoch)
         return state.cursors.visit(from: from, atMost: Self.visited, now: now) { name, place, isUsed, since in
-          let next =
-            place.epoch == epoch.number
-            ? place.nextOffset : epoch.continuing(place.epoch, at: place.nextOffset) ?? 0
-          let lag = head - min(next, head)
+          let next = bounds.next(place.nextOffset, in: place.epoch, isUsed: isUsed)
+          let lag = bounds.lag(from: next)
           summary.cursors += 1
           if lag > 0 { summary.behind += 1 }
           guard isSelected?(name) ?? true else { return }

@@ -64,7 +64,10 @@ extension Topic {
       var hasChanged = updateConnection(&state)
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
-        state.lastSubscriberOffset = min(state.epoch.log.head, undone ?? .max)
+        let head = state.epoch.log.head
+        // What was trimmed meanwhile isn't owed to the next subscriber.
+        state.lastSubscriberOffset =
+          undone.map { min(max($0, state.epoch.floor(for: .returning)), head) } ?? head
         if settings.scope == .whileConnected, !state.isGone {
           startOver(&state)
           hasChanged = true

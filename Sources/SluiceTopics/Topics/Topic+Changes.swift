@@ -8,7 +8,7 @@ extension Topic {
   /// Changes the settings that `changes` names. Attached clients stay attached, and what producers were granted stays granted. From any loop.
   ///
   /// - Throws: ``ErrorCode/invalidSetting`` for a setting that can't be changed while the topic exists; ``ErrorCode/unknownTopic`` when it was deleted.
-  package func change(_ changes: TopicSettings, now: MonotonicTime) throws(WireError) {
+  package func change(_ changes: TopicSettings, now: MonotonicTime, wallClock: Int64) throws(WireError) {
     let (result, loopStates): (Result<[Group], WireError>, [TopicLoopState]) = state.withLock { state in
       if let departure = state.departure { return (.failure(refusal(of: departure)), []) }
       let present = settings
@@ -16,7 +16,7 @@ extension Topic {
       let complete = changes.completed(by: present)
       // Written once, so that a repeated request isn't written to disk.
       if complete == present, state.isStated { return (.success([]), []) }
-      take(complete, replacing: present, &state)
+      take(complete, replacing: present, &state, wallClock: wallClock)
       return (.success(present.flow == .free ? Array(state.groups.values) : []), state.loopStates)
     }
     let groups = try result.get()
@@ -28,18 +28,13 @@ extension Topic {
   }
 
   /// With the lock held.
-  private func take(_ complete: TopicSettings, replacing present: TopicSettings, _ state: inout State) {
+  private func take(
+    _ complete: TopicSettings, replacing present: TopicSettings, _ state: inout State, wallClock: Int64
+  ) {
     apply(complete, to: &state)
     state.isStated = true
     state.tail?.noteRow()
-    if let newest = state.epoch.newest {
-      newest.retain(complete.retention)
-    } else if let storage {
-      storage.retain(complete.retention)
-      state.epoch.log.retain(complete.tailRetention)
-    } else {
-      state.epoch.log.retain(complete.retention)
-    }
+    state.epoch.retain(complete, now: wallClock)
     if complete.connect != present.connect { connect(by: complete, &state) }
     if present.flow == .free, complete.flow != .free {
       // The buffer for the first subscriber begins here.
@@ -78,12 +73,16 @@ extension Topic {
     if state.presentSubscriptions == 0, state.epoch.newest == nil {
       state.lastSubscriberOffset = max(state.lastSubscriberOffset, first)
     }
+    let log = state.epoch.log
+    let keep = keepFrom(state)
     if storage != nil { state.tail?.noteRow() }
     guard let newest = state.epoch.newest else {
-      guard let storage else { return state.epoch.log.trim(to: first, keepingFrom: keepFrom(state)) }
-      let before = storage.firstKept(before: state.nextOffset)
-      storage.trim(to: first)
-      return storage.firstKept(before: state.nextOffset) - before
+      guard let storage else { return log.trim(to: first, keepingFrom: keep) }
+      let before = storage.floor(before: state.nextOffset)
+      storage.trim(to: first, keepingFrom: keep)
+      // What isn't on disk stays in memory.
+      log.trim(to: first, keepingFrom: min(keep ?? .max, state.tail?.committed ?? .max))
+      return storage.floor(before: state.nextOffset) - before
     }
     let count = newest.trim(to: limit, keepingFrom: keepNewestFrom(state))
     switch limit {
@@ -91,9 +90,9 @@ extension Topic {
     case .from, .newest(0): newest.raise(keptFrom: first)
     case .newest: break
     }
-    if state.presentSubscriptions == 0 {
-      state.lastSubscriberOffset = max(state.lastSubscriberOffset, newest.statistics().firstOffset)
-    }
+    let floor = newest.trimmedTo
+    log.trim(to: floor, keepingFrom: keepInMemoryFrom(state))
+    if state.presentSubscriptions == 0 { state.lastSubscriberOffset = max(state.lastSubscriberOffset, floor) }
     return UInt64(count)
   }
 

@@ -24,11 +24,12 @@ extension Topic {
   ///
   /// - Parameters:
   ///   - account: to which a cursor is charged that isn't there yet; nil for the broker's own.
-  ///   - start: finds the place that a SUBSCRIBE without a cursor requests.
+  ///   - start: finds the place that a SUBSCRIBE without a cursor requests; nil stands for a reader that comes as its frame says.
   /// - Throws: the reason why it can't begin; nothing has changed then.
   package func useCursor(
     _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, by account: KeptAccount? = nil,
-    now: MonotonicTime, start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
+    now: MonotonicTime,
+    start: (Subscribe, TopicEpoch.Reader?) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
   ) throws(WireError) -> CursorUse {
     try TopicName.validate(frame.cursor, as: "cursor")
     let (result, former): (Result<CursorUse, WireError>, CursorTable.FormerHolder?) = state.withLock {
@@ -40,7 +41,8 @@ extension Topic {
           // The cursor couldn't be stored, and its subscriber expects it to survive a restart.
           throw WireError(fault)
         }
-        let (cursor, missed) = try start(try placed(frame, found, in: epoch))
+        // A cursor keeps no records: its place is no lower than the floor, unless its subscription returns after a lost connection.
+        let (cursor, missed) = try start(try placed(frame, found, in: epoch), frame.epoch == 0 ? .late : nil)
         var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
         // Records received before may still be committed.
         if frame.epoch != 0, let found {
@@ -108,7 +110,6 @@ extension Topic {
         "topic \(name) was started anew since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
       )
     }
-    // A resumed subscription gets all records that are still kept.
     frame.epoch = epoch.number
     return frame
   }
@@ -148,7 +149,7 @@ extension Topic {
       } catch {
         return .failure(error)
       }
-      let start = state.epoch.cursor(at: position, now: wallClock, resuming: false).cursor
+      let start = state.epoch.cursor(at: position, now: wallClock).cursor
       state.tail?.note(cursor: cursor)
       let place = CursorTable.Place(epoch: state.epoch.number, nextOffset: start.nextOffset)
       return .success(
@@ -184,13 +185,16 @@ extension Topic {
 
   /// A page of the durable cursors and groups in byte order of their names, and whether there are more.
   package func cursors(after: String, limit: Int, now: MonotonicTime) -> (page: [CursorInfo], more: Bool) {
-    let (cursors, head) = state.withLock { ($0.cursors.summaries(now: now), $0.epoch.log.head) }
+    let (cursors, epoch) = state.withLock { ($0.cursors.summaries(now: now), $0.epoch) }
+    let bounds = ConsumerBounds(epoch)
     let all =
       groupInfos(now: now)
       + cursors.map { summary in
         CursorInfo(
-          name: summary.name, kind: .cursor, epoch: summary.place.epoch, nextOffset: summary.place.nextOffset,
-          end: head, members: summary.isUsed ? 1 : 0, outstanding: 0,
+          name: summary.name, kind: .cursor, epoch: summary.place.epoch,
+          nextOffset: bounds.next(
+            summary.place.nextOffset, in: summary.place.epoch, isUsed: summary.isUsed),
+          end: bounds.head, members: summary.isUsed ? 1 : 0, outstanding: 0,
           idle: summary.isUsed ? 0 : max(summary.idle.clampedMilliseconds, 1))
       }
     return all.lazy.filter { after.isEmpty || Self.precedes(after, $0.name) }

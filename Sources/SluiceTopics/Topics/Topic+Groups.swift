@@ -44,9 +44,8 @@ extension Topic {
       } catch {
         return .failure(error)
       }
-      var start = state.epoch.cursor(
-        at: StartPosition(frame.start), now: loop.loop.wallClock, resuming: false
-      ).cursor.nextOffset
+      var start = state.epoch.cursor(at: StartPosition(frame.start), now: loop.loop.wallClock).cursor
+        .nextOffset
       if let buffered, buffered < start, frame.start == .replay || frame.start == .earliest {
         start = buffered
       }
@@ -63,8 +62,9 @@ extension Topic {
 
   /// The groups in a few numbers, in no order.
   func groupInfos(now: MonotonicTime) -> [CursorInfo] {
-    let groups = state.withLock { Array($0.groups.values) }
-    return groups.map { $0.info(now: now) }
+    let (groups, epoch) = state.withLock { (Array($0.groups.values), $0.epoch) }
+    let bounds = ConsumerBounds(epoch)
+    return groups.map { $0.info(in: bounds, now: now) }
   }
 
   package func hasGroup(_ name: String) -> Bool {
@@ -79,9 +79,7 @@ extension Topic {
   {
     let old = state.withLock { state -> Group? in
       guard let old = state.groups[name] else { return nil }
-      let start = state.epoch.cursor(
-        at: StartPosition(start), now: loop.loop.wallClock, resuming: false
-      ).cursor.nextOffset
+      let start = state.epoch.cursor(at: StartPosition(start), now: loop.loop.wallClock).cursor.nextOffset
       state.groups[name] = Group(
         name: name, settings: old.settings, topic: self, epoch: state.epoch, from: start,
         limit: loop.registry.limits.groupRecords,

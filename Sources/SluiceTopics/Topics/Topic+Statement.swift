@@ -60,7 +60,7 @@ extension Topic {
   private func take(_ complete: TopicSettings, _ state: inout State) {
     apply(complete, to: &state)
     state.isStated = true
-    state.epoch.log.retain(complete.retention)
+    state.epoch.retain(complete, now: nil)
     connect(by: complete, &state)
     if complete.flow != .free { protectReaders(state) }
   }

@@ -55,7 +55,7 @@ extension Topic: DurableTopic {
     StoredTopic(
       name: name, settings: settings, epoch: state.epoch.number, lineage: state.epoch.lineage,
       ending: ending?.ending ?? state.epoch.ending, endedBy: ending?.producer ?? state.endedBy,
-      isStated: state.isStated, trimmedTo: storage?.trimmedTo ?? 0,
+      isStated: state.isStated, floor: storage?.raisedFloor.offset ?? 0,
       setbacks: storage?.clock.setbacks ?? [])
   }
 

@@ -90,15 +90,16 @@ extension TopicRegistry {
   ///   - shard: what was opened for the service.
   ///   - storage: the service of the shard's store.
   ///   - now: the present time.
+  ///   - wallClock: the same moment in milliseconds since 1970: what has become too old by then isn't served any more.
   ///   - announce: called when the store begins or ceases to take records.
   ///   - done: called once, before this returns if the store blocks; with what was restored, or why the store can't be read.
   package func restore(
-    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
+    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime, wallClock: Int64,
     announce: @escaping @Sendable () -> Void,
     _ done: @escaping @Sendable (Result<StoreEvent, StoreError>) -> Void
   ) {
     do throws(StoreError) {
-      let restored = try restoreTopics(shard, storage, now: now)
+      let restored = try restoreTopics(shard, storage, now: now, wallClock: wallClock)
       restoreNewest(of: restored.topics.filter { $0.storage?.newest != nil }[...], shard) { [self] error in
         if let error { return done(.failure(error)) }
         begin(restored, storage, nextTopic: shard.contents.nextTopic, announce: announce)
@@ -121,12 +122,12 @@ extension TopicRegistry {
   }
 
   private func restoreTopics(
-    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime
+    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime, wallClock: Int64
   ) throws(StoreError) -> Restored {
     var restored = Restored()
     for stored in shard.contents.topics {
       restored.bytes += stored.extent.bytes
-      let topic = try restore(stored, shard, storage, now: now)
+      let topic = try restore(stored, shard, storage, now: now, wallClock: wallClock)
       // A topic that was deleted and made anew may be there twice, if the crash came in between.
       let former = state.withLock { state in
         let former = state.topics[topic.name]
@@ -198,13 +199,19 @@ extension TopicRegistry {
   }
 
   private func restore(
-    _ stored: StoreContents.Topic, _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime
+    _ stored: StoreContents.Topic, _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
+    wallClock: Int64
   ) throws(StoreError) -> Topic {
     // Settings that came later than the row have their defaults.
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
     let topicStorage = StoreTopicState(
       id: stored.id, service: storage, settings: settings, extent: stored.extent,
-      trimmedTo: stored.row.trimmedTo, setbacks: stored.row.setbacks)
+      floor: stored.row.floor, setbacks: stored.row.setbacks)
+    // What a lossless topic drops only when the first of its subscribers is back.
+    let owed = topicStorage.floor(before: stored.extent.head)
+    if topicStorage.newest == nil {
+      TopicCommitBuilder(stored.row.name, topicStorage, storage.store).raiseFloor(wallClock: wallClock)
+    }
     var row = stored.row
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
     let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && row.ending == nil
@@ -220,8 +227,7 @@ extension TopicRegistry {
       state.isStated = stored.row.isStated
       // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
       state.lastSubscriberOffset =
-        settings.flow == .lossless && topicStorage.newest == nil
-        ? topicStorage.firstKept(before: stored.extent.head) : stored.extent.head
+        settings.flow == .lossless && topicStorage.newest == nil ? owed : stored.extent.head
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
       for cursor in cursors { restore(cursor, into: &state, now, &lost) }

@@ -112,10 +112,15 @@ package final class TopicRegistry: Sendable {
 
   /// Changes settings of a topic.
   ///
-  /// - Parameter changes: those that are named.
+  /// - Parameters:
+  ///   - changes: those that are named.
+  ///   - now: the present time.
+  ///   - wallClock: the same moment in milliseconds since 1970.
   /// - Throws: ``ErrorCode/unknownTopic``; ``ErrorCode/invalidSetting`` for what can't be changed.
-  package func change(_ topic: Topic, _ changes: TopicSettings, now: MonotonicTime) throws(WireError) {
-    try topic.change(changes, now: now)
+  package func change(
+    _ topic: Topic, _ changes: TopicSettings, now: MonotonicTime, wallClock: Int64
+  ) throws(WireError) {
+    try topic.change(changes, now: now, wallClock: wallClock)
     state.withLock { state in
       if state.topics[topic.name] === topic { state.settingsChanged(of: topic) }
     }

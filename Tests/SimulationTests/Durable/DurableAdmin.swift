@@ -2,7 +2,8 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// Makes the topics of a scenario, and then, if the plan says so, one that it changes, trims, deletes and makes again.
+/// Makes the topics of a scenario, and then, if the plan says so, one that it changes, trims, deletes and makes again; and trims the others, or
+/// changes their limits.
 final class DurableAdmin: DurableUser {
   private enum Question {
     case create(String)
@@ -10,6 +11,10 @@ final class DurableAdmin: DurableUser {
     /// Gives the scratch topic that limit of age.
     case set(UInt64)
     case trim
+    /// Drops what comes before that offset of a topic of the scenario.
+    case trimBefore(UInt64, String)
+    /// Gives it other limits.
+    case limit(String)
   }
 
   private let plan: DurablePlan
@@ -39,6 +44,8 @@ final class DurableAdmin: DurableUser {
     if created < plan.topics.count {
       let topic = plan.topics[created]
       ask(.create(topic.name), TopicCreate(topic: topic.name, settings: topic.settings))
+    } else if plan.changes, !isSettling, !plan.deletes || peer.random.oneIn(3) {
+      changeOne()
     } else if plan.deletes, !isSettling {
       // Whether it is there isn't certain after a lost connection.
       if oracle.truth(Self.scratch) == nil, peer.random.oneIn(2) {
@@ -55,6 +62,21 @@ final class DurableAdmin: DurableUser {
         }
       }
     }
+  }
+
+  /// Trims a topic of the scenario, or changes its limits.
+  private func changeOne() {
+    let name = plan.topics[peer.random.next(in: 0...plan.topics.count - 1)].name
+    guard let truth = oracle.truth(name) else { return }
+    guard !peer.random.oneIn(3) else {
+      let records = peer.random.oneIn(3) ? TopicSettings.unlimited : peer.random.next(below: 60)
+      truth.limits(to: records)
+      return ask(.limit(name), TopicSet(topic: name, settings: TopicSettings(replayRecords: records)))
+    }
+    // A topic may lose its last records in a crash, and have others in their places.
+    let offset = peer.random.next(below: truth.head + 1)
+    truth.trims(to: offset)
+    ask(.trimBefore(offset, name), TopicTrim(topic: name, .from(offset)))
   }
 
   private func ask(_ question: Question, _ frame: some Frame) {
@@ -86,6 +108,12 @@ final class DurableAdmin: DurableUser {
     case (.trim, .topicInfo):
       oracle.check(oracle.truth(Self.scratch) != nil, "a topic is said to be trimmed, and isn't on disk")
       rounds += 1
+    case (.trimBefore(let offset, let name), .topicInfo):
+      let first = try TopicInfo(body: body).summary.firstOffset
+      oracle.check(first >= offset, "\(name) is said to be trimmed to \(offset), and begins at \(first)")
+      oracle.truth(name)?.trimmed(to: offset)
+      rounds += 1
+    case (.limit, .topicInfo): rounds += 1
     case (_, .error): try refused(Fault(body: body), question)
     default: oracle.fail("\(header.type) answers \(question)")
     }
@@ -95,6 +123,7 @@ final class DurableAdmin: DurableUser {
 
   private func refused(_ fault: Fault, _ question: Question) {
     switch (question, fault.code) {
+    case (.trimBefore, .invalidSetting): break
     case (.create, .topicExists), (.delete, .unknownTopic), (.set, .unknownTopic), (.trim, .unknownTopic),
       (_, .shuttingDown):
       break

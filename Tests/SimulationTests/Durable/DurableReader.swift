@@ -18,6 +18,8 @@ final class DurableReader: DurableUser {
   /// What it got and wasn't told that it is lost, by offset.
   private(set) var history: [UInt64: DurableOracle.Record] = [:]
   private var headWhenAsked: UInt64 = 0
+  /// What the topic was trimmed to when it asked.
+  private var trimmedWhenAsked: UInt64 = 0
   private var received: UInt64 = 0
   private var granted: UInt64 = 0
   private var committed: UInt64 = 0
@@ -52,6 +54,7 @@ final class DurableReader: DurableUser {
     }
     if request.epoch == 0, plan.startsAnywhere { request.start = anyStart }
     headWhenAsked = oracle.truth(topic)?.head ?? 0
+    trimmedWhenAsked = oracle.truth(topic)?.answeredTrim ?? 0
     peer.note("\(name) subscribes to \(topic) at \(request.start) of epoch \(request.epoch)")
     peer.send(request, stream: Self.stream)
     think()
@@ -70,6 +73,9 @@ final class DurableReader: DurableUser {
     isAsking = false
     isSubscribed = true
     guard let truth = oracle.truth(topic) else { return }
+    oracle.check(
+      frame.nextOffset >= min(trimmedWhenAsked, truth.head),
+      "\(name) begins at \(frame.nextOffset) of \(topic), which was trimmed to \(trimmedWhenAsked)")
     if request.epoch != 0 {
       let expected = truth.continued(from: request.epoch, at: next)
       oracle.check(

@@ -51,8 +51,20 @@ final class StoredTruth {
   /// Whether nothing may ever be missing.
   private var keepsAll: Bool {
     row.settings.replayRecords == TopicSettings.unlimited
-      && row.settings.replayBytes == TopicSettings.unlimited
+      && row.settings.replayBytes == TopicSettings.unlimited && !hasChanged
   }
+
+  /// A client has asked for another limit, or for a trim.
+  private var hasChanged: Bool { askedTrim > 0 || leastRecords < .max }
+  /// The least limit of records that a client has asked for.
+  private var leastRecords = UInt64.max
+  /// The furthest trim that a client has asked for, and that was answered.
+  private var askedTrim: UInt64 = 0
+  private(set) var answeredTrim: UInt64 = 0
+
+  func limits(to records: UInt64) { leastRecords = min(leastRecords, records) }
+  func trims(to offset: UInt64) { askedTrim = max(askedTrim, offset) }
+  func trimmed(to offset: UInt64) { answeredTrim = max(answeredTrim, offset) }
 
   private func check(_ holds: Bool, _ what: @autoclosure () -> String) {
     oracle.check(holds, "\(name): \(what())")
@@ -203,9 +215,9 @@ final class StoredTruth {
     check(!keepsAll, "\(client) is told that records before \(next) are gone")
     // Those that aren't on disk yet may count as well.
     guard isSynchronous else { return }
-    let limit = row.settings.replayRecords ?? .max
+    let limit = min(row.settings.replayRecords ?? .max, leastRecords)
     check(
-      next <= max(first, head - min(limit, head)),
+      next <= max(first, head - min(limit, head), min(askedTrim, head)),
       "\(client) is told that records before \(next) are gone, where \(first) is the first on disk, of \(head)"
     )
   }

@@ -17,6 +17,8 @@ final class GroupOracle {
   private var keyed: [(place: Place, key: String, event: Int)] = []
   private var events = 0
   private var hasCrashed = false
+  /// What comes before this may be gone. A request may reach the topic only after a crash.
+  private var trimmedTo: UInt64 = 0
   private(set) var received = 0
 
   init(_ plan: GroupPlan) {
@@ -53,6 +55,9 @@ final class GroupOracle {
     hasCrashed = true
   }
 
+  /// The topic is trimmed to that offset.
+  func trims(to offset: UInt64) { trimmedTo = max(trimmedTo, offset) }
+
   func acknowledged(_ place: Place) {
     events += 1
     if acknowledged[place] == nil { acknowledged[place] = events }
@@ -66,7 +71,8 @@ final class GroupOracle {
   func audit(epoch: UInt64, keys: [String?], dead: [UInt64]) {
     check(Set(dead).count == dead.count || hasCrashed, "a record is among the dead letters twice: \(dead)")
     let dead = Set(dead)
-    for offset in 0..<UInt64(keys.count) {
+    let first = trimmedTo
+    for offset in first..<max(first, UInt64(keys.count)) {
       let place = Place(epoch: epoch, offset: offset)
       if plan.isExplicit {
         check(
@@ -78,8 +84,8 @@ final class GroupOracle {
       }
     }
     guard plan.options.order == .byKey else { return }
-    for (place, key, event) in keyed where place.epoch == epoch {
-      for before in 0..<place.offset where keys[Int(before)] == key {
+    for (place, key, event) in keyed where place.epoch == epoch && place.offset > first {
+      for before in first..<place.offset where keys[Int(before)] == key {
         let done = acknowledged[Place(epoch: epoch, offset: before)]
         check(
           done.map { $0 < event } ?? false || dead.contains(before),

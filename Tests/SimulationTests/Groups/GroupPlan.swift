@@ -18,6 +18,8 @@ struct GroupPlan {
   var crashes = false
   /// Topics are on disk before any client learns of records, so that a crash loses neither these nor what is done.
   var isDurable = false
+  /// The topic is trimmed now and then.
+  var trims = false
   let seed: UInt64
 
   static let topic = "jobs"
@@ -38,6 +40,7 @@ struct GroupPlan {
     var storage = SeededRandom(seed: seed &* 0x7f4a_7c15)
     isDurable = storage.oneIn(3)
     if isDurable { crashes = storage.oneIn(2) }
+    trims = storage.oneIn(4)
     guard !random.oneIn(4) else { return }
     options.acknowledgement = .explicit
     if random.oneIn(2) { options.order = .byKey }
@@ -51,5 +54,5 @@ struct GroupPlan {
   var isExplicit: Bool { options.acknowledgement == .explicit }
 
   /// The network loses nothing, so that each record reaches a member even without acknowledgement.
-  var isQuiet: Bool { !breaksOff && !kills && !leaves && !crashes }
+  var isQuiet: Bool { !breaksOff && !kills && !leaves && !crashes && !trims }
 }

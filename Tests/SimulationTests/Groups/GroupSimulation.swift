@@ -123,6 +123,11 @@ final class GroupSimulation {
       victim.kill()
       hire()
     }
+    if plan.trims, random.oneIn(10), let epoch = topic?.epoch {
+      let offset = random.next(below: epoch.log.head + 1)
+      oracle.trims(to: offset)
+      producer.trimTopic(GroupPlan.topic, before: offset) { _ in }
+    }
     if plan.leaves, random.oneIn(10), let worker = workers.first(where: { !$0.isGone }) {
       worker.loop.perform { worker.leaveAndReturn() }
     }
@@ -180,7 +185,10 @@ final class GroupSimulation {
       letter.headers["sluice-dead-offset"].flatMap { UInt64($0) }
     }
     oracle.check(dead.count == letters.count, "a dead letter doesn't say where it is from")
-    oracle.audit(epoch: epoch.number, keys: records(of: topic).map(\.key), dead: dead)
+    // Of records that were trimmed some are still there.
+    let first = epoch.storage == nil ? epoch.log.oldestOffset : epoch.storage?.firstOffset ?? 0
+    let keys = [String?](repeating: nil, count: Int(first)) + records(of: topic).map(\.key)
+    oracle.audit(epoch: epoch.number, keys: keys, dead: dead)
     guard let info = topic.groupInfos(now: world.now).first else { return oracle.fail("the group is gone") }
     oracle.check(
       info.outstanding == 0 && info.nextOffset == epoch.log.head && info.members == 0,
@@ -198,7 +206,7 @@ final class GroupSimulation {
       oracle.check(read != nil, "\(topic.name) can't be read")
     } else {
       let log = topic.epoch.log
-      var cursor = log.cursor(at: .earliest).cursor
+      var cursor = log.cursor(at: .earliest, from: 0).cursor
       while case .slice(let slice) = log.next(&cursor, bytes: 1 << 20) {
         records += Self.records(in: slice.bytes)
       }

@@ -190,8 +190,8 @@ final class LibrarySubscriber: Subscriber {
   }
 
   private func checkGone(upTo offset: UInt64) {
-    guard let oldest = life?.oldest, !mayHaveGaps else { return }
-    check(offset <= oldest, "records before \(offset) were skipped, while the log has all from \(oldest)")
+    guard let lowest = life?.lowestForReturning, !mayHaveGaps else { return }
+    check(offset <= lowest, "records before \(offset) were skipped, while the log has all from \(lowest)")
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {

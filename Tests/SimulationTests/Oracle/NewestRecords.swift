@@ -34,7 +34,7 @@ extension TopicEpoch {
   ///
   /// True when not enough is known of it, or of those behind it.
   func mayBeBeyondLimits(_ offset: UInt64, at notice: LagNotice) -> Bool {
-    guard let settings = topic?.settings, let first = record(at: offset) else { return true }
+    guard let settings = topic?.settings, let first = record(at: offset), !hasChanged else { return true }
     let age = Int64(clamping: settings.replayAge ?? TopicSettings.unlimited)
     if age < .max, notice.wallClock - first.wallClock >= age { return true }
     var newer: [[UInt8]: Int] = [:]

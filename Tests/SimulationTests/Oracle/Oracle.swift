@@ -26,6 +26,8 @@ final class Oracle {
   var brokerRanOutOfTime = false
   /// Topics that a peer asked to delete.
   var deletedTopics: Set<String> = []
+  /// Topics that were trimmed, or whose limits have changed: what they keep isn't told by their settings alone.
+  var changedTopics: Set<String> = []
   /// Topics that may be compact before their settings are stated. Such a topic is replaced while no client is attached.
   var replaceableTopics: Set<String> = []
   /// A loop stood still for so long that healthy peers may look dead.

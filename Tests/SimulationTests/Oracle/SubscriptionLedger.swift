@@ -41,7 +41,7 @@ final class SubscriptionLedger {
   private var initialLag: UInt64 = 0
 
   /// What the broker had when SUBSCRIBE was sent; its answer is from between then and when it comes.
-  private(set) var before: (epoch: UInt64, head: UInt64, oldest: UInt64, kept: UInt64)?
+  private(set) var before: (epoch: UInt64, head: UInt64, lowest: UInt64, kept: UInt64)?
 
   init(_ request: Subscribe, peer: Int, oracle: Oracle) {
     self.request = request
@@ -49,7 +49,9 @@ final class SubscriptionLedger {
     self.oracle = oracle
     granted = request.grantedThrough
     if let topic = oracle.present(request.topic) {
-      before = (topic.epochNumber, topic.log.head, topic.oldest, topic.kept(at: oracle.wallClock()))
+      before = (
+        topic.epochNumber, topic.log.head, topic.log.lowestForReturning, topic.kept(at: oracle.wallClock())
+      )
     }
   }
 
@@ -172,8 +174,8 @@ final class SubscriptionLedger {
   private func checkStart(_ life: TopicEpoch) {
     let before = before?.epoch == life.epoch ? before : nil
     let isResuming = request.epoch != 0
-    let firstBefore = (isResuming ? before?.oldest : before?.kept) ?? 0
-    let firstAfter = (isResuming ? life.oldest : life.firstKept) ?? .max
+    let firstBefore = (isResuming ? before?.lowest : before?.kept) ?? 0
+    let firstAfter = (isResuming ? life.lowestForReturning : life.firstKept) ?? .max
     let headBefore = before?.head ?? 0
     let headAfter = life.head ?? .max
     func inside(_ offset: UInt64, _ low: UInt64, _ high: UInt64) {
@@ -202,7 +204,7 @@ final class SubscriptionLedger {
       // Or where the last subscriber was, of a topic whose producers go on without.
       inside(next, oracle.mayHaveBuffered(request.topic) ? 0 : firstBefore, min(firstAfter, liveOffset))
       if !gaps, let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited,
-        !isResuming,
+        !isResuming, !life.hasChanged,
         settings.replayBytes == TopicSettings.unlimited, let limit = settings.replayRecords,
         !oracle.mayHaveBuffered(request.topic)
       {
@@ -339,7 +341,7 @@ final class SubscriptionLedger {
 
 extension Topic {
   /// The oldest record in memory.
-  var oldest: UInt64 { log.cursor(at: .earliest, resuming: true).cursor.nextOffset }
+  var oldest: UInt64 { log.oldestOffset }
 
   /// The oldest record that a late subscriber gets at this time.
   func kept(at wallClock: Int64) -> UInt64 {

@@ -50,6 +50,12 @@ final class TopicEpoch {
   /// The oldest record in memory: no subscriber can be sent an earlier one.
   var oldest: UInt64? { topic?.oldest }
 
+  /// The lowest record that a subscriber gets which goes on after a lost connection.
+  var lowestForReturning: UInt64? { topic?.log.lowestForReturning }
+
+  /// Whether the topic was trimmed, or its limits have changed.
+  var hasChanged: Bool { oracle.changedTopics.contains(name) }
+
   /// The oldest record that a late subscriber gets.
   var firstKept: UInt64? { topic?.kept(at: oracle.wallClock()) }
 
@@ -218,7 +224,7 @@ final class TopicEpoch {
   @discardableResult
   func readLog() -> UInt64 {
     guard let log = topic?.log else { return reached }
-    var (cursor, _) = log.cursor(at: .earliest, resuming: true)
+    var (cursor, _) = log.cursor(at: .earliest, from: 0)
     var time = cursor.pendingTimeMark ?? .min
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
       var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: time)

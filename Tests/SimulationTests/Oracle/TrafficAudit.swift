@@ -46,7 +46,7 @@ struct TrafficAudit {
   /// The records of a topic that came from producers, which need a grant for each: all but dead letters, which the broker writes.
   private func published(_ topic: Topic, _ traffic: TopicTraffic, _ longestRecord: Int) -> UInt64 {
     let log = topic.epoch.log
-    var (cursor, _) = log.cursor(at: .earliest, resuming: true)
+    var (cursor, _) = log.cursor(at: .earliest, from: 0)
     // Dropped records may have been dead letters, in this epoch of the topic or a former one.
     let former = traffic.received - min(log.head, traffic.received)
     var letters = former + cursor.nextOffset

@@ -47,7 +47,7 @@ extension TopicEpoch {
   /// The first record from `offset` on that a filter lets through, as far as the broker still has them; nil when there is none.
   func firstWanted(by filter: RecordFilter, from offset: UInt64) -> UInt64? {
     guard let log = topic?.log else { return nil }
-    var (cursor, _) = log.cursor(at: .offset(offset), resuming: true)
+    var (cursor, _) = log.cursor(at: .offset(offset), from: 0)
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
       var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: 0)
       var offset = slice.firstOffset

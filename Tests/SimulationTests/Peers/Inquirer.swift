@@ -5,13 +5,15 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Asks for topics to be shown, listed, made and deleted, and checks what it is told.
+/// Asks for topics to be shown, listed, made, trimmed, changed and deleted, and checks what it is told.
 final class Inquirer: StreamUser {
   private enum Question {
     case show(String)
     case list
     case create(String)
     case delete(String)
+    case trim(String)
+    case set(String, TopicSettings)
   }
 
   private unowned let peer: SimulatedPeer
@@ -30,6 +32,18 @@ final class Inquirer: StreamUser {
 
   func create(_ topic: String, _ settings: TopicSettings) {
     ask(.create(topic), TopicCreate(topic: topic, settings: settings))
+  }
+
+  func trim(_ topic: String, to count: UInt64) {
+    guard peer.isOpen else { return }
+    oracle.changedTopics.insert(topic)
+    ask(.trim(topic), TopicTrim(topic: topic, .newest(count)))
+  }
+
+  func set(_ topic: String, _ settings: TopicSettings) {
+    guard peer.isOpen else { return }
+    oracle.changedTopics.insert(topic)
+    ask(.set(topic, settings), TopicSet(topic: topic, settings: settings))
   }
 
   func delete(_ topic: String) {
@@ -57,8 +71,14 @@ final class Inquirer: StreamUser {
     }
     let question = open.remove(at: index).question
     switch (question, header.type) {
-    case (.show(let topic), .topicInfo), (.create(let topic), .topicInfo):
+    case (.show(let topic), .topicInfo), (.create(let topic), .topicInfo), (.trim(let topic), .topicInfo):
       check(try TopicInfo(body: body), topic)
+    case (.set(let topic, let settings), .topicInfo):
+      let info = try TopicInfo(body: body)
+      check(info, topic)
+      oracle.check(
+        Oracle.holds(settings, in: info.settings), peer.number,
+        "\(topic) was given \(settings), and has \(info.settings)")
     case (.list, .topics): check(try Topics(body: body))
     case (.delete, .done): break
     case (_, .error): check(try Fault(body: body), question)
@@ -92,7 +112,9 @@ final class Inquirer: StreamUser {
 
   private func check(_ fault: Fault, _ question: Question) {
     switch (question, fault.code) {
-    case (.show, .unknownTopic), (.delete, .unknownTopic), (.create, .topicExists): break
+    case (.show, .unknownTopic), (.delete, .unknownTopic), (.trim, .unknownTopic), (.set, .unknownTopic),
+      (.create, .topicExists):
+      break
     case (_, .shuttingDown) where oracle.brokerIsStopping: break
     default: oracle.fail(peer.number, "\(question) is answered with \(fault.code): \(fault.message)")
     }

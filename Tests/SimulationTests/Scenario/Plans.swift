@@ -107,6 +107,10 @@ struct Disturbance: Sendable {
     case show(topic: String)
     case list
     case create(topic: String)
+    /// So many of its newest records are left.
+    case trim(topic: String, UInt64)
+    /// Its limits change.
+    case set(topic: String, TopicSettings)
     case attack(Attack)
   }
 

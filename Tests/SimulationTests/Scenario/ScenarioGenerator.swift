@@ -9,6 +9,32 @@ extension Scenario {
     var generator = ScenarioGenerator(seed: seed)
     return generator.make()
   }
+
+  /// The scenario in which, in one of two, topics are trimmed and their limits change; limits only where clients don't state them.
+  func withChanges() -> Scenario {
+    var random = SeededRandom(seed: seed &* 0xa076_1d64_78bd_642f &+ 5)
+    var scenario = self
+    guard random.oneIn(2) else { return scenario }
+    for _ in 0..<random.next(in: 1...6) {
+      let topic = topics[random.next(in: 0...topics.count - 1)]
+      let time = random.next(in: .zero...length)
+      let kind: Disturbance.Kind
+      if topic.stated != nil || random.oneIn(2) {
+        kind = .trim(topic: topic.name, random.oneIn(3) ? 0 : random.next(below: 60))
+      } else {
+        var settings = TopicSettings()
+        switch random.next(below: 3) {
+        case 0: settings.replayRecords = random.oneIn(3) ? TopicSettings.unlimited : random.next(below: 100)
+        case 1: settings.replayBytes = random.oneIn(3) ? TopicSettings.unlimited : random.next(below: 20_000)
+        default: settings.replayAge = random.oneIn(3) ? TopicSettings.unlimited : random.next(below: 1_000)
+        }
+        kind = .set(topic: topic.name, settings)
+      }
+      scenario.disturbances.append(Disturbance(time: time, kind: kind))
+    }
+    scenario.disturbances.sort { $0.time < $1.time }
+    return scenario
+  }
 }
 
 /// Draws everything that a scenario consists of.

@@ -19,13 +19,15 @@ enum Story {
   case patterns
   /// Settings that clients state, topics that stay connected, and topics that fail without producers; see `StatementSeedTests`.
   case statements
+  /// What is gone is gone; see `FloorOracleTests`.
+  case floor
 
   /// The number of seeds of a test run, those that once failed included.
   var count: Int {
     switch self {
     case .everything: 1_000
     case .storms: 80
-    case .durable, .history, .groups, .access, .patterns, .statements: 200
+    case .durable, .history, .groups, .access, .patterns, .statements, .floor: 200
     }
   }
 
@@ -45,7 +47,7 @@ enum Story {
         10_847, 13_769, 23_293, 24_917, 24_974, 31_408, 31_493, 31_963, 38_591,
         197_492_589,
       ]
-    case .history, .groups, .access, .patterns: []
+    case .history, .groups, .access, .patterns, .floor: []
     }
   }
 }

@@ -1,0 +1,19 @@
+import SluiceWire
+
+/// What a test plants between a broker and the oracle of the floor.
+enum FloorFlaw: CaseIterable {
+  /// Larger limits bring back what smaller ones have dropped.
+  case largerLimitsBringBack
+  /// A durable cursor goes on where it was, trimmed or not.
+  case cursorsIgnoreTheFloor
+  /// So does a group.
+  case groupsIgnoreTheFloor
+  /// A subscriber that returns gets what was trimmed meanwhile.
+  case returningIgnoresTrims
+  /// Lag counts what is gone.
+  case lagCountsWhatIsGone
+  /// What has expired while the broker was down is served until its first round.
+  case expiryWaitsForARound
+  /// The floor is one too high.
+  case startsTooHigh
+}

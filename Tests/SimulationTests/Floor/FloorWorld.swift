@@ -1,0 +1,250 @@
+import SluiceIO
+import SluiceSimulation
+import SluiceStore
+import SluiceWire
+
+@testable import SluiceBroker
+@testable import SluiceTopics
+
+/// A broker whose disk outlives it, one topic, and clients that speak the protocol. Nothing happens by chance but the order of what happens at the same time.
+final class FloorWorld {
+  let world: SimulatedWorld
+  private(set) var broker: Broker!
+  private let disk: DurableDisk
+  private let address = SocketAddress.host("broker", port: 7420)
+  private let clients: SimulatedLoop
+  private var opened: OpenedDisk!
+  private var loops: [SimulatedLoop] = []
+  private var storageLoops: [SimulatedLoop] = []
+  private let brokerLoops: Int
+  private var admin: ScriptedClient!
+  private var producer: ScriptedClient!
+  private(set) var head: UInt64 = 0
+
+  static let topic = "t"
+
+  init(seed: UInt64 = 1, brokerLoops: Int = 1) throws {
+    self.brokerLoops = brokerLoops
+    world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
+    disk = DurableDisk(seed: seed)
+    clients = world.makeLoop(name: "clients")
+    try start()
+  }
+
+  // MARK: The broker
+
+  private func start() throws {
+    var configuration = BrokerConfiguration()
+    configuration.listen = [address]
+    configuration.identity = world.random.next()
+    configuration.drainTime = .milliseconds(100)
+    loops = (0..<brokerLoops).map { world.makeLoop(name: "broker \($0)") }
+    storageLoops = (0..<2).map { world.makeLoop(name: "storage \($0)") }
+    opened = disk.open()
+    broker = try Broker(
+      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(opened),
+      storageGroup: LoopGroup(storageLoops))
+    try broker.start()
+    admin = connect()
+    producer = nil
+  }
+
+  /// Ends the broker, in order or not, and starts another one on its disk so much later.
+  func restart(inOrder: Bool = true, after pause: Duration = .zero) throws {
+    if inOrder {
+      let isStopped = Shared(false)
+      broker.whenStopped { isStopped.set(true) }
+      broker.shutdown()
+      _ = world.run(limit: .seconds(20)) { isStopped.value }
+    } else {
+      opened.die()
+    }
+    for loop in loops + storageLoops { world.network.crash(loop) }
+    world.run(for: pause)
+    try start()
+  }
+
+  func leave() {
+    broker.stop()
+    world.run(for: .seconds(1))
+  }
+
+  func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
+
+  // MARK: Clients
+
+  func connect() -> ScriptedClient {
+    let client = ScriptedClient(loop: clients)
+    clients.perform {
+      _ = world.network.connect(to: address, on: clients) { result in
+        if case .success(let stream) = result { client.begin(stream) }
+      }
+    }
+    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    client.send(Hello(maximumFrame: 1 << 20, keepalive: 60_000, name: "test"), stream: 0)
+    settle(.milliseconds(20))
+    return client
+  }
+
+  /// The answer to a request.
+  @discardableResult
+  func ask<Answer: Frame>(_ frame: some Frame, as answer: Answer.Type = TopicInfo.self) throws -> Answer {
+    admin.forget()
+    admin.send(frame, stream: 9)
+    settle(.milliseconds(40))
+    guard let last = admin.frames(on: 9).last else { throw Silence(about: "\(frame)") }
+    return try last.decoded(Answer.self)
+  }
+
+  /// A request had no answer.
+  struct Silence: Error {
+    var about: String
+  }
+
+  func create(_ settings: TopicSettings) throws {
+    try ask(TopicCreate(topic: Self.topic, settings: settings))
+  }
+
+  func set(_ change: (inout TopicSettings) -> Void) throws {
+    var settings = TopicSettings()
+    change(&settings)
+    try ask(TopicSet(topic: Self.topic, settings: settings))
+  }
+
+  @discardableResult
+  func trim(_ limit: TopicTrim.Limit) throws -> TopicInfo { try ask(TopicTrim(topic: Self.topic, limit)) }
+
+  func cursors() throws -> [CursorInfo] {
+    try ask(CursorList(topic: Self.topic, limit: 100), as: Cursors.self).cursors
+  }
+
+  func info() throws -> TopicInfo { try ask(TopicShow(topic: Self.topic)) }
+
+  // MARK: Records
+
+  private var isPublishing: Bool { producer != nil }
+  private var sequence: UInt64 = 0
+
+  /// Publishes a batch, each record with its offset for a payload, padded to so many bytes; and with keys where there are some.
+  func publish(_ count: Int, keys: [String?] = [], size: Int = 0) {
+    var batch = BatchBuilder()
+    for number in 0..<count {
+      var payload = Array("\(head + UInt64(number))".utf8)
+      while payload.count < size { payload.append(UInt8(ascii: " ")) }
+      payload.withUnsafeBytes { payload in
+        guard number < keys.count, let key = keys[number] else { return batch.append(payload) }
+        Array(key.utf8).withUnsafeBytes { try? batch.append(key: $0, headers: [], payload: payload) }
+      }
+    }
+    publish(batch, count)
+  }
+
+  func publish(_ batch: BatchBuilder, _ count: Int) {
+    if producer == nil {
+      producer = connect()
+      sequence = 0
+      producer.send(PublishOpen(topic: Self.topic, acknowledgement: .received), stream: 1)
+      settle(.milliseconds(20))
+    }
+    producer.publish(batch, from: sequence, stream: 1)
+    sequence += UInt64(count)
+    head += UInt64(count)
+    settle(.milliseconds(40))
+  }
+}
+
+/// A client with one subscription, on stream 1.
+final class FloorReader {
+  let client: ScriptedClient
+  private let world: FloorWorld
+
+  init(_ world: FloorWorld, _ frame: Subscribe) {
+    self.world = world
+    client = world.connect()
+    client.send(frame, stream: 1)
+    world.settle(.milliseconds(60))
+  }
+
+  init(_ world: FloorWorld, joining frame: JoinGroup) {
+    self.world = world
+    client = world.connect()
+    client.send(frame, stream: 1)
+    world.settle(.milliseconds(60))
+  }
+
+  /// A subscription with a demand, unlimited unless stated.
+  static func subscribe(
+    _ start: Subscribe.Start = .earliest, epoch: UInt64 = 0, cursor: String = "",
+    granted: UInt64 = Credit.unlimited
+  ) -> Subscribe {
+    Subscribe(
+      topic: FloorWorld.topic, start: start, epoch: epoch, grantedThrough: granted, cursor: cursor)
+  }
+
+  var subscribed: Subscribed? { try? client.frames(on: 1).first?.decoded(Subscribed.self) }
+
+  var offsets: [UInt64] { client.records(on: 1).map(\.offset) }
+
+  /// The payloads, which are the offsets again: of compact topics as well.
+  var payloads: [String] {
+    client.frames(on: 1).flatMap(\.payloads)
+  }
+
+  /// Where LAG frames say that records are missed: how many, and the next.
+  var lags: [Lag] {
+    client.frames(on: 1).filter { $0.header.type == .lag }.compactMap { try? $0.decoded(Lag.self) }
+  }
+
+  /// What a member of a group was given, each with the number of its delivery.
+  var deliveries: [UInt64: UInt32] {
+    var delivery: UInt32 = 1
+    var deliveries: [UInt64: UInt32] = [:]
+    for frame in client.frames(on: 1) {
+      if frame.header.type == .deliveries, let told = try? frame.decoded(Deliveries.self) {
+        delivery = told.count
+      }
+      for record in frame.delivered { deliveries[record.offset] = delivery }
+    }
+    return deliveries
+  }
+
+  func grant(_ through: UInt64) {
+    client.send(Demand(grantedThrough: through), stream: 1)
+    world.settle(.milliseconds(60))
+  }
+
+  func commit(_ offset: UInt64) {
+    client.send(Commit(nextOffset: offset), stream: 1)
+    world.settle(.milliseconds(20))
+  }
+
+  func settle(_ verdict: Settle.Verdict, _ offset: UInt64, delivery: UInt32 = 1) {
+    client.send(Settle(verdict, delivery: delivery, firstOffset: offset, count: 1), stream: 1)
+    world.settle(.milliseconds(20))
+  }
+
+  func leave() {
+    client.send(Cancel(), stream: 1)
+    world.settle(.milliseconds(20))
+    client.close()
+    world.settle(.milliseconds(20))
+  }
+}
+
+extension ScriptedClient.Received {
+  /// The payloads of a DELIVER's records, without keys.
+  fileprivate var payloads: [String] {
+    guard header.type == .deliver else { return [] }
+    return body.withUnsafeBytes { body in
+      guard let (front, batch) = try? DeliverHeader.decode(body) else { return [] }
+      var payloads: [String] = []
+      var iterator = BatchIterator(batch, count: front.count, time: 0)
+      while let record = try? iterator.next() {
+        let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
+        let payload = attributes?.payload ?? record.body
+        payloads.append(String(decoding: payload.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+      }
+      return payloads
+    }
+  }
+}
