@@ -125,6 +125,11 @@ struct EngineHealth: Hashable, Sendable {
       return
         "the engine is out of resources: \(disabled.joined(separator: ", ")) of its servers have disabled JetStream, as after their disks were full; make room on the disks, and start these servers again"
     }
+    let full = nearlyFull.filter { $0.value >= 100 }.map(\.key).sorted()
+    if !full.isEmpty, full.count * 2 >= max(known.count, 1) {
+      return
+        "the engine is out of resources: \(full.joined(separator: ", ")) of its servers have used their max_file_store; raise it, start them again one after the other, and delete topics or records then"
+    }
     let problem = renewalProblem ?? infoProblem
     switch problem?.code {
     case .resourcesExhausted?:

@@ -93,5 +93,14 @@ struct EngineHealthTests {
       obstacle(.noResponders, disabled: ["n1", "n2"])
         .hasPrefix("the engine is out of resources: n1, n2 of its servers have disabled JetStream"))
     #expect(obstacle(.noResponders, disabled: ["n1"]).hasPrefix("the engine has no majority"))
+    // Servers without room leave writes unanswered.
+    var full = EngineHealth()
+    full.take(.success(complete))
+    full.take(
+      ["n1", "n2"].map { EngineServer(name: $0, version: "2.15.1", stored: 1_130, storageLimit: 1_000) })
+    full.renewed(.failure(NATSError(.timeout, "no answer")))
+    #expect(
+      full.obstacle.hasPrefix(
+        "the engine is out of resources: n1, n2 of its servers have used their max_file_store; "))
   }
 }
