@@ -61,7 +61,9 @@ import Testing
     let again = try reopen(2)
     #expect(
       again
-        == PublishOpen(topic: "t", acknowledgement: .received, producer: opened.producer, firstSequence: 2))
+        == PublishOpen(
+          topic: "t", acknowledgement: .received, producer: opened.producer, firstSequence: 2,
+          known: KnownHistory(epoch: 1, nextOffset: 2)))
     try send("d", to: subject)
     #expect(try published() == ["2: c", "3: d"])
     #expect(subject.acknowledgedCount == 2)

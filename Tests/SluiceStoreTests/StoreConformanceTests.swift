@@ -97,7 +97,10 @@ import Testing
 
   @Test(arguments: StoreEngine.allCases, [0, 256])
   func aStateWithoutAKeyThatFitsIsRefusedForWhatItIs(_ engine: StoreEngine, _ length: Int) throws {
-    let store = try engine.make().store
+    let tested = try engine.make()
+    // Its directory stays as long.
+    defer { withExtendedLifetime(tested) {} }
+    let store = tested.store
     let id = TopicID(rawValue: 1)
     var change = TopicChange(id)
     change.row = .named("t")
@@ -113,7 +116,10 @@ import Testing
 
   @Test(arguments: StoreEngine.allCases)
   func aTopicMayBeginAnywhere(_ engine: StoreEngine) throws {
-    let store = try engine.make().store
+    let tested = try engine.make()
+    // Its directory stays as long.
+    defer { withExtendedLifetime(tested) {} }
+    let store = tested.store
     let id = TopicID(rawValue: 7)
     var change = TopicChange(id)
     change.row = .named("late")
@@ -128,7 +134,10 @@ import Testing
 
   @Test(arguments: StoreEngine.allCases)
   func topicsDoNotSeeEachOthers(_ engine: StoreEngine) throws {
-    let store = try engine.make().store
+    let tested = try engine.make()
+    // Its directory stays as long.
+    defer { withExtendedLifetime(tested) {} }
+    let store = tested.store
     let ids = [TopicID(rawValue: 1), TopicID(rawValue: 2), TopicID(rawValue: 256)]
     for id in ids.reversed() { try store.add(id, row: .named("t\(id.rawValue)"), payloads: [[1]]) }
     for id in ids {
@@ -186,7 +195,10 @@ import Testing
   /// What is read may be dropped by another thread meanwhile: it is handed out whole or not at all.
   @Test(arguments: StoreEngine.allCases)
   func readersAndTheCommitterDoNotDisturbEachOther(_ engine: StoreEngine) throws {
-    let store = try engine.make().store
+    let tested = try engine.make()
+    // Its directory stays as long.
+    defer { withExtendedLifetime(tested) {} }
+    let store = tested.store
     let id = TopicID(rawValue: 1)
     try store.add(id, row: .named("a"), payloads: [[0]])
     let read: @Sendable () throws -> Void = {

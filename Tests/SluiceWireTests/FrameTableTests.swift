@@ -38,6 +38,9 @@ struct FrameTableTests {
 
   @Test("bytes behind the fields that this version knows are ignored", arguments: goldenFrames)
   func trailingBytes(_ golden: GoldenFrame) throws {
+    // What is behind a frame that leaves its last fields out are these fields.
+    if let open = golden.frame as? PublishOpen, open.known.epoch == 0 { return }
+    if let opened = golden.frame as? PublishOpened, opened.lostFrom == nil { return }
     func check(_ frame: some Frame) throws {
       #expect(try decode(golden.body + [0xFF, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9], like: frame) == frame)
     }

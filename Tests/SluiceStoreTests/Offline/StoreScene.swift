@@ -140,6 +140,20 @@ enum StoreScene {
   }
 
   /// Hands out bytes, so many at a time.
+  /// What a stream says apart from the topics' epochs: an import begins epochs of its own.
+  static func contents(_ bytes: [UInt8]) throws -> [ExportSection] {
+    var contents: [ExportSection] = []
+    var reader = ExportReader(source(bytes))
+    while var section = try reader.next() {
+      if case .topic(var row) = section {
+        (row.epoch, row.lineage) = (0, [])
+        section = .topic(row)
+      }
+      contents.append(section)
+    }
+    return contents
+  }
+
   static func source(_ bytes: [UInt8], piece: Int = .max) -> ExportReader.Source {
     var rest = bytes[...]
     return { target in
