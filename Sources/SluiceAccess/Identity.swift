@@ -83,13 +83,6 @@ public enum IdentityRules {
     return nil
   }
 
-  /// A name as a message shows it: control characters as question marks, and no longer than a line takes.
-  static func shown(_ name: some StringProtocol) -> String {
-    var text = String.UnicodeScalarView()
-    for scalar in name.unicodeScalars.prefix(64) {
-      text.append(scalar.properties.generalCategory == .control ? "?" : scalar)
-    }
-    if name.unicodeScalars.count > 64 { text.append("…") }
-    return String(text)
-  }
+  /// A name as a message shows it, no longer than a line takes.
+  static func shown(_ name: some StringProtocol) -> String { ShownText.line(name, limit: 64) }
 }

@@ -135,14 +135,8 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// Text from a peer, fit for a terminal: without control characters, and not endless.
-  static func printable(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars.prefix(200) {
-      result.unicodeScalars.append(scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? "?" : scalar)
-    }
-    return result
-  }
+  /// Text from a peer, cut to the length that a message takes. The program that shows the message escapes it.
+  static func bounded(_ text: String) -> String { String(text.unicodeScalars.prefix(200)) }
 }
 
 // MARK: - From the server's texts
@@ -152,7 +146,7 @@ extension NATSError {
   ///
   /// - Parameter isFatal: whether the server closes the connection after it.
   static func read(_ text: String) -> (error: NATSError, isFatal: Bool) {
-    let text = printable(text)
+    let text = bounded(text)
     let lower = text.lowercased()
     if let subject = quoted(in: text, behind: "permissions violation") {
       var error = NATSError(

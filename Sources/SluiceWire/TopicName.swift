@@ -64,10 +64,7 @@ public enum TopicName {
 
   private static func invalid(_ name: String, _ kind: String, _ why: String) -> WireError {
     // The name may be anything, and the message goes to terminals and logs.
-    let shown = name.unicodeScalars.prefix(64).reduce(into: "") { text, scalar in
-      text += isVisible(scalar) ? String(scalar) : scalar.escaped(asASCII: true)
-    }
-    return WireError(.invalidTopic, "\"\(shown)\" isn't a \(kind) name: \(why)")
+    WireError(.invalidTopic, "\"\(ShownText.line(name, limit: 64))\" isn't a \(kind) name: \(why)")
   }
 
   /// Whether the text is in Normalization Form C.

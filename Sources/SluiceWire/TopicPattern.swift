@@ -27,7 +27,8 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
       case ">":
         guard index == parts.count - 1 else {
           throw WireError(
-            .invalidTopic, "\"\(Self.shown(text))\" isn't a pattern: > can only be its last token")
+            .invalidTopic,
+            "\"\(ShownText.line(text, limit: 64))\" isn't a pattern: > can only be its last token")
         }
         name[index] = "x"
       default: break
@@ -144,10 +145,5 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     }
     if next < name.count, unsafe name[next] >= 0x80 { return nil }
     return next == name.count
-  }
-
-  private static func shown(_ text: String) -> String {
-    String(
-      text.unicodeScalars.prefix(64).map { $0.properties.generalCategory == .control ? "?" : Character($0) })
   }
 }

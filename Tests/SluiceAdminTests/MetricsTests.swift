@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func labelsAreEscapedAndAnyNumberIsInfinite() {
-    #expect(page(snapshot).contains("sluice_topic_demand_outstanding{topic=\"a\\\"b\\\\c\"} +Inf"))
+    #expect(page(snapshot).contains("sluice_topic_demand_outstanding{topic=\"a\\\"b\\\\\\\\c\"} +Inf"))
   }
 
   @Test func everyNumberOfTheBrokerIsThere() {

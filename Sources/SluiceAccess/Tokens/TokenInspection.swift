@@ -1,4 +1,5 @@
 import FoundationEssentials
+import SluiceWire
 
 /// A token taken apart for people to look at.
 public struct TokenInspection: Sendable {
@@ -48,16 +49,8 @@ public struct TokenInspection: Sendable {
     guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)),
       let text = try? encoder.encode(value)
     else { return "null" }
-    // The encoder leaves those as they are that begin at 7F, and some terminals obey them.
-    var result = ""
-    for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
-      if scalar.properties.generalCategory == .control {
-        result += "\\u00" + String(scalar.value, radix: 16)
-      } else {
-        result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
+    // The encoder escapes ASCII alone. The notation has no line break, and no quotation mark that isn't its own.
+    return ShownText.line(String(decoding: text, as: UTF8.self))
   }
 }
 

@@ -5,8 +5,8 @@ const age = (seconds) => (seconds > 0 ? duration(seconds) : "0");
 
 function shape(name, attributes, ...children) {
   const element = document.createElementNS(vector, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, visibleValue(key, value));
+  element.append(...children.map((child) => (child instanceof Node ? child : visible(child))));
   return element;
 }
 

@@ -1,15 +1,23 @@
 // Elements, and the theme.
 const $ = (id) => document.getElementById(id);
 
+// The one way of text onto the page: characters that control a terminal or reorder text are escaped, as in the output of sluice.
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+const visible = (text) => String(text).replace(controls, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const visibleAttributes = new Set(["alt", "aria-label", "placeholder", "title"]);
+const visibleValue = (name, value) => (visibleAttributes.has(name) ? visible(value) : value);
+
 // An element with attributes and children, which are elements or text.
 function make(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
     if (key === "class") element.className = value;
     else if (value === true) element.setAttribute(key, "");
-    else if (value !== false && value !== undefined) element.setAttribute(key, value);
+    else if (value !== false && value !== undefined) element.setAttribute(key, visibleValue(key, value));
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.filter((child) => child !== null && child !== undefined && child !== false)
+      .map((child) => (child instanceof Node ? child : visible(child))));
   return element;
 }
 
@@ -46,11 +54,13 @@ function become(old, wanted) {
 const breakable = (name) => name.split(/(?<=\.)/).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
 
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const wanted = visible(text);
+  if (element.textContent !== wanted) element.textContent = wanted;
 }
 
 function setAttribute(element, name, value) {
-  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  const wanted = visibleValue(name, value);
+  if (element.getAttribute(name) !== wanted) element.setAttribute(name, wanted);
 }
 
 const themes = ["automatic", "light", "dark"];

@@ -10,7 +10,7 @@ function showProblems() {
   update($("problems"), lines);
   setText($("nav-problems"), number ? String(number) : "");
   setAttribute($("nav-problems"), "class", problems?.some((each) => each.severity === "critical") ? "badge critical" : "badge");
-  document.title = `${number ? `(${number}) ` : ""}Sluice${broker.node ? ` ${broker.node}` : ""}`;
+  document.title = visible(`${number ? `(${number}) ` : ""}Sluice${broker.node ? ` ${broker.node}` : ""}`);
 }
 
 function problemAge(problem) {

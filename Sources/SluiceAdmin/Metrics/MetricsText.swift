@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// The format of metrics: lines of text, with comments that describe families.
 enum MetricsFormat: Hashable, Sendable {
   /// The format that every collector reads.
@@ -104,11 +106,11 @@ struct MetricsText {
     return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
   }
 
+  /// Two labels that differ stay different: of two equal ones, collectors would refuse the whole page.
   private static func escaped(_ text: String, quotes: Bool) -> String {
-    text.unicodeScalars.reduce(into: "") { result, scalar in
+    ShownText.escaped(text, in: .name).unicodeScalars.reduce(into: "") { result, scalar in
       switch scalar {
       case "\\": result += "\\\\"
-      case "\n": result += "\\n"
       case "\"" where quotes: result += "\\\""
       default: result.unicodeScalars.append(scalar)
       }

@@ -166,7 +166,7 @@ private struct Shape {
       }
       kind = .error(range)
     default:
-      throw .violation("a line begins with '\(NATSError.printable(text[0..<min(end, 40)].text))'")
+      throw .violation("a line begins with '\(NATSError.bounded(text[0..<min(end, 40)].text))'")
     }
   }
 
@@ -240,7 +240,7 @@ private struct Shape {
   /// - Parameter parts: subject, number of the subscription, perhaps the subject of the answer, and a size.
   private static func message(_ parts: Parts, of text: NATSBytes) throws(NATSError) -> Message {
     guard let number = text[parts[1]].number else {
-      throw .violation("'\(NATSError.printable(text[parts[1]].text))' is no subscription's number")
+      throw .violation("'\(NATSError.bounded(text[parts[1]].text))' is no subscription's number")
     }
     return Message(
       subject: parts[0], subscription: UInt64(number), reply: parts.count == 4 ? parts[2] : nil)
@@ -248,7 +248,7 @@ private struct Shape {
 
   private static func size(_ range: Range<Int>, of text: NATSBytes, limit: Int) throws(NATSError) -> Int {
     guard let size = text[range].number else {
-      throw .violation("'\(NATSError.printable(text[range].text))' is no size of a message")
+      throw .violation("'\(NATSError.bounded(text[range].text))' is no size of a message")
     }
     guard size <= limit else {
       throw .violation("a message or its headers have \(size) bytes where at most \(limit) are possible")

@@ -11,7 +11,7 @@ public enum NATSSubject {
   public static func check(_ subject: String, wildcards: Bool = false) throws(NATSError) {
     func fail(_ problem: String) -> NATSError {
       var error = NATSError(
-        .invalidSubject, "'\(NATSError.printable(subject))' can't be a subject: \(problem)")
+        .invalidSubject, "'\(NATSError.bounded(subject))' can't be a subject: \(problem)")
       error.subject = subject
       return error
     }

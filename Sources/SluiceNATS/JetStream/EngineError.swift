@@ -13,7 +13,7 @@ extension NATSError {
   ///   - server: the server that the client is connected to.
   init(_ error: EngineError, stream: String?, server: String) {
     let number = error.err_code ?? 0
-    let text = NATSError.printable(error.description ?? "without a description")
+    let text = NATSError.bounded(error.description ?? "without a description")
     let (code, meaning) = Self.meaning(of: number, text)
     self.init(
       code, "JetStream: \(text)\(number == 0 ? "" : " (\(number))")\(meaning.isEmpty ? "" : "; \(meaning)")",

@@ -67,7 +67,7 @@ extension JetStream {
   private static func failure(
     _ status: Int, _ message: NATSMessageView, of stream: String, server: String
   ) -> NATSError {
-    let text = NATSError.printable(message.headers?.statusText ?? "")
+    let text = NATSError.bounded(message.headers?.statusText ?? "")
     let error =
       switch status {
       case 404: NATSError(.messageNotFound, "there is no such message (404 \(text))", server: server)

@@ -114,7 +114,7 @@ public struct JetStream {
     else {
       throw NATSError(
         .invalidRequest,
-        "'\(NATSError.printable(name))' can't be the name of a stream or consumer: use letters, digits, '-' and '_'"
+        "'\(NATSError.bounded(name))' can't be the name of a stream or consumer: use letters, digits, '-' and '_'"
       )
     }
   }

@@ -65,7 +65,7 @@ public struct NATSAddress: Hashable, Sendable, CustomStringConvertible {
   private static func invalid(_ text: String, _ problem: String) -> NATSError {
     NATSError(
       .invalidAddress,
-      "'\(NATSError.printable(text))' is no address of a NATS server: \(NATSError.printable(problem))")
+      "'\(NATSError.bounded(text))' is no address of a NATS server: \(NATSError.bounded(problem))")
   }
 
   /// `127.0.0.1:4222`, with `tls://` if encryption is required.

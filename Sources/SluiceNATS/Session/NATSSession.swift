@@ -75,7 +75,7 @@ public struct NATSSession {
   public var server: String {
     let address = pool.current.address.description
     guard let info, isAccepted || handshake?.step == .authenticating else { return address }
-    return "\(NATSError.printable(info.serverName)) (\(address))"
+    return "\(NATSError.bounded(info.serverName)) (\(address))"
   }
 
   /// Whether there is a connection whose server has accepted the client.
