@@ -28,6 +28,48 @@ package enum FileReplacement {
     syncDirectory(of: path)
   }
 
+  /// Finds the file itself, behind any links: the one that takes its place mustn't take a link's.
+  ///
+  /// - Parameter making: whether a file that isn't there has a place, too.
+  package static func place(
+    of path: String, making: Bool
+  ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
+    var code: Int32 = 0
+    // Another process may create it between the two calls, and then it is there at the second attempt.
+    for _ in 0..<2 {
+      if let real = unsafe realpath(path, nil) {
+        defer { unsafe free(real) }
+        return unsafe (String(cString: real), true)
+      }
+      code = errno
+      var status = stat()
+      if making, code == ENOENT, unsafe lstat(path, &status) != 0 { return (path, false) }
+    }
+    throw AccessFileError(path, failing: "cannot be opened", code: code)
+  }
+
+  /// How long another process's change is waited for, in steps of a twentieth of a second.
+  static let patience = 600
+
+  /// Runs `body` while no other process is between reading and replacing a file of the same directory in this way.
+  ///
+  /// The lock is the directory's: the file itself is another one after each change. Blocks.
+  package static func locking<Result>(
+    directoryOf path: String, _ body: () throws -> Result
+  ) throws -> Result {
+    let descriptor = unsafe open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw AccessFileError(path, failing: "cannot be locked") }
+    defer { close(descriptor) }
+    for _ in 0..<patience {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return try body() }
+      guard errno == EWOULDBLOCK || errno == EINTR else {
+        throw AccessFileError(path, failing: "cannot be locked")
+      }
+      usleep(50_000)
+    }
+    throw AccessFileError(path, "another process is changing it; try again when it is done")
+  }
+
   /// Returns false, with `errno`, when not all could be written.
   static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]

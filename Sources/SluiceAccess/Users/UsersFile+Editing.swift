@@ -1,9 +1,6 @@
 import Glibc
 
 extension UsersFile {
-  /// How long another process's change is waited for, in steps of a twentieth of a second.
-  private static let patience = 600
-
   /// Reads a file. Blocks.
   public static func read(_ path: String) throws(AccessFileError) -> UsersFile {
     try UsersFile(try AccessFile(path).contents(), path: path)
@@ -21,7 +18,7 @@ extension UsersFile {
   public static func edit(
     _ path: String, making: Bool = false, _ change: (inout UsersFile) throws(AccessFileError) -> Void
   ) throws(AccessFileError) -> Bool {
-    let (place, wasThere) = try resolve(path, making: making)
+    let (place, wasThere) = try FileReplacement.place(of: path, making: making)
     let file = try lock(place, making: making)
     let old = try file.contents()
     // Another's new file isn't empty once the lock is ours.
@@ -39,26 +36,8 @@ extension UsersFile {
     return isNew
   }
 
-  /// The file itself, behind any links: the one that takes its place mustn't take a link's.
-  private static func resolve(
-    _ path: String, making: Bool
-  ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
-    var code: Int32 = 0
-    // Another process may create it between the two calls, and then it is there at the second attempt.
-    for _ in 0..<2 {
-      if let real = unsafe realpath(path, nil) {
-        defer { unsafe free(real) }
-        return unsafe (String(cString: real), true)
-      }
-      code = errno
-      var status = stat()
-      if making, code == ENOENT, unsafe lstat(path, &status) != 0 { return (path, false) }
-    }
-    throw AccessFileError(path, failing: "cannot be opened", code: code)
-  }
-
   private static func lock(_ path: String, making: Bool) throws(AccessFileError) -> AccessFile {
-    for _ in 0..<patience {
+    for _ in 0..<FileReplacement.patience {
       let file = try AccessFile(path, flags: O_RDWR | (making ? O_CREAT : 0))
       if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
         // The process that had the lock may have put another file in its place.

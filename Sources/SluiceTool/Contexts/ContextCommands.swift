@@ -25,19 +25,24 @@ struct ContextCommand: CommandGroup {
 
 /// A command that works on the file of contexts.
 protocol ContextFileCommand: Command {
-  /// Changes or reads the file. Returns what is printed, and whether the file was changed.
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool)
+  /// Whether it changes the file.
+  static var changesFile: Bool { get }
+
+  /// Changes or reads the file. Returns what is printed.
+  func perform(on file: inout ContextFile) throws(UsageError) -> String
 }
 
 extension ContextFileCommand {
   static var needsBroker: Bool { false }
+  static var changesFile: Bool { true }
 
   func start(_ run: Run) {
     do throws(UsageError) {
-      var file = try ContextFile.load()
-      let (text, isChanged) = try perform(on: &file)
-      if isChanged { try file.save() }
-      run.print(text)
+      guard Self.changesFile else {
+        var file = try ContextFile.load()
+        return run.print(try perform(on: &file))
+      }
+      run.print(try ContextFile.edit { file throws(UsageError) in try perform(on: &file) })
     } catch {
       run.finish(.failure, error.description)
     }
@@ -106,13 +111,13 @@ struct ContextAddCommand: ContextFileCommand {
     return "\(here)/\(text)"
   }
 
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+  func perform(on file: inout ContextFile) throws(UsageError) -> String {
     guard isReplacing || file.contexts[name] == nil else {
       throw UsageError("there is a context \(name) already; say --replace to replace it")
     }
     file.contexts[name] = context
     if isUsed || file.contexts.count == 1 { file.current = name }
-    return ("context \(name) is there\(file.current == name ? ", and in use" : "")\n", true)
+    return "context \(name) is there\(file.current == name ? ", and in use" : "")\n"
   }
 }
 
@@ -130,14 +135,16 @@ struct ContextUseCommand: ContextFileCommand {
     name = text == "-" ? nil : try ContextName.read(text)
   }
 
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+  func perform(on file: inout ContextFile) throws(UsageError) -> String {
     if let name { _ = try file.find(name) }
     file.current = name
-    return (name.map { "context \($0) is in use\n" } ?? "no context is in use\n", true)
+    return name.map { "context \($0) is in use\n" } ?? "no context is in use\n"
   }
 }
 
 struct ContextListCommand: ContextFileCommand {
+  static let changesFile = false
+
   let asJSON: Bool
 
   static let page = CommandPage(
@@ -148,26 +155,28 @@ struct ContextListCommand: ContextFileCommand {
     asJSON = arguments.has("json")
   }
 
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+  func perform(on file: inout ContextFile) throws(UsageError) -> String {
     let contexts = file.contexts.sorted { $0.key < $1.key }
     if asJSON {
       let lines = contexts.map { name, context in
         ContextText.object(name, context, isCurrent: name == file.current).line
       }
-      return (lines.joined(), false)
+      return lines.joined()
     }
-    if contexts.isEmpty { return ("", false) }
+    if contexts.isEmpty { return "" }
     let rows = contexts.map { name, context in
       [
         name == file.current ? "*" : "", name, context["server", default: []].joined(separator: ","),
         ContextText.identity(context),
       ]
     }
-    return (TextTable.render([["", "CONTEXT", "SERVER", "AS"]] + rows, leftColumns: 4), false)
+    return TextTable.render([["", "CONTEXT", "SERVER", "AS"]] + rows, leftColumns: 4)
   }
 }
 
 struct ContextShowCommand: ContextFileCommand {
+  static let changesFile = false
+
   /// Nil for the one in use.
   let name: String?
   let asJSON: Bool
@@ -182,14 +191,14 @@ struct ContextShowCommand: ContextFileCommand {
     asJSON = arguments.has("json")
   }
 
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+  func perform(on file: inout ContextFile) throws(UsageError) -> String {
     guard let name = name ?? file.current else { throw UsageError("no context is in use; name one") }
     let context = try file.find(name)
     if asJSON {
-      return (ContextText.object(name, context, isCurrent: name == file.current).line, false)
+      return ContextText.object(name, context, isCurrent: name == file.current).line
     }
     let rows = ContextText.shown(context).map { [$0.option, $0.text] }
-    return (TextTable.render([["context", name]] + rows, leftColumns: 2), false)
+    return TextTable.render([["context", name]] + rows, leftColumns: 2)
   }
 }
 
@@ -204,12 +213,12 @@ struct ContextRemoveCommand: ContextFileCommand {
     name = try ContextName.read(arguments.operands[0])
   }
 
-  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+  func perform(on file: inout ContextFile) throws(UsageError) -> String {
     _ = try file.find(name)
     file.contexts[name] = nil
     let wasUsed = file.current == name
     if wasUsed { file.current = nil }
-    return ("context \(name) is gone\(wasUsed ? "; no context is in use" : "")\n", true)
+    return "context \(name) is gone\(wasUsed ? "; no context is in use" : "")\n"
   }
 }
 

@@ -93,13 +93,34 @@ struct ContextFile {
     return .object([("current", current.map { .text($0) }), ("contexts", .object(contexts))])
   }
 
-  /// Puts the file in the place of the former one, for this user's eyes only.
+  /// Changes the file, whole or not at all, after processes that are changing it. A link is followed. Only this user may read the new file.
   ///
-  /// - Throws: `UsageError` when that isn't possible.
-  func save() throws(UsageError) {
-    guard let path = Self.path else {
+  /// - Parameter change: when it throws, nothing has happened.
+  /// - Returns: what `change` returns.
+  /// - Throws: `UsageError` of `change`, and when the file can't be read or replaced.
+  static func edit<Answer>(
+    _ change: (inout ContextFile) throws(UsageError) -> Answer
+  ) throws(UsageError) -> Answer {
+    guard let path else {
       throw UsageError("there is no place for contexts: neither XDG_CONFIG_HOME nor HOME is set")
     }
+    try makeDirectory(of: path)
+    do {
+      let place = try FileReplacement.place(of: path, making: true).place
+      return try FileReplacement.locking(directoryOf: place) {
+        var file = try load()
+        let answer = try change(&file)
+        try FileReplacement.replace(place, with: Array(file.json.line.utf8), mode: 0o600, owner: nil)
+        return answer
+      }
+    } catch let error as UsageError {
+      throw error
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  private static func makeDirectory(of path: String) throws(UsageError) {
     let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
     var made = ""
     for part in directory.split(separator: "/") {
@@ -107,11 +128,6 @@ struct ContextFile {
       guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
         throw UsageError("cannot make \(made): \(Descriptor.reason())")
       }
-    }
-    do {
-      try FileReplacement.replace(path, with: Array(json.line.utf8), mode: 0o600, owner: nil)
-    } catch {
-      throw UsageError("\(error)")
     }
   }
 

@@ -55,6 +55,32 @@ import Testing
     _ = try run("context", "add", "x", code: 2)
   }
 
+  @Test func changesAtTheSameTimeAreAllKept() throws {
+    let names = (0..<20).map { "c\($0)" }
+    let environment = ["XDG_CONFIG_HOME": directory.file("config"), "SLUICE_SERVER": ""]
+    let processes = try names.map { name in
+      try ChildProcess(
+        BuiltProduct.path("sluice"), ["context", "add", name, "--server", "h"], environment: environment)
+    }
+    for process in processes { #expect(try process.waitForExit() == .code(0), "\(process.messages)") }
+    let list = try run("context", "list", "--json").output
+    for name in names { #expect(list.contains("\"context\":\"\(name)\""), "\(name)") }
+    // One of them was the first.
+    #expect(list.split(separator: "\n").count { $0.contains("\"current\":true") } == 1)
+  }
+
+  @Test func aLinkIsFollowed() throws {
+    _ = try run("context", "add", "a", "--server", "h")
+    let real = directory.file("dotfiles.json")
+    try FileManager.default.moveItem(atPath: file, toPath: real)
+    try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: real)
+    _ = try run("context", "add", "b", "--server", "h")
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: file) == real)
+    #expect(try String(contentsOfFile: real, encoding: .utf8).contains("\"b\""))
+    let mode = try FileManager.default.attributesOfItem(atPath: real)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+  }
+
   @Test func secretsAreForTheUserAlone() throws {
     try "hunter2\n".write(toFile: directory.file("secret"), atomically: true, encoding: .utf8)
     _ = try run(
