@@ -317,8 +317,8 @@ let package = Package(
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
-        "SluiceTLS",
+        "SluiceDaemon", "SluiceTool", "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore",
+        "SluiceStoreLMDB", "SluiceTLS",
         "SluiceNATS", "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "Ticker", "WorkQueue", "Chat",
         "BackPressure", "EngineTestSupport", "TestSupport",
       ],

@@ -14,12 +14,12 @@ public enum Environment {
     return unsafe String(cString: path)
   }
 
-  /// Every variable, as `NAME=VALUE`.
-  public static var all: [String] {
-    var result: [String] = []
+  /// Every variable, as `NAME=VALUE`: bytes, which needn't be UTF-8.
+  public static var all: [Argument] {
+    var result: [Argument] = []
     var entry = unsafe environ
     while let pointer = unsafe entry.pointee {
-      unsafe result.append(String(cString: pointer))
+      unsafe result.append(Argument(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer))))
       unsafe entry += 1
     }
     return result
@@ -27,7 +27,7 @@ public enum Environment {
 
   /// The names of all variables that begin with `prefix`.
   public static func names(withPrefix prefix: String) -> [String] {
-    all.map { String($0.prefix { $0 != "=" }) }.filter { $0.hasPrefix(prefix) }.sorted()
+    all.map { String($0.text.prefix { $0 != "=" }) }.filter { $0.hasPrefix(prefix) }.sorted()
   }
 }
 
@@ -45,7 +45,14 @@ public enum FileBytes {
 
   /// Reads the file at `path`, as ``read(_:limit:until:)``.
   public static func read(_ path: String, limit: Int, until last: UInt8? = nil) throws(Failure) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    try read(FilePath(path), limit: limit, until: last)
+  }
+
+  /// Reads the file at `path`, as ``read(_:limit:until:)``.
+  public static func read(
+    _ path: FilePath, limit: Int, until last: UInt8? = nil
+  ) throws(Failure) -> [UInt8] {
+    let descriptor = path.open(O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Failure(action: "open", reason: Descriptor.reason()) }
     defer { close(descriptor) }
     return try read(descriptor, limit: limit, until: last)

@@ -80,14 +80,19 @@ final class Daemon: Sendable {
     let signals = try listenForSignals()
     cluster?.start(broker)
     view.stage = .ready
+    func print(_ line: String) {
+      // A supervisor that closes the pipe has read what it needs. A broker serves without a reader, too.
+      guard let complaint = ProgramOutput.write(line)?.ending.complaint else { return }
+      logger.log(.warning, complaint, ["line": .text(String(line.dropLast()))])
+    }
     func announce(_ word: String, _ message: String, at address: SocketAddress) {
-      Descriptor.write("sluiced \(word) on \(address)\n", to: STDOUT_FILENO)
+      print("sluiced \(word) on \(address)\n")
       logger.log(.info, message, ["address": .text(address.description)])
       logger.warn(about: address, authenticatesClients: reload.access.authenticatesClients)
     }
     for address in addresses { announce("listening", "listening", at: address) }
     if let admin { announce("admin", "admin listener", at: admin.address) }
-    Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
+    print("sluiced ready\n")
     logger.log(
       .info, "ready",
       [

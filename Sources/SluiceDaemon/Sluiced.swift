@@ -12,13 +12,12 @@ enum Sluiced {
     ProcessSignals.block([.terminate, .interrupt, .hangUp, .user1])
     ProcessSignals.ignoreBrokenPipes()
     do {
-      try run(CommandLine.arguments.dropFirst())
+      end(try run(Argument.ofProcess))
     } catch {
       // Behind what was logged.
       for line in error.lines { LogOutput.standardError.write(Complaint.line(line, by: "sluiced")) }
       end(.usage)
     }
-    end(.success)
   }
 
   private static func end(_ code: ExitCode) -> Never {
@@ -26,7 +25,7 @@ enum Sluiced {
     exit(code.rawValue)
   }
 
-  private static func run(_ arguments: some Sequence<String>) throws(ConfigurationMistakes) {
+  private static func run(_ arguments: [Argument]) throws(ConfigurationMistakes) -> ExitCode {
     let page = DaemonPage.page()
     let parsed: ParsedArguments
     let text: String?
@@ -38,14 +37,10 @@ enum Sluiced {
     } catch {
       throw ConfigurationMistakes(lines: [Complaint.usage(error, of: "sluiced")])
     }
-    if let text {
-      Descriptor.write(text, to: STDOUT_FILENO)
-      return
-    }
+    if let text { return ProgramOutput.finish(text, by: "sluiced") }
     if let path = parsed.text("check-config") {
       try Startup.check(SettingsSource(arguments: parsed, path: path))
-      Descriptor.write("\(path): nothing is wrong\n", to: STDOUT_FILENO)
-      return
+      return ProgramOutput.finish("\(path): nothing is wrong\n", by: "sluiced")
     }
     let source = SettingsSource(arguments: parsed, path: parsed.text("config"))
     let settings = try source.settings()
@@ -54,6 +49,7 @@ enum Sluiced {
     } catch {
       throw ConfigurationMistakes(lines: [error.description])
     }
+    return .success
   }
 
   /// The text to print, for arguments that request only that.

@@ -44,9 +44,40 @@ struct ArgumentParserTests {
     }
   }
 
-  @Test("Of an option that isn't repeatable the last value counts")
-  func lastCounts() throws {
-    #expect(try parse("t", "--count", "1", "--count", "2").texts("count") == ["2"])
+  @Test("An option that isn't repeatable takes one value, and one without a value may be repeated")
+  func onceOnly() throws {
+    for twice in [["--count", "1", "--count", "1"], ["-n1", "--count=2"]] {
+      #expect(throws: UsageError("--count is given twice; give it once")) {
+        try ArgumentParser(page).parse(["t"] + twice)
+      }
+    }
+    #expect(try parse("t", "--quiet", "-q").has("quiet"))
+  }
+
+  @Test("Bytes that aren't UTF-8 are taken where an option or operand is bytes, and refused elsewhere")
+  func bytes() throws {
+    let page = CommandPage(
+      "prog cmd", summary: "", operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated, takesBytes: true)],
+      options: [
+        CommandOption("key", letter: "k", value: "KEY", help: "", takesBytes: true),
+        CommandOption("user", value: "NAME", help: ""),
+      ])
+    let wild: [UInt8] = [0x61, 0xFF, 0x62]
+    func argument(_ prefix: String) -> Argument { Argument(Array(prefix.utf8) + wild) }
+    let parser = ArgumentParser(page)
+    for key in [["--key", argument("")], [argument("--key=")], [argument("-k")]] {
+      let parsed = try parser.parse(["t", argument("")] + key)
+      #expect(parsed.bytes("key") == wild)
+      #expect(parsed.operandArguments[1].bytes == wild)
+    }
+    #expect(throws: UsageError("--user: 'a\\xffb' isn't UTF-8; give it as text")) {
+      try parser.parse(["t", "--user", argument("")])
+    }
+    #expect(throws: UsageError("TOPIC: 'a\\xffb' isn't UTF-8; give it as text")) {
+      try parser.parse([argument("")])
+    }
+    #expect(throws: UsageError.self) { try parser.parse(["t", argument("--")]) }
+    #expect(throws: UsageError.self) { try parser.parse(["t", argument("-")]) }
   }
 
   @Test("Everything behind two dashes is an operand, and a dash alone is one anywhere")

@@ -44,7 +44,7 @@ struct TextTests {
 
   @Test("A complaint is one line, and can't steer a terminal")
   func complaints() {
-    #expect(Complaint.line("bad\nthing\u{1B}[2J", by: "sluice") == "sluice: bad?thing?[2J\n")
+    #expect(Complaint.line("bad\nthing\u{1B}[2J", by: "sluice") == "sluice: bad\\nthing\\u001b[2J\n")
   }
 
   @Test(

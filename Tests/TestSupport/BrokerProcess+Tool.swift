@@ -5,6 +5,12 @@ extension BrokerProcess {
   public func sluice(
     _ arguments: String..., input: ChildProcess.Input = .nothing, output: ChildProcess.Output = .captured
   ) throws -> ChildProcess {
+    try sluice(arguments, input: input, output: output)
+  }
+
+  public func sluice(
+    _ arguments: [String], input: ChildProcess.Input = .nothing, output: ChildProcess.Output = .captured
+  ) throws -> ChildProcess {
     try ChildProcess.sluice(arguments, server: address, input: input, output: output)
   }
 

@@ -16,12 +16,12 @@ public struct ArgumentParser {
   /// - Parameter environment: where options that weren't given are looked up.
   /// - Throws: ``UsageError``.
   public func parse(
-    _ arguments: some Sequence<String>, environment: (String) -> String? = { _ in nil }
+    _ arguments: some Sequence<Argument>, environment: (String) -> String? = { _ in nil }
   ) throws(UsageError) -> ParsedArguments {
     var parsed = try scan(arguments, stopsAtOperand: false).parsed
     guard !parsed.wantsHelp else { return parsed }
     try addEnvironment(environment, to: &parsed)
-    try check(parsed.operands)
+    try check(parsed.operandArguments)
     return parsed
   }
 
@@ -30,26 +30,26 @@ public struct ArgumentParser {
   /// - Returns: what was read, and the operand with everything after it.
   /// - Throws: ``UsageError``.
   public func parseHead(
-    _ arguments: some Sequence<String>
-  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [String]) {
+    _ arguments: some Sequence<Argument>
+  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [Argument]) {
     try scan(arguments, stopsAtOperand: true)
   }
 
   private func scan(
-    _ arguments: some Sequence<String>, stopsAtOperand: Bool
-  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [String]) {
+    _ arguments: some Sequence<Argument>, stopsAtOperand: Bool
+  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [Argument]) {
     var parsed = ParsedArguments()
     var left = Array(arguments)[...]
     while let argument = left.popFirst() {
       if argument == "--" {
         if stopsAtOperand { return (parsed, Array(left)) }
-        parsed.operands += left
+        parsed.operandArguments += left
         break
       }
       // A dash alone is an operand: by custom, standard input.
-      guard argument.hasPrefix("-"), argument != "-" else {
+      guard argument.bytes.first == UInt8(ascii: "-"), argument != "-" else {
         if stopsAtOperand { return (parsed, [argument] + left) }
-        parsed.operands.append(argument)
+        parsed.operandArguments.append(argument)
         continue
       }
       if argument == "--help" || argument == "-h" {
@@ -62,45 +62,48 @@ public struct ArgumentParser {
   }
 
   private func read(
-    _ argument: String, _ left: inout ArraySlice<String>, into parsed: inout ParsedArguments
+    _ argument: Argument, _ left: inout ArraySlice<Argument>, into parsed: inout ParsedArguments
   ) throws(UsageError) {
     if let long = long(argument) {
       for argument in long.dropLast() { try read(argument, &left, into: &parsed) }
       return try read(long[long.count - 1], &left, into: &parsed)
     }
-    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    let name = String(parts[0].dropFirst(2))
-    guard argument.hasPrefix("--"), let option = options[name] else {
-      throw unknown(String(parts[0]))
-    }
+    let parts = argument.bytes.split(
+      separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+    let word = Argument(parts[0]).text
+    let name = String(word.dropFirst(2))
+    guard word.hasPrefix("--"), let option = options[name] else { throw unknown(word) }
     if let reason = option.unavailable { throw UsageError(reason) }
-    var value = parts.count > 1 ? String(parts[1]) : nil
+    var value = parts.count > 1 ? Argument(parts[1]) : nil
     if option.value == nil {
       guard value == nil else { throw UsageError("--\(name) takes no value") }
       value = ""
     } else if value == nil {
-      value = option.bare ?? left.popFirst()
+      value = option.bare.map { Argument($0) } ?? left.popFirst()
     }
     guard let value else {
       throw UsageError("--\(name) needs a value: --\(name) \(option.value ?? "")")
     }
-    if option.isRepeatable {
-      parsed.values[name, default: []].append(value)
-    } else {
-      parsed.values[name] = [value]
+    guard value.isText || option.takesBytes else {
+      throw UsageError("--\(name): '\(value.text)' isn't UTF-8; give it as text")
     }
+    guard option.isRepeatable || option.value == nil || parsed.values[name] == nil else {
+      throw UsageError("--\(name) is given twice; give it once")
+    }
+    parsed.values[name, default: []].append(value)
   }
 
   /// The options that letters behind a single dash stand for: `-n5` is `--count=5`, `-qv` is `--quiet --verbose`. Nil for what is no such word.
-  private func long(_ argument: String) -> [String]? {
-    guard !argument.hasPrefix("--") else { return nil }
-    var found: [String] = []
-    var rest = argument.dropFirst()
-    while let letter = rest.popFirst() {
+  private func long(_ argument: Argument) -> [Argument]? {
+    guard !argument.bytes.starts(with: "--".utf8) else { return nil }
+    var found: [Argument] = []
+    var rest = argument.bytes.dropFirst()
+    while let byte = rest.popFirst() {
+      let letter = Character(Unicode.Scalar(byte))
       guard let option = options.values.first(where: { $0.letter == letter }) else { return nil }
       let name = "--\(option.name)"
-      if option.value != nil, !rest.isEmpty { return found + ["\(name)=\(rest)"] }
-      found.append(name)
+      if option.value != nil, !rest.isEmpty { return found + [Argument(Array("\(name)=".utf8) + rest)] }
+      found.append(Argument(name))
     }
     return found
   }
@@ -114,7 +117,7 @@ public struct ArgumentParser {
       }
       if let reason = option.unavailable { throw UsageError("\(variable): \(reason)") }
       parsed.origins[name] = variable
-      parsed.values[name] = option.isRepeatable ? Self.parts(of: text, option) : [text]
+      parsed.values[name] = (option.isRepeatable ? Self.parts(of: text, option) : [text]).map { Argument($0) }
     }
   }
 
@@ -122,14 +125,21 @@ public struct ArgumentParser {
     text.split { $0 == "," || ($0 == " " && !option.hasSpaces) }.map(String.init)
   }
 
-  private func check(_ operands: [String]) throws(UsageError) {
+  private func check(_ operands: [Argument]) throws(UsageError) {
     let needed = page.operands.filter { $0.arity == .required }
     guard operands.count >= needed.count else {
       throw UsageError("\(page.word) needs \(needed[operands.count].name)")
     }
+    for (index, argument) in operands.enumerated() where !argument.isText {
+      guard let operand = page.operands.dropFirst(index).first ?? page.operands.last, !operand.takesBytes
+      else {
+        continue
+      }
+      throw UsageError("\(operand.name): '\(argument.text)' isn't UTF-8; give it as text")
+    }
     if page.operands.last?.arity == .repeated { return }
     guard operands.count <= page.operands.count else {
-      throw UsageError("'\(operands[page.operands.count])' is one argument too many")
+      throw UsageError("'\(operands[page.operands.count].text)' is one argument too many")
     }
   }
 
@@ -146,11 +156,14 @@ public struct ArgumentParser {
 
 /// The arguments of a command line, checked against a ``CommandPage``.
 public struct ParsedArguments: Sendable {
-  public internal(set) var operands: [String] = []
+  /// As text, which those are that the page doesn't take as bytes.
+  public var operands: [String] { operandArguments.map(\.text) }
+  /// The arguments that aren't options.
+  public internal(set) var operandArguments: [Argument] = []
   /// True when `--help` was given: nothing else was checked then.
   public internal(set) var wantsHelp = false
   /// The values by option; for an option without value, an empty text each time.
-  var values: [String: [String]] = [:]
+  var values: [String: [Argument]] = [:]
   /// The environment variable, or the place in a file, behind values that came from there.
   var origins: [String: String] = [:]
 
@@ -160,10 +173,16 @@ public struct ParsedArguments: Sendable {
   public func has(_ option: String) -> Bool { values[option] != nil }
 
   /// The value of an option, the last one if it was given several times.
-  public func text(_ option: String) -> String? { values[option]?.last }
+  public func text(_ option: String) -> String? { values[option]?.last?.text }
 
   /// All values of an option, in order.
-  public func texts(_ option: String) -> [String] { values[option] ?? [] }
+  public func texts(_ option: String) -> [String] { values[option]?.map(\.text) ?? [] }
+
+  /// The value of an option that takes bytes.
+  public func bytes(_ option: String) -> [UInt8]? { values[option]?.last?.bytes }
+
+  /// The value of an option that names a file.
+  public func path(_ option: String) -> FilePath? { bytes(option).map { FilePath($0) } }
 
   /// The source of an option's value, other than the command line: a variable of the environment, or a place in a file.
   public func origin(of option: String) -> String? { origins[option] }
@@ -173,7 +192,7 @@ public struct ParsedArguments: Sendable {
   /// - Parameter origin: the source of the values, with which messages about them begin.
   public mutating func add(_ option: String, _ texts: [String], from origin: String) {
     guard values[option] == nil else { return }
-    values[option] = texts
+    values[option] = texts.map { Argument($0) }
     origins[option] = origin
   }
 
@@ -184,7 +203,7 @@ public struct ParsedArguments: Sendable {
     _ option: String, _ read: (String) throws(ValueError) -> Value
   ) throws(UsageError) -> Value? {
     guard let text = text(option) else { return nil }
-    return try value(option, text, read)
+    return try value(option) { () throws(ValueError) in try read(text) }
   }
 
   /// All values of an option, each read by `read`.
@@ -194,7 +213,22 @@ public struct ParsedArguments: Sendable {
     _ option: String, _ read: (String) throws(ValueError) -> Value
   ) throws(UsageError) -> [Value] {
     var result: [Value] = []
-    for text in texts(option) { result.append(try value(option, text, read)) }
+    for text in texts(option) {
+      result.append(try value(option) { () throws(ValueError) in try read(text) })
+    }
+    return result
+  }
+
+  /// All values of an option that takes bytes, each read by `read`.
+  ///
+  /// - Throws: as ``value(_:_:)``.
+  public func values<Value>(
+    _ option: String, bytes read: ([UInt8]) throws(ValueError) -> Value
+  ) throws(UsageError) -> [Value] {
+    var result: [Value] = []
+    for argument in values[option] ?? [] {
+      result.append(try value(option) { () throws(ValueError) in try read(argument.bytes) })
+    }
     return result
   }
 
@@ -206,10 +240,10 @@ public struct ParsedArguments: Sendable {
   }
 
   private func value<Value>(
-    _ option: String, _ text: String, _ read: (String) throws(ValueError) -> Value
+    _ option: String, _ read: () throws(ValueError) -> Value
   ) throws(UsageError) -> Value {
     do {
-      return try read(text)
+      return try read()
     } catch {
       throw UsageError("\(origins[option] ?? "--\(option)"): \(error)")
     }

@@ -49,7 +49,7 @@ public struct CommandOption: Sendable {
   public var bare: String?
   /// Its explanation, in a sentence or two; wrapped by the help.
   public var help: String
-  /// Whether all of several values count; otherwise the last one does.
+  /// Whether it may be given several times, and all values count.
   public var isRepeatable: Bool
   /// The environment variable that sets the same.
   public var environment: String?
@@ -61,12 +61,14 @@ public struct CommandOption: Sendable {
   public var choices: [String]
   /// Whether values may have spaces in them: in the environment, several are separated by commas alone.
   public var hasSpaces: Bool
+  /// Whether its value is bytes, which needn't be UTF-8.
+  public var takesBytes: Bool
 
   public init(
     _ name: String, letter: Character? = nil, value: String? = nil, bare: String? = nil, help: String,
     isRepeatable: Bool = false, environment: String? = nil, standard: String? = nil,
     unavailable: String? = nil, choices: [String] = [],
-    hasSpaces: Bool = false
+    hasSpaces: Bool = false, takesBytes: Bool = false
   ) {
     self.name = name
     self.letter = letter
@@ -79,6 +81,7 @@ public struct CommandOption: Sendable {
     self.unavailable = unavailable
     self.choices = choices
     self.hasSpaces = hasSpaces
+    self.takesBytes = takesBytes
   }
 }
 
@@ -96,11 +99,16 @@ public struct Operand: Sendable {
   public var arity: Arity
   /// The words that it can be, where there are a few.
   public var choices: [String]
+  /// Whether it is bytes, which needn't be UTF-8.
+  public var takesBytes: Bool
 
-  public init(_ name: String, _ arity: Arity = .required, choices: [String] = []) {
+  public init(
+    _ name: String, _ arity: Arity = .required, choices: [String] = [], takesBytes: Bool = false
+  ) {
     self.name = name
     self.arity = arity
     self.choices = choices
+    self.takesBytes = takesBytes
   }
 }
 

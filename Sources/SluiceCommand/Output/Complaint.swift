@@ -1,4 +1,5 @@
 import Glibc
+import SluiceWire
 
 /// A program's messages: one line on standard error, which begins with its name.
 public enum Complaint {
@@ -7,17 +8,9 @@ public enum Complaint {
     Descriptor.write(line(message, by: program), to: STDERR_FILENO)
   }
 
-  /// "PROGRAM: MESSAGE" and a line break. Control characters, as a message from elsewhere might have them, become question marks: it stays one line, and
-  /// can't control the terminal.
+  /// "PROGRAM: MESSAGE" and a line break: one line, whatever the message contains.
   public static func line(_ message: String, by program: String) -> String {
-    "\(program): \(clean(message))\n"
-  }
-
-  /// The text with question marks instead of control characters.
-  public static func clean(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    "\(program): \(ShownText.line(message))\n"
   }
 
   /// A wrong usage, and where to read more.

@@ -1,34 +1,9 @@
+import SluiceWire
+
 /// Text in the notation of JSON.
 public enum JSONText {
   /// The text in quotes.
-  public static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
-
-  /// The text with backslashes before what can't stand in a JSON string.
-  ///
-  /// - Parameter quotes: false to leave quotation marks and backslashes, and escape control characters only.
-  public static func escaped(_ text: String, quotes: Bool = true) -> String {
-    // C2 begins the control characters beyond ASCII, among others.
-    let needsNone = text.utf8.allSatisfy {
-      $0 >= 0x20 && $0 != 0x7F && $0 != 0xC2
-        && !(quotes && ($0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")))
-    }
-    if needsNone { return text }
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"" where quotes: result += "\\\""
-      case "\\" where quotes: result += "\\\\"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      case _ where scalar.properties.generalCategory == .control:
-        let hex = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
+  public static func quoted(_ text: String) -> String { "\"\(ShownText.escaped(text, in: .json))\"" }
 }
 
 /// A value of JSON. A dictionary's literal is an object: its members keep their order, and one whose value is nil is left out.
@@ -81,9 +56,9 @@ public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConverti
 public enum TextTable {
   /// Rows as lines, the columns aligned and two spaces apart: the first `leftColumns` to the left, the others, being numbers, to the right.
   ///
-  /// Control characters are escaped: names that peers choose can't control the terminal, or forge rows.
+  /// Each cell is shown in one line: names that peers choose can't control the terminal, or forge rows.
   public static func render(_ rows: [[String]], leftColumns: Int) -> String {
-    let rows = rows.map { $0.map { JSONText.escaped($0, quotes: false) } }
+    let rows = rows.map { $0.map { ShownText.line($0) } }
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in
       rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0

@@ -144,7 +144,7 @@ struct ConfigurationReader {
     let path = isTop ? entry.key : "\(section.rawValue).\(entry.key)"
     let isSection = isTop && (entry.kind == .table || entry.kind == .array)
     let beginning =
-      "\(JSONText.escaped(path, quotes: false)): there is no such \(isSection && entry.kind == .table ? "section" : "key")"
+      "\(ShownText.line(path)): there is no such \(isSection && entry.kind == .table ? "section" : "key")"
     let sections = Self.sections.map(\.rawValue) + [ConfigurationSection.rule]
     if isSection, let nearest = Spelling.nearest(to: entry.key, in: sections) {
       return "\(beginning); did you mean \(Self.heading(nearest))?"
@@ -197,7 +197,7 @@ struct ConfigurationReader {
           try readTopicSetting(child, into: &topic)
         }
       } catch {
-        report(child, "\(ConfigurationSection.rule).\(JSONText.escaped(child.key, quotes: false)): \(error)")
+        report(child, "\(ConfigurationSection.rule).\(ShownText.line(child.key)): \(error)")
       }
     }
     if !isNamed {

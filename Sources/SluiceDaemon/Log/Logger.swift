@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceWire
 import Synchronization
 
 /// Writes events to standard error, a line each, so that lines of several threads never mix.
@@ -80,7 +81,7 @@ struct LogLine {
 
   private var text: String {
     let padding = String(repeating: " ", count: 7 - level.name.count)
-    var line = "\(WallTime.format(time)) \(level.name)\(padding) \(JSONText.escaped(message, quotes: false))"
+    var line = "\(WallTime.format(time)) \(level.name)\(padding) \(ShownText.line(message))"
     for (name, value) in fields {
       switch value {
       case .notation(let notation): line += " \(name)=\(notation)"

@@ -45,9 +45,8 @@ struct StatusCommand: Command {
   }
 
   private func print(_ status: BrokerStatus, _ run: Run) {
-    let code = Descriptor.write(asJSON ? status.object.line : status.text, to: STDOUT_FILENO)
-    if code == 0, !status.problems.isEmpty { return run.finish(.failure) }
-    run.finishPrinting(code)
+    guard run.write(asJSON ? status.object.line : status.text) else { return }
+    run.finish(status.problems.isEmpty ? .success : .failure)
   }
 }
 

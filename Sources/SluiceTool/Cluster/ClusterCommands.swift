@@ -86,9 +86,8 @@ struct ClusterStatusCommand: Command {
         case .failure(let error): run.fail(error)
         case .success(let info):
           let text = asJSON ? ClusterTable.object(info).line : ClusterTable.status(info)
-          let code = Descriptor.write(text, to: STDOUT_FILENO)
-          if code == 0, !ClusterTable.problems(info).isEmpty { return run.finish(.failure) }
-          run.finishPrinting(code)
+          guard run.write(text) else { return }
+          run.finish(ClusterTable.problems(info).isEmpty ? .success : .failure)
         }
       }
     }

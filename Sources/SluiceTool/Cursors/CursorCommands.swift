@@ -228,7 +228,7 @@ enum CursorTable {
   }
 
   private static func member(_ member: TopicInfo.Subscription) -> String {
-    let name = member.client.isEmpty ? "no name" : JSONText.escaped(member.client, quotes: false)
+    let name = member.client.isEmpty ? "no name" : ShownText.line(member.client)
     let demand =
       member.granted == .max
       ? "asks for all" : "asks for \(member.granted - min(member.granted, member.sent)) more"

@@ -1,5 +1,6 @@
 import SluiceClient
 import SluiceCommand
+import SluiceWire
 
 /// The format of records on standard output.
 enum OutputFormat {
@@ -13,13 +14,36 @@ enum OutputFormat {
   case json(RecordJSON)
   case template(RecordTemplate)
 
-  func append(_ record: TopicRecord, deliveries: Int? = nil, to output: inout [UInt8]) {
+  /// - Parameter isShown: whether the output is a terminal, which must not obey what a record contains.
+  func append(
+    _ record: TopicRecord, deliveries: Int? = nil, isShown: Bool = false, to output: inout [UInt8]
+  ) {
     unsafe record.withUnsafeBytes { payload in
-      unsafe append(
-        payload,
-        of: RecordParts(
-          topic: record.topic, offset: record.offset, time: record.time, key: record.key,
-          headers: record.headers, deliveries: deliveries, payload: payload), to: &output)
+      let parts = unsafe RecordParts(
+        topic: record.topic, offset: record.offset, time: record.time, key: record.key,
+        headers: record.headers, deliveries: deliveries, payload: payload)
+      guard isShown else { return unsafe append(payload, of: parts, to: &output) }
+      append(shown: parts, to: &output)
+    }
+  }
+
+  /// Writes the record for a terminal: what came from its producer is escaped, except where `--raw` requests the bytes.
+  func append(shown parts: RecordParts, to output: inout [UInt8]) {
+    switch self {
+    case .raw, .frames, .json: unsafe append(parts.payload, of: parts, to: &output)
+    case .lines, .template:
+      let payload = unsafe Array(ShownText.escaped(bytes: parts.payload, in: .lines).utf8)
+      unsafe payload.withUnsafeBytes { payload in
+        var shown = parts
+        shown.topic = ShownText.line(parts.topic)
+        shown.key = parts.key.map { Array(ShownText.escaped(bytes: $0, in: .line).utf8) }
+        shown.headers = parts.headers.map {
+          Message.Header(ShownText.line($0.name), Array(ShownText.escaped(bytes: $0.value, in: .line).utf8))
+        }
+        shown.size = unsafe parts.payload.count
+        unsafe shown.payload = payload
+        unsafe append(payload, of: shown, to: &output)
+      }
     }
   }
 
@@ -57,6 +81,8 @@ struct RecordParts {
   var deliveries: Int?
   /// Valid as long as the record is.
   var payload: UnsafeRawBufferPointer
+  /// The bytes of the payload as published; nil for those of ``payload``.
+  var size: Int?
 }
 
 /// Writes records as objects of JSON, one a line:

@@ -77,6 +77,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
   private let loop: EpollLoop
   private let neverBlocks: Bool
   private let isPipe: Bool
+  private let isTerminal: Bool
   private var pending = Chunk(bytes: [], records: 0)
   private var queue: WorkQueue<Chunk>!
 
@@ -90,13 +91,14 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     self.loop = loop
     var status = stat()
     let type = unsafe fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0
-    neverBlocks = type == S_IFREG || (type == S_IFCHR && isatty(descriptor) == 0)
+    isTerminal = type == S_IFCHR && isatty(descriptor) == 1
+    neverBlocks = type == S_IFREG || (type == S_IFCHR && !isTerminal)
     isPipe = type == S_IFIFO || type == S_IFSOCK
     queue = WorkQueue(limit: Self.limit) { [unowned self] chunk in write(chunk) }
   }
 
   func take(_ record: TopicRecord, deliveries: Int?) {
-    format.append(record, deliveries: deliveries, to: &pending.bytes)
+    format.append(record, deliveries: deliveries, isShown: isTerminal, to: &pending.bytes)
     pending.records += 1
   }
 

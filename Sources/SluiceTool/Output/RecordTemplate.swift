@@ -106,7 +106,7 @@ struct RecordTemplate {
         }
       case .header(let name):
         if let header = record.headers.first(where: { $0.name == name }) { output += header.value }
-      case .size: unsafe Decimal.append(UInt64(record.payload.count), to: &output)
+      case .size: unsafe Decimal.append(UInt64(record.size ?? record.payload.count), to: &output)
       case .deliveries:
         if let deliveries = record.deliveries { Decimal.append(UInt64(deliveries), to: &output) }
       case .payload: unsafe output.append(contentsOf: record.payload)

@@ -5,7 +5,7 @@ import SluiceIO
 
 /// Runs a shell command for every record, one after the other, with the payload on its standard input.
 ///
-/// The command finds `SLUICE_TOPIC`, `SLUICE_OFFSET`, `SLUICE_TIME` and, if the record has a key, `SLUICE_KEY` in its environment; for
+/// The command finds `SLUICE_TOPIC`, `SLUICE_OFFSET` and `SLUICE_TIME` in its environment; for a record with a key `SLUICE_KEY` and `SLUICE_KEY_BASE64`, and for
 /// records of a group `SLUICE_DELIVERIES`, too.
 // Unchecked: used on its loop; what the thread does is in `queue`.
 final class CommandRunner: RecordSink, @unchecked Sendable {
@@ -164,15 +164,9 @@ struct ShellCommand {
     unsafe posix_spawnattr_setsigdefault(&attributes, &ignored)
     unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
-    var variables = Environment.all.filter {
-      !$0.hasPrefix("SLUICE_KEY=") && !$0.hasPrefix("SLUICE_DELIVERIES=")
-    }
-    variables.append("SLUICE_TOPIC=\(record.topic)")
-    variables.append("SLUICE_OFFSET=\(record.offset)")
-    variables.append("SLUICE_TIME=\(WallTime.format(record.time))")
-    if let deliveries { variables.append("SLUICE_DELIVERIES=\(deliveries)") }
-    if let key = record.keyString { variables.append("SLUICE_KEY=\(key)") }
-    return unsafe CStrings.with(["sh", "-c", command]) { arguments in
+    let variables = RecordVariables.all(
+      of: record, deliveries: deliveries, beside: Environment.all.map(\.bytes))
+    return unsafe CStrings.with(["sh", "-c", command].map { Array($0.utf8) }) { arguments in
       unsafe CStrings.with(variables) { environment in
         unsafe posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, environment)
       }
@@ -197,12 +191,46 @@ private struct Pipe {
   func closeWriting() { _ = close(writing) }
 }
 
+/// What a command finds of its record in its environment.
+enum RecordVariables {
+  private static let names = ["TOPIC", "OFFSET", "TIME", "DELIVERIES", "KEY", "KEY_BASE64"]
+
+  /// The variables, as `NAME=VALUE`.
+  ///
+  /// - Parameter inherited: those of this program, of which the record's replace the ones of the same name.
+  static func all(of record: TopicRecord, deliveries: Int?, beside inherited: [[UInt8]]) -> [[UInt8]] {
+    let replaced = names.map { Array("SLUICE_\($0)=".utf8) }
+    var variables = inherited.filter { variable in !replaced.contains { variable.starts(with: $0) } }
+    func add(_ name: String, _ value: some Sequence<UInt8>) {
+      variables.append(Array("SLUICE_\(name)=".utf8) + value)
+    }
+    add("TOPIC", record.topic.utf8)
+    add("OFFSET", "\(record.offset)".utf8)
+    add("TIME", WallTime.format(record.time).utf8)
+    if let deliveries { add("DELIVERIES", "\(deliveries)".utf8) }
+    if let key = record.key {
+      // A zero byte would end the variable; a part of the key would be another key.
+      if !key.contains(0) { add("KEY", key) }
+      var base64: [UInt8] = []
+      unsafe key.withUnsafeBytes { unsafe Base64.append($0, to: &base64) }
+      add("KEY_BASE64", base64)
+    }
+    return variables
+  }
+}
+
 /// Arrays of strings as C wants them.
 private enum CStrings {
+  /// - Parameter strings: bytes without zero bytes.
   static func with<Result>(
-    _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    _ strings: [[UInt8]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
-    let copies = unsafe strings.map { unsafe strdup($0) } + [nil]
+    let copies =
+      unsafe strings.map { string in
+        unsafe (string + [0]).withUnsafeBytes { bytes in
+          unsafe bytes.withMemoryRebound(to: CChar.self) { unsafe strdup($0.baseAddress!) }
+        }
+      } + [nil]
     defer { for index in unsafe copies.indices { unsafe free(copies[index]) } }
     return unsafe copies.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
   }

@@ -2,6 +2,7 @@ import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceIO
+import SluiceWire
 
 struct PingCommand: Command {
   let count: UInt64
@@ -56,8 +57,7 @@ struct PingCommand: Command {
     let probe = BrokerProbe(server, over: run.network, run.access.tls, on: run.loop, timeout: timeout) {
       failure in
       if failure == nil {
-        if !isQuiet { Descriptor.write("\(server): a broker answers\n", to: STDOUT_FILENO) }
-        return run.finish(.success)
+        return run.print(isQuiet ? "" : "\(server): a broker answers\n")
       }
       if servers.count > 1 { return self.probe(servers.dropFirst(), run) }
       run.finish(.failure, failure)
@@ -85,8 +85,7 @@ final class Pinging: @unchecked Sendable {
   func begin() {
     run.interrupted = { [self] in
       isOver = true
-      summarise()
-      run.finish(.interrupted)
+      summarise(.interrupted)
     }
     ping()
   }
@@ -107,23 +106,23 @@ final class Pinging: @unchecked Sendable {
   private func answered(_ time: Duration) {
     if isOver { return }
     times.append(time)
-    say("\(run.server) (\(client.broker.software)): \(TimeSpan.rounded(time))")
-    guard UInt64(times.count) < command.count else {
-      summarise()
-      return run.finish(.success)
-    }
+    guard say("\(run.server) (\(client.broker.software)): \(TimeSpan.rounded(time))") else { return }
+    guard UInt64(times.count) < command.count else { return summarise(.success) }
     _ = run.loop.schedule(after: command.interval) { [self] in ping() }
   }
 
-  private func summarise() {
-    guard times.count > 1, let least = times.min(), let most = times.max() else { return }
+  /// Prints the summary of several pings, and ends the run.
+  private func summarise(_ code: ExitCode) {
+    guard times.count > 1, let least = times.min(), let most = times.max() else { return run.finish(code) }
     let mean = times.reduce(.zero, +) / times.count
-    say(
+    let isWritten = say(
       "\(times.count) round trips: least \(TimeSpan.rounded(least)), mean \(TimeSpan.rounded(mean)), most \(TimeSpan.rounded(most))"
     )
+    if isWritten { run.finish(code) }
   }
 
-  private func say(_ line: String) {
-    if !command.isQuiet { Descriptor.write(line + "\n", to: STDOUT_FILENO) }
+  /// Returns false once the run is over, because the line can't be written.
+  private func say(_ line: String) -> Bool {
+    command.isQuiet || run.write(ShownText.line(line) + "\n")
   }
 }

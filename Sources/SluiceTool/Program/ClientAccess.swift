@@ -11,6 +11,8 @@ struct ClientAccess {
   var allowsPlaintextCredentials = false
   var tls = TLSClientOptions()
   var routing = ClientRouting.direct
+  /// Nil for the program's name and its process's number.
+  var name: String?
 
   static let options = [
     CommandOption(
@@ -32,6 +34,11 @@ struct ClientAccess {
       help:
         "Go to the node of a cluster that serves the topic, where it can be reached, or have the broker pass everything on, as behind a load balancer.",
       environment: "SLUICE_ROUTING", standard: "direct", choices: ["direct", "relay"]),
+    CommandOption(
+      "name", value: "NAME",
+      help:
+        "The client's name in the broker's log and lists; otherwise sluice, and the number of its process.",
+      environment: "SLUICE_NAME"),
   ]
 
   /// - Parameters:
@@ -50,6 +57,7 @@ struct ClientAccess {
     tls = try Self.tls(sources, quiet: quiet, for: servers)
     let routings = Values.choice(["direct": ClientRouting.direct, "relay": .relay])
     for arguments in sources.reversed() { routing = try arguments.value("routing", routings) ?? routing }
+    name = sources.lazy.compactMap { $0.text("name") }.first
   }
 
   /// The port of a server that is named without one.
@@ -60,6 +68,7 @@ struct ClientAccess {
     options.allowsPlaintextCredentials = allowsPlaintextCredentials
     options.tls = tls
     options.routing = routing
+    if let name { options.name = name }
   }
 
   private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {

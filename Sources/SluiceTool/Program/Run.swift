@@ -187,16 +187,22 @@ extension Run {
 
   /// Ends the run with a text on standard output. A closed pipe is no failure.
   func print(_ text: String) {
-    progress?.clear()
-    finishPrinting(Descriptor.write(text, to: STDOUT_FILENO))
+    if write(text) { finish(.success) }
   }
 
-  /// Ends the run with the error number of a write to standard output, or 0. A closed pipe is no failure.
-  func finishPrinting(_ code: Int32) {
-    guard code == 0 || code == EPIPE else {
-      return finish(.failure, "cannot write to standard output: \(Descriptor.reason(code))")
-    }
-    finish(.success)
+  /// Writes a text to standard output; ends the run where that isn't possible.
+  ///
+  /// - Returns: whether the run continues.
+  func write(_ text: String) -> Bool {
+    progress?.clear()
+    return goesOn(after: ProgramOutput.write(text))
+  }
+
+  /// Ends the run if standard output couldn't be written.
+  func goesOn(after failure: ProgramOutput.Failure?) -> Bool {
+    guard let ending = failure?.ending else { return true }
+    finish(ending.code, ending.complaint)
+    return false
   }
 }
 

@@ -11,16 +11,15 @@ enum Sluice {
     StandardStreams.reserve()
     ProcessSignals.block([.interrupt, .terminate])
     ProcessSignals.ignoreBrokenPipes()
-    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    exit(run(Argument.ofProcess).rawValue)
   }
 
-  private static func run(_ arguments: [String]) -> ExitCode {
+  private static func run(_ arguments: [Argument]) -> ExitCode {
     var name = "sluice"
     do throws(UsageError) {
       switch try CommandLineChoice.read(arguments, naming: &name) {
       case .print(let text):
-        Descriptor.write(text, to: STDOUT_FILENO)
-        return .success
+        return ProgramOutput.finish(text, by: "sluice")
       case .run(let command, let access):
         return try Run(access).perform(command)
       }
@@ -40,17 +39,18 @@ enum CommandLineChoice {
   /// Reads the program's arguments.
   ///
   /// - Parameter name: becomes the command whose help explains what is wrong, if something is.
-  static func read(_ arguments: [String], naming name: inout String) throws(UsageError) -> CommandLineChoice {
+  static func read(_ arguments: [Argument], naming name: inout String) throws(UsageError) -> CommandLineChoice
+  {
     let program = Commands.page()
     let (head, rest) = try ArgumentParser(program).parseHead(arguments)
     if head.wantsHelp { return .print(overview) }
     if head.has("version") { return .print(Version.line(of: "sluice")) }
     var left = rest[...]
-    guard var word = left.popFirst() else {
+    guard var word = left.popFirst()?.text else {
       throw UsageError("what shall it do? It can \(program.commands.map(\.word).joined(separator: ", "))")
     }
     if word == "help" {
-      guard let next = left.popFirst() else { return .print(overview) }
+      guard let next = left.popFirst()?.text else { return .print(overview) }
       if next == "connecting" { return .print(HelpText.render(Commands.connectingPage)) }
       word = next
       left.append("--help")
@@ -63,13 +63,13 @@ enum CommandLineChoice {
 
   /// The command that the next word names.
   private static func member(
-    of group: any CommandGroup.Type, _ head: ParsedArguments, _ arguments: ArraySlice<String>,
+    of group: any CommandGroup.Type, _ head: ParsedArguments, _ arguments: ArraySlice<Argument>,
     naming name: inout String
   ) throws(UsageError) -> CommandLineChoice {
     let shared = Commands.shared(by: group)
     let (groupHead, rest) = try ArgumentParser(group.page, shared: shared).parseHead(arguments)
     if groupHead.wantsHelp { return .print(help(group.page, shared, group.needsBroker)) }
-    guard let word = rest.first else {
+    guard let word = rest.first?.text else {
       throw UsageError(
         "\(name) what? It can be \(group.members.map { $0.page.word }.joined(separator: ", "))")
     }
@@ -79,7 +79,7 @@ enum CommandLineChoice {
   }
 
   private static func choice(
-    _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<String>, needsBroker: Bool
+    _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<Argument>, needsBroker: Bool
   ) throws(UsageError) -> CommandLineChoice {
     let shared = needsBroker ? Commands.shared : Commands.shared.suffix(1)
     let parsed = try ArgumentParser(kind.page, shared: shared).parse(arguments)

@@ -5,9 +5,9 @@ import SluiceWire
 struct PubCommand: Command {
   /// The source of records.
   enum Source: Equatable {
-    case messages([String])
+    case messages([[UInt8]])
     case standardInput
-    case file(String)
+    case file(FilePath)
   }
 
   enum Report {
@@ -20,7 +20,7 @@ struct PubCommand: Command {
   let source: Source
   let framing: Framing
   let notation: RecordNotation
-  let key: String?
+  let key: [UInt8]?
   let headers: [Message.Header]
   /// The trace that begins with these records; nil for none.
   let newTrace: TraceContext?
@@ -41,11 +41,11 @@ struct PubCommand: Command {
 
   static let page = CommandPage(
     "sluice pub", summary: "publish records to a topic",
-    operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated)],
+    operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated, takesBytes: true)],
     options: [
       CommandOption(
         "file", value: "FILE",
-        help: "Read records from FILE instead of standard input, which a dash stands for."),
+        help: "Read records from FILE instead of standard input, which a dash stands for.", takesBytes: true),
       CommandOption(
         "delimiter", value: "WHAT",
         help: "What ends a record of the input: newline, nul, or none, so that the whole input is one.",
@@ -59,10 +59,11 @@ struct PubCommand: Command {
       ),
       CommandOption(
         "key-separator", value: "TEXT",
-        help: "Each record of the input is a key, this text, and the payload."),
-      CommandOption("key", value: "KEY", help: "Publish every record with this key."),
+        help: "Each record of the input is a key, this text, and the payload.", takesBytes: true),
+      CommandOption("key", value: "KEY", help: "Publish every record with this key.", takesBytes: true),
       CommandOption(
-        "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true),
+        "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true,
+        takesBytes: true),
       CommandOption(
         "trace",
         help:
@@ -114,8 +115,8 @@ struct PubCommand: Command {
     try arguments.allowOne(of: "key-separator", "key")
     try arguments.allowOne(of: "complete", "fail")
     try arguments.allowOne(of: "progress", "quiet")
-    let messages = Array(arguments.operands.dropFirst())
-    if let file = arguments.text("file") {
+    let messages = arguments.operandArguments.dropFirst().map(\.bytes)
+    if let file = arguments.path("file") {
       guard messages.isEmpty else { throw UsageError("give either --file or messages, not both") }
       source = file == "-" ? .standardInput : .file(file)
     } else {
@@ -131,17 +132,17 @@ struct PubCommand: Command {
       throw UsageError(
         "--\(arguments.has("frames") ? "frames" : "delimiter") is about input, and messages are given")
     }
-    let separator = arguments.text("key-separator")
-    if separator == "" { throw UsageError("--key-separator: what stands between key and payload?") }
+    let separator = arguments.bytes("key-separator")
+    if separator == [] { throw UsageError("--key-separator: what stands between key and payload?") }
     if case .messages = source, arguments.has("json") || separator != nil {
       throw UsageError(
         "--\(arguments.has("json") ? "json" : "key-separator") is about input, and messages are given")
     }
-    notation = arguments.has("json") ? .json : separator.map { .keyed(Array($0.utf8)) } ?? .plain
-    key = arguments.text("key")
+    notation = arguments.has("json") ? .json : separator.map { .keyed($0) } ?? .plain
+    key = arguments.bytes("key")
     let trace = arguments.has("trace") ? try Self.trace() : nil
     newTrace = trace?.isNew == true ? trace?.context : nil
-    headers = try arguments.values("header", HeaderText.parse) + (trace?.context.headers ?? [])
+    headers = try arguments.values("header", bytes: HeaderText.parse) + (trace?.context.headers ?? [])
     rate = try arguments.value("rate", Values.count(in: 1...1_000_000_000)).map { Double($0) }
     acknowledgement =
       try arguments.value("ack", Values.choice(["none": .none, "received": .received, "durable": .durable]))
@@ -190,15 +191,20 @@ extension TraceContext {
 
 /// A header as an argument: `NAME=VALUE`.
 enum HeaderText {
-  static func parse(_ text: String) throws(ValueError) -> Message.Header {
-    let (name, value) = try pair(text)
+  static func parse(_ bytes: [UInt8]) throws(ValueError) -> Message.Header {
+    let (name, value) = try pair(bytes)
     return Message.Header(name, value)
   }
 
-  static func pair(_ text: String) throws(ValueError) -> (name: String, value: String) {
-    guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
+  /// A name, which is text, and a value, which is bytes.
+  static func pair(_ bytes: [UInt8]) throws(ValueError) -> (name: String, value: [UInt8]) {
+    guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
+      throw ValueError("'\(Argument(bytes).text)' isn't a header; write NAME=VALUE")
     }
-    return (String(text[..<equals]), String(text[text.index(after: equals)...]))
+    let name = Argument(bytes[..<equals])
+    guard name.isText else {
+      throw ValueError("the name '\(name.text)' isn't UTF-8; only the value may be other bytes")
+    }
+    return (name.text, Array(bytes[(equals + 1)...]))
   }
 }

@@ -232,9 +232,8 @@ final class Publishing: @unchecked Sendable {
   private func forEachRecord(_ body: (UnsafeRawBufferPointer) -> Bool) throws(InputError) {
     switch input {
     case .messages(let messages):
-      for var message in messages {
-        let goesOn = message.withUTF8 { unsafe body(UnsafeRawBufferPointer($0)) }
-        guard goesOn else { return }
+      for message in messages {
+        guard unsafe message.withUnsafeBytes({ unsafe body($0) }) else { return }
       }
     case .descriptor(let descriptor):
       var reader = RecordReader(descriptor, limit: client.broker.maximumRecord)
@@ -254,7 +253,7 @@ final class Publishing: @unchecked Sendable {
       if try unsafe subject.enqueue(copying: payload) { return }
     }
     let message = unsafe Message(
-      [UInt8](payload), key: command.key.map { [UInt8]($0.utf8) }, headers: command.headers)
+      [UInt8](payload), key: command.key, headers: command.headers)
     try Waiting.answer { subject.enqueue(message, completion: $0) }
   }
 }

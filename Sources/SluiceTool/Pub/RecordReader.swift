@@ -171,7 +171,7 @@ enum Framing: Equatable {
 
 /// The opened source of records.
 enum Input {
-  case messages([String])
+  case messages([[UInt8]])
   case descriptor(Int32)
 
   /// - Throws: `InputError` for a file that can't be opened.
@@ -182,7 +182,7 @@ enum Input {
     case .standardInput:
       self = .descriptor(STDIN_FILENO)
     case .file(let path):
-      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      let descriptor = path.open(O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else {
         throw InputError(description: "cannot open \(path): \(Descriptor.reason())")
       }

@@ -3,26 +3,30 @@ import ReactiveCore
 import SluiceClient
 import SluiceCommand
 import SluiceIO
+import SluiceWire
 
 struct RequestCommand: Command {
   let topic: String
   /// Nil for standard input.
-  let text: String?
+  let payload: [UInt8]?
   let timeout: Duration
-  let key: String?
+  let isRaw: Bool
+  let key: [UInt8]?
   let headers: [Message.Header]
 
   static let page = CommandPage(
     "sluice request", summary: "publish a request and print the reply",
-    operands: [Operand("TOPIC"), Operand("MESSAGE", .optional)],
+    operands: [Operand("TOPIC"), Operand("MESSAGE", .optional, takesBytes: true)],
     options: [
       CommandOption("timeout", value: "TIME", help: "How long to wait for the reply.", standard: "5s"),
-      CommandOption("key", value: "KEY", help: "Publish the request with this key."),
+      CommandOption("key", value: "KEY", help: "Publish the request with this key.", takesBytes: true),
       CommandOption(
-        "header", value: "NAME=VALUE", help: "Publish the request with this header.", isRepeatable: true),
+        "header", value: "NAME=VALUE", help: "Publish the request with this header.", isRepeatable: true,
+        takesBytes: true),
+      CommandOption("raw", help: "Print the reply without escapes on a terminal, too."),
     ],
     details: """
-      Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, and ends \
+      Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, on a terminal with escapes for control characters, and ends \
       with 0; with 1 when none comes in time, or when the replier says that there is no answer.
 
       A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
@@ -35,30 +39,34 @@ struct RequestCommand: Command {
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
-    text = arguments.operands.count > 1 ? arguments.operands[1] : nil
+    payload = arguments.operandArguments.dropFirst().first?.bytes
     timeout = try arguments.value("timeout", TimeSpan.parse) ?? .seconds(5)
-    key = arguments.text("key")
-    headers = try arguments.values("header", HeaderText.parse)
+    isRaw = arguments.has("raw")
+    key = arguments.bytes("key")
+    headers = try arguments.values("header", bytes: HeaderText.parse)
   }
 
   func start(_ run: Run) {
     // Blocks the loop, which has nothing else to do meanwhile.
     let payload: [UInt8]
     do throws(FileBytes.Failure) {
-      if let text { payload = Array(text.utf8) } else { payload = try FileBytes.read(STDIN_FILENO) }
+      if let given = self.payload { payload = given } else { payload = try FileBytes.read(STDIN_FILENO) }
     } catch {
       return run.finish(.failure, error.message(of: "standard input"))
     }
-    let message = Message(payload, key: key.map { Array($0.utf8) }, headers: headers)
+    let message = Message(payload, key: key, headers: headers)
     run.connect { client in
       client.request(topic, message, timeout: timeout) { result in
         switch result {
         case .success(let reply):
-          var bytes = unsafe reply.withUnsafeBytes { unsafe Array($0) }
-          // So that the shell's prompt has a line of its own; a file or pipe gets the bytes as they are.
-          if isatty(STDOUT_FILENO) == 1, bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
-          run.finishPrinting(
-            unsafe bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) })
+          guard ProgramOutput.isTerminal, !isRaw else {
+            let failure = unsafe reply.withUnsafeBytes { unsafe ProgramOutput.write(exactly: $0) }
+            if run.goesOn(after: failure) { run.finish(.success) }
+            return
+          }
+          let text = unsafe reply.withUnsafeBytes { unsafe ShownText.escaped(bytes: $0, in: .lines) }
+          // The shell's prompt begins a line.
+          run.print(text.hasSuffix("\n") ? text : text + "\n")
         case .failure(let error): run.fail(error)
         }
       }
@@ -84,7 +92,7 @@ struct ReplyCommand: Command {
     ] + Persistence.options,
     details: """
       Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \
-      SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY in its environment. When it ends with \
+      SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment, as that of sluice sub --exec. When it ends with \
       another code than 0, the requester is told that there is no answer, and the next request is taken.
 
       \(Persistence.details)

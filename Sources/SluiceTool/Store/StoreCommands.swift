@@ -1,6 +1,7 @@
 import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
+import SluiceWire
 
 struct StoreCommand: CommandGroup {
   static var needsBroker: Bool { false }
@@ -119,7 +120,7 @@ struct StoreVerifyCommand: Command {
       let store = try StoreJob.open(directory, .readOnly)
       job.expect(try store.inspection().size.used)
       let summary = try StoreVerification.run(store, progress: { job.progressed(to: $0) }) { finding in
-        job.note(asJSON ? StoreJSON.object(finding).line : "\(StoreTable.shown(finding))\n")
+        job.note(asJSON ? StoreJSON.object(finding).line : "\(ShownText.line("\(finding)"))\n")
       }
       job.note(asJSON ? StoreJSON.object(summary).line : StoreTable.text(summary))
       guard summary.damaged > 0 else { return .success }
@@ -180,11 +181,11 @@ struct StoreRepairCommand: Command {
           if finding.isLeftByRepair { left.append(finding) }
           // No step of the repair reports records that were lost with the file's pages.
           guard rebuild != nil, finding.missing?.isEmpty == false else { return }
-          job.note("lost: \(StoreTable.shown(finding))\n")
-        }, done: { step in job.note(StoreTable.shown(step) + "\n") })
+          job.note("lost: \(ShownText.line("\(finding)"))\n")
+        }, done: { step in job.note("\(ShownText.line("\(step)"))\n") })
       if job.hasFailed { return .success }
       if !isDryRun { try store.leave() }
-      for finding in left { try job.print("left as it is: \(StoreTable.shown(finding))\n") }
+      for finding in left { try job.print("left as it is: \(ShownText.line("\(finding)"))\n") }
       try job.print(StoreTable.text(summary, isDryRun: isDryRun))
       if isDryRun, summary.steps > 0 { return .failure("\(directory) is damaged; nothing was changed") }
       return summary.left > 0 ? .failure("not everything in \(directory) can be mended") : .success

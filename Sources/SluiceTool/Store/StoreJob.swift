@@ -3,6 +3,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceStore
 import SluiceStoreLMDB
+import SluiceWire
 import Synchronization
 
 /// A job on a store. Runs on a thread of its own, since disks block.
@@ -125,11 +126,10 @@ final class StoreJob: Sendable {
   ///
   /// - Throws: ``StoreError`` when that isn't possible. A reader that wants no more isn't an error: it ends the job quietly.
   func print(_ text: String) throws(StoreError) {
-    let write = { Descriptor.write(text, to: STDOUT_FILENO) }
-    let code = progressLine.withLock { $0 }?.hidden(write) ?? write()
-    guard code != 0 else { return }
-    if code == EPIPE { _exit(ExitCode.success.rawValue) }
-    throw StoreError(.failed, "cannot write to standard output: \(Descriptor.reason(code))")
+    let write = { ProgramOutput.write(text) }
+    guard let failure = progressLine.withLock({ $0 }).map({ $0.hidden(write) }) ?? write() else { return }
+    guard let complaint = failure.ending.complaint else { _exit(failure.ending.code.rawValue) }
+    throw StoreError(.failed, complaint)
   }
 
   /// The same where nothing can be thrown: ends the job with the error when `body` returns. Pieces behind one that can't be printed are dropped.
@@ -149,7 +149,7 @@ final class StoreJob: Sendable {
   ///
   /// - Returns: the job's outcome for a damaged file; nil for one in order.
   func refusesPages(
-    of directory: String, _ line: (String) -> String = { "the file: \($0)\n" }
+    of directory: String, _ line: (String) -> String = { "the file: \(ShownText.line($0))\n" }
   ) throws(StoreError) -> Outcome? {
     let faults = try LMDBStore.pageFaults(at: directory) { [self] in checked($0, of: $1) }
     pagesAreChecked()

@@ -9,7 +9,7 @@ enum StoreTable {
 
   /// What was read of a damaged file, and what wasn't.
   static func text(_ rebuild: StoreRebuild) -> String {
-    var text = rebuild.faults.map { "the file: \($0)\n" }.joined()
+    var text = rebuild.faults.map { "the file: \(ShownText.line("\($0)"))\n" }.joined()
     text +=
       "built anew from what could be read: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
     text += "\(counted(rebuild.lost, "entry", "entries")) couldn't be read\n"
@@ -57,14 +57,14 @@ enum StoreTable {
       ["producers", "\(topic.producers)"], ["cursors", "\(topic.cursors)"], ["groups", "\(topic.groups)"],
     ]
     guard let row = topic.row else { return TextTable.render(rows, leftColumns: 2) }
-    if let failure = row.ending.failure { rows.insert(["failure", shown(failure.message)], at: 3) }
+    if let failure = row.ending.failure { rows.insert(["failure", failure.message], at: 3) }
     rows.insert(["epoch", TopicTable.hexadecimal(row.epoch)], at: 2)
     rows += TopicOption.written(row.settings).map { [$0.name, $0.value] }
     return TextTable.render(rows, leftColumns: 2)
   }
 
   static func name(_ topic: StoreStatistics.Topic) -> String {
-    topic.row.map { shown($0.name) } ?? "(number \(topic.id.rawValue))"
+    topic.row.map { $0.name } ?? "(number \(topic.id.rawValue))"
   }
 
   static func state(_ row: StoredTopic?) -> String { row.map(\.ending.state) ?? "unreadable" }
@@ -103,11 +103,6 @@ enum StoreTable {
   static func counted(_ count: UInt64, _ one: String, _ many: String? = nil) -> String {
     "\(Magnitude.grouped(count)) \(count == 1 ? one : many ?? one + "s")"
   }
-
-  // MARK: Findings
-
-  /// Without control characters: text from a damaged store stays one line, and can't control the terminal.
-  static func shown(_ text: some CustomStringConvertible) -> String { Complaint.clean("\(text)") }
 }
 
 /// Stores as objects of JSON.

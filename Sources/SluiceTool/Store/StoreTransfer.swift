@@ -109,7 +109,7 @@ struct StoreExportCommand: Command {
       let written = try target.write { output throws(StoreError) in
         try unsafe StoreExport.run(
           store, topics: topics.isEmpty ? nil : topics, progress: { job.progressed(to: $0) },
-          report: { run.note("left out: \(StoreTable.shown($0))") }, to: unsafe output.write)
+          report: { run.note("left out: \($0)") }, to: unsafe output.write)
       }
       guard let summary = written else { return .success }
       if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }

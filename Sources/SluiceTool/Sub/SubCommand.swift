@@ -9,7 +9,7 @@ struct SubCommand: Command {
   }
 
   /// The file that records go to; nil for standard output.
-  let output: String?
+  let output: FilePath?
   let topic: String
   /// Whether the topic is a pattern.
   let isPattern: Bool
@@ -54,7 +54,8 @@ struct SubCommand: Command {
         help: "End after N records; with 0 at once, if there is such a topic."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
       CommandOption("until-live", help: "End where replay ends and new records would follow."),
-      CommandOption("raw", help: "Print payloads with nothing between them."),
+      CommandOption(
+        "raw", help: "Print payloads with nothing between them, and on a terminal without escapes, too."),
       CommandOption(
         "frames", help: "Print the length of each payload in front of it: 4 bytes, little-endian."),
       CommandOption("json", help: "Print an object a line: offset, topic, time, key, headers, payload."),
@@ -70,12 +71,13 @@ struct SubCommand: Command {
           + "{header:NAME} {deliveries} stand for parts of the record, and \\t for a tab."),
       CommandOption(
         "output", letter: "o", value: "FILE",
-        help: "Write records to FILE, which is emptied first, rather than to standard output."),
+        help: "Write records to FILE, which is emptied first, rather than to standard output.",
+        takesBytes: true),
       CommandOption(
         "exec", value: "COMMAND",
         help:
           "Run a shell command for each record, one after the other, with the payload on its standard input and "
-          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and SLUICE_KEY in its environment; the first that fails is the last, "
+          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment; the first that fails is the last, "
           + "unless the records are acknowledged: then the record is refused."
       ),
       CommandOption(
@@ -92,7 +94,8 @@ struct SubCommand: Command {
     details: """
       Prints each payload on a line of standard output until the topic ends. A topic that doesn't exist isn't created: the command waits for it, and says so; \
       with --until-live or --count 0 it fails. A payload that has line breaks in it comes out as \
-      several lines: --frames, --raw and --json keep records apart, or bytes exact.
+      several lines: --frames, --raw and --json keep records apart, or bytes exact. On a terminal, control characters in payloads, keys and headers are printed as escapes, \
+      \\u001b, unless --raw is given; a pipe or a file gets the bytes as they are.
 
       TOPIC may be a pattern, which stands for all topics that match, those created later included: * is any one token, a last > one or \
       more; quote them from the shell. What is requested is for all of them together, and they take turns. --format and --json \
@@ -102,6 +105,9 @@ struct SubCommand: Command {
       no other. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
 
       \(FilterOptions.details)
+
+      A command of --exec gets the bytes of the key in SLUICE_KEY, unless there is a zero byte among them, which no variable can have: then SLUICE_KEY is not set. \
+      SLUICE_KEY_BASE64 has every key. Neither is set for a record without a key.
 
       With --cursor every record is printed at least once, however often the program is started anew: the cursor stays behind what was printed and \
       passed on. A cursor is used by one subscriber at a time, the last; see sluice cursor.
@@ -148,7 +154,7 @@ struct SubCommand: Command {
         "--cursor is a place in one topic, for one subscriber; leave it out for patterns and groups")
     }
     try arguments.allowOne(of: "exec", "output")
-    output = arguments.text("output")
+    output = arguments.path("output")
     if let command = arguments.text("exec") {
       printing = .command(command)
     } else if let template = try arguments.value(
@@ -209,9 +215,15 @@ struct SubCommand: Command {
   }
 
   func start(_ run: Run) {
+    if case .standardOutput(.frames) = printing, output == nil, ProgramOutput.isTerminal {
+      return run.finish(
+        .usage,
+        "--frames: lengths are bytes that a terminal can't show; send them to a pipe or with -o to a file, or use --json"
+      )
+    }
     var descriptor: Int32?
     if let output {
-      let opened = unsafe open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+      let opened = output.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode: 0o666)
       guard opened >= 0 else { return run.finish(.failure, "cannot open \(output): \(Descriptor.reason())") }
       descriptor = opened
     }

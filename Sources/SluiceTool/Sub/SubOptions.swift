@@ -53,15 +53,16 @@ struct PrintedCommits {
 /// Which records of a topic are wanted, as options.
 enum FilterOptions {
   static let options = [
-    CommandOption("key", value: "KEY", help: "Only records with this key."),
-    CommandOption("key-prefix", value: "TEXT", help: "Only records whose key begins so."),
+    CommandOption("key", value: "KEY", help: "Only records with this key.", takesBytes: true),
+    CommandOption("key-prefix", value: "TEXT", help: "Only records whose key begins so.", takesBytes: true),
     CommandOption("has-key", help: "Only records that have a key."),
     CommandOption(
       "header", value: "NAME=VALUE", help: "Only records that have this header; several must all be there.",
-      isRepeatable: true),
+      isRepeatable: true, takesBytes: true),
     CommandOption(
       "header-prefix", value: "NAME=TEXT",
-      help: "Only records that have a header of that name whose value begins so.", isRepeatable: true),
+      help: "Only records that have a header of that name whose value begins so.", isRepeatable: true,
+      takesBytes: true),
     CommandOption(
       "has-header", value: "NAME", help: "Only records that have a header of that name.", isRepeatable: true),
   ]
@@ -73,13 +74,13 @@ enum FilterOptions {
 
   static func filter(_ arguments: ParsedArguments) throws(UsageError) -> RecordFilter {
     var filter = RecordFilter.all
-    if let key = arguments.text("key") { filter = filter && .key(equals: key) }
-    if let prefix = arguments.text("key-prefix") { filter = filter && .key(hasPrefix: prefix) }
+    if let key = arguments.bytes("key") { filter = filter && .key(equals: key) }
+    if let prefix = arguments.bytes("key-prefix") { filter = filter && .key(hasPrefix: prefix) }
     if arguments.has("has-key") { filter = filter && .hasKey }
-    for (name, value) in try arguments.values("header", HeaderText.pair) {
+    for (name, value) in try arguments.values("header", bytes: HeaderText.pair) {
       filter = filter && .header(name, equals: value)
     }
-    for (name, prefix) in try arguments.values("header-prefix", HeaderText.pair) {
+    for (name, prefix) in try arguments.values("header-prefix", bytes: HeaderText.pair) {
       filter = filter && .header(name, hasPrefix: prefix)
     }
     for name in arguments.texts("has-header") { filter = filter && .hasHeader(name) }

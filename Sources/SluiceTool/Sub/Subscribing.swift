@@ -45,7 +45,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     switch command.printing {
     case .standardOutput(let format):
       sink = StandardOutput(
-        format, descriptor: descriptor ?? STDOUT_FILENO, name: command.output ?? "standard output",
+        format, descriptor: descriptor ?? STDOUT_FILENO,
+        name: command.output?.description ?? "standard output",
         loop: run.loop)
     case .command(let text): sink = CommandRunner(text, loop: run.loop)
     }

@@ -1,6 +1,7 @@
 import Glibc
 import SluiceCommand
 import SluiceIO
+import SluiceWire
 
 /// A question before what can't be undone. It is asked on a terminal only, and `--yes` answers it.
 struct Question {
@@ -23,7 +24,7 @@ struct Question {
   /// Goes on with `body` at once, or when the answer on the terminal is yes; ends the run otherwise. On the loop; `body` is called there.
   func ask(_ run: Run, _ text: String, _ body: @escaping () -> Void) {
     guard isAsked else { return body() }
-    Descriptor.write("\(Complaint.clean(text)) [y/N] ", to: STDERR_FILENO)
+    Descriptor.write("\(ShownText.line(text)) [y/N] ", to: STDERR_FILENO)
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
     Threads.start {
       let line = (try? FileBytes.read(STDIN_FILENO, limit: 1024, until: UInt8(ascii: "\n"))) ?? []

@@ -59,7 +59,7 @@ struct TokenShowCommand: Command {
     let shown = show(inspection, verdict: Verdict(objection), now)
     guard let objection else { return shown }
     // What there is to see is printed in any case.
-    Descriptor.write(shown, to: STDOUT_FILENO)
+    if let complaint = ProgramOutput.write(shown)?.ending.complaint { throw AccessJob.Failure(complaint) }
     throw AccessJob.Failure("a broker with this key wouldn't take the token: \(objection)")
   }
 
@@ -103,7 +103,7 @@ enum TokenText {
   static func table(
     _ token: TokenInspection, _ verdict: TokenShowCommand.Verdict?, now: Int64
   ) -> String {
-    var rows = [["subject", token.subject], ["key", "\(shown(token.keyID)) (\(shown(token.algorithm)))"]]
+    var rows = [["subject", token.subject], ["key", "\(token.keyID) (\(token.algorithm))"]]
     let left = Duration.milliseconds(abs(token.expires - now))
     let isOver = token.expires <= now
     rows.append([
@@ -112,7 +112,7 @@ enum TokenText {
     ])
     if let begins = token.notBefore { rows.append(["not before", WallTime.format(begins)]) }
     if let issued = token.issued { rows.append(["issued", WallTime.format(issued)]) }
-    if let audience = token.audience { rows.append(["audience", shown(audience.joined(separator: ", "))]) }
+    if let audience = token.audience { rows.append(["audience", audience.joined(separator: ", ")]) }
     if let permissions = token.permissions {
       for (right, name) in Rights.names {
         let patterns = permissions.rules.filter { $0.rights.contains(right) }.map(\.pattern.description)
@@ -151,7 +151,4 @@ enum TokenText {
   private static func span(_ duration: Duration) -> String {
     TimeSpan.exact(.seconds(min(duration.components.seconds, 9_000_000_000)))
   }
-
-  /// Without control characters: a token's text stays one line, and can't control the terminal.
-  private static func shown(_ text: String) -> String { Complaint.clean(text) }
 }

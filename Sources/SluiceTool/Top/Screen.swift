@@ -52,10 +52,10 @@ final class Screen: @unchecked Sendable {
     }
   }
 
-  /// Replaces the screen's contents. Returns the error number, or 0.
-  func show(_ lines: [String]) -> Int32 {
-    Descriptor.write(
-      "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J", to: descriptor)
+  /// Replaces the screen's contents. Returns nil once all is written.
+  func show(_ lines: [String]) -> ProgramOutput.Failure? {
+    ProgramOutput.draw(
+      "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
   }
 
   func close() {

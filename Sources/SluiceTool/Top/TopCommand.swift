@@ -202,9 +202,9 @@ final class Watching: @unchecked Sendable {
   /// Returns whether it goes on.
   private func print(_ rows: [TopRow]) -> Bool {
     let title = TopTable.title(rows, server: "\(run.server)", node: node, commits: commitLatency)
-    let code: Int32
+    let failure: ProgramOutput.Failure?
     if let screen {
-      code = screen.show(
+      failure = screen.show(
         TopScreen.lines(
           state, rows, problems,
           titles: [title] + TopTable.shortTitles(rows, node: node),
@@ -212,7 +212,7 @@ final class Watching: @unchecked Sendable {
           size: screen.size,
           hasColours: hasColours))
     } else if command.asJSON {
-      code = Descriptor.write(state.rows(of: rows).map(TopTable.line).joined(), to: STDOUT_FILENO)
+      failure = ProgramOutput.write(state.rows(of: rows).map(TopTable.line).joined())
     } else {
       let gap = samples > 2 ? "\n" : ""
       let text =
@@ -220,10 +220,10 @@ final class Watching: @unchecked Sendable {
           TopScreen.plain(
             rows, titles: [title] + TopTable.shortTitles(rows, node: node), width: $0.size.width)
         } ?? TopTable.render(state.rows(of: rows), title: title)
-      code = Descriptor.write(gap + text, to: STDOUT_FILENO)
+      failure = ProgramOutput.write(gap + text)
     }
-    guard code != 0 else { return true }
-    finish { run.finishPrinting(code) }
+    guard let ending = failure?.ending else { return true }
+    finish { run.finish(ending.code, ending.complaint) }
     return false
   }
 }

@@ -32,12 +32,13 @@ enum TopScreen {
     detail: TopicInfo?, size: Size, hasColours: Bool
   ) -> [String] {
     let title = titles.first { $0.count <= size.width } ?? titles.last ?? ""
-    var lines = [drawn(fitted(title, size.width), .bold, hasColours)]
+    var lines = [drawn(fitted(ShownText.line(title), size.width), .bold, hasColours)]
     lines += self.lines(of: problems, atMost: (size.height - frame) / 2, size.width, hasColours)
     let room = max(size.height - frame + 1 - lines.count, 1)
     if let opened = state.opened {
       let text =
-        detail.map { TopicTable.show($0) } ?? "topic  \(opened)\n\nIt isn't there, or isn't known yet.\n"
+        detail.map { TopicTable.show($0) }
+        ?? "topic  \(ShownText.line(opened))\n\nIt isn't there, or isn't known yet.\n"
       let all = folded(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast(), size.width)
       let first = min(state.scrolled, max(all.count - room - 1, 0))
       lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
@@ -61,7 +62,8 @@ enum TopScreen {
     // The mark of the bar takes two columns, which are free here.
     let lines = table(
       TopState(), rows, room: max(rows.count, 1), Size(width: width + 2, height: 0), hasColours: false)
-    return ([fitted(title, width)] + lines.map { String($0.dropFirst(2)) }).map { $0 + "\n" }.joined()
+    return ([fitted(ShownText.line(title), width)] + lines.map { String($0.dropFirst(2)) }).map { $0 + "\n" }
+      .joined()
   }
 
   /// The problems, each in a line or two, and how many more there are.
@@ -72,7 +74,7 @@ enum TopScreen {
     var shown = 0
     for problem in problems.prefix(shownProblems) {
       let isCritical = problem.severity == .critical
-      let text = wrapped(escaped(problem.sentence), "! ", width, lines: problemLines)
+      let text = wrapped(ShownText.line(problem.sentence), "! ", width, lines: problemLines)
       // The last line may be needed for the number of the others.
       guard lines.count + text.count + (shown + 1 < problems.count ? 1 : 0) <= most else { break }
       lines += text.map { drawn($0, isCritical ? .bad : .warning, hasColours) }
@@ -175,11 +177,11 @@ enum TopScreen {
     let longest = shown.map(\.topic.count).max() ?? 5
     let name = min(max(longest, 16), max(rest - holder, 16))
     func line(_ mark: String, _ topic: String, _ cells: [String], _ held: String) -> String {
-      var text = "\(mark) " + padded(fitted(escaped(topic), name), name)
+      var text = "\(mark) " + padded(fitted(ShownText.line(topic), name), name)
       for (cell, width) in zip(cells, widths) {
         text += String(repeating: " ", count: max(width - cell.count, 1)) + cell
       }
-      return fitted(held.isEmpty ? text : "\(text)  \(escaped(held))", size.width)
+      return fitted(held.isEmpty ? text : "\(text)  \(ShownText.line(held))", size.width)
     }
     var lines = [
       drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "HELD UP BY" : ""), .dim, hasColours)
@@ -199,9 +201,6 @@ enum TopScreen {
   private static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(width - text.count, 0))
   }
-
-  /// Names that peers choose can't control the terminal.
-  private static func escaped(_ text: String) -> String { JSONText.escaped(text, quotes: false) }
 
   private static func fitted(_ text: String, _ width: Int) -> String {
     text.count <= width ? text : text.prefix(max(width - 1, 0)) + "…"

@@ -21,7 +21,7 @@ struct TopicAnswer {
   func text(_ info: TopicInfo, _ line: (TopicInfo) -> String) -> String {
     if isQuiet { return "" }
     if asJSON { return TopicJSON.line(info) }
-    return isVerbose ? TopicTable.show(info) : JSONText.escaped(line(info), quotes: false) + "\n"
+    return isVerbose ? TopicTable.show(info) : ShownText.line(line(info)) + "\n"
   }
 
   /// The settings that are named, behind `prefix`; nothing when none is.

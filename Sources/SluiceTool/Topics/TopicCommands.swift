@@ -102,7 +102,7 @@ struct TopicListCommand: Command {
   }
 
   private func text(_ topics: [TopicSummary]) -> String {
-    if asNames { return topics.map { JSONText.escaped($0.topic, quotes: false) + "\n" }.joined() }
+    if asNames { return topics.map { ShownText.line($0.topic) + "\n" }.joined() }
     return asJSON ? topics.map { TopicJSON.line($0) }.joined() : TopicTable.list(topics)
   }
 }
@@ -185,7 +185,7 @@ struct TopicCreateCommand: Command {
   init(_ arguments: ParsedArguments) throws(UsageError) {
     answer = try TopicAnswer(arguments)
     let settings = try Self.settings(arguments)
-    guard let path = arguments.text("file") else {
+    guard let path = arguments.path("file") else {
       guard let name = arguments.operands.first else {
         throw UsageError("sluice topic create needs TOPIC, or --file FILE with topics")
       }

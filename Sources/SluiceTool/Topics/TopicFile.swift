@@ -15,12 +15,12 @@ struct TopicFile {
   static let option = CommandOption(
     "file", value: "FILE",
     help:
-      "Create the topics in FILE, as sluice topic list --settings prints them, rather than one; - for standard input."
-  )
+      "Create the topics in FILE, as sluice topic list --settings prints them, rather than one; - for standard input.",
+    takesBytes: true)
 
   /// - Parameter path: "-" for standard input.
   /// - Throws: `UsageError` when it can't be read, or isn't such a file.
-  init(_ path: String) throws(UsageError) {
+  init(_ path: FilePath) throws(UsageError) {
     let bytes: [UInt8]
     do throws(FileBytes.Failure) {
       bytes =
@@ -28,7 +28,7 @@ struct TopicFile {
         ? try FileBytes.read(STDIN_FILENO, limit: Self.longest + 1)
         : try FileBytes.read(path, limit: Self.longest + 1)
     } catch {
-      throw UsageError("--file: \(error.message(of: path == "-" ? "standard input" : path))")
+      throw UsageError("--file: \(error.message(of: path == "-" ? "standard input" : "\(path)"))")
     }
     guard bytes.count <= Self.longest else {
       throw UsageError("--file: \(path) has more than \(ByteSize.exact(UInt64(Self.longest)))")
@@ -66,7 +66,7 @@ struct TopicFile {
     _ refused: [(topic: String, error: ClientError)], of count: Int, _ run: Run, _ isQuiet: Bool
   ) {
     for (topic, error) in refused.prefix(Self.told) {
-      run.note("\(JSONText.escaped(topic, quotes: false)): \(error)")
+      run.note("\(ShownText.line(topic)): \(error)")
     }
     if refused.count > Self.told { run.note("and \(refused.count - Self.told) more") }
     guard refused.isEmpty else {

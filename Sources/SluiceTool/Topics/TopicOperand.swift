@@ -62,7 +62,7 @@ enum UnknownTopic {
   }
 
   private static func clause(_ names: [String]) -> String {
-    let quoted = names.map { "'\(JSONText.escaped($0, quotes: false))'" }
+    let quoted = names.map { "'\(ShownText.line($0))'" }
     switch quoted.count {
     case 0: return ""
     case 1: return "; did you mean \(quoted[0])?"

@@ -2,6 +2,7 @@ import Glibc
 import SluiceAccess
 import SluiceCommand
 import SluiceIO
+import SluiceWire
 import Synchronization
 
 /// A job on users, keys or tokens, without a broker. Runs on a thread of its own, since it takes time, or waits for typing.
@@ -83,7 +84,7 @@ enum PasswordInput {
 
   private static func ask(_ question: String) throws(AccessJob.Failure) -> String {
     let bytes = Terminal.hiding {
-      Descriptor.write(question, to: STDERR_FILENO)
+      Descriptor.write(ShownText.line(question), to: STDERR_FILENO)
       return line()
     }
     return try text(bytes, "the terminal")

@@ -38,7 +38,7 @@ struct WhyCommand: Command {
 
   private func text(_ info: TopicInfo) -> String {
     let sentences = TopicExplanation(info).sentences
-    guard asJSON else { return sentences.map { $0 + "\n" }.joined() }
+    guard asJSON else { return sentences.map { ShownText.line($0) + "\n" }.joined() }
     return TopicJSON.line(info, ["why": .array(sentences.map { .text($0) })])
   }
 }

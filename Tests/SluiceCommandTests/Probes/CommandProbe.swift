@@ -96,11 +96,11 @@ enum CommandProbe: Probe {
       guard (try? all[Int(option) % all.count].read(text, &settings)) != nil else { return }
       try same(settings, written(settings))
     case 8: template(text)
-    case 9: _ = try? HeaderText.parse(text)
+    case 9: _ = try? HeaderText.parse(Array(text.utf8))
     default:
       let words = ["subscribe", "publish", "topic", text]
       _ = Spelling.nearest(to: text, in: words)
-      guard JSONText.escaped(text).unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+      guard JSONText.quoted(text).unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
       else { throw ProbeViolation("a control character is left in JSON") }
     }
   }

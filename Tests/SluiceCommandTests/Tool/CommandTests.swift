@@ -33,8 +33,8 @@ struct CommandTests {
         "pub", "t", "a", "b", "--key", "k", "--header", "n=v=w", "--header", "m=", "--rate", "2k", "--ack",
         "none",
         "--fail", "over", "--quiet") as? PubCommand)
-    #expect(full.source == .messages(["a", "b"]))
-    #expect(full.key == "k")
+    #expect(full.source == .messages([Array("a".utf8), Array("b".utf8)]))
+    #expect(full.key == Array("k".utf8))
     #expect(full.headers == [.init("n", "v=w"), .init("m", "")])
     #expect(full.rate == 2000)
     #expect(full.acknowledgement == .none)
@@ -50,12 +50,12 @@ struct CommandTests {
   @Test("request takes a message or standard input, reply a command")
   func requests() throws {
     let plain = try #require(try command("request", "t") as? RequestCommand)
-    #expect(plain.text == nil && plain.timeout == .seconds(5) && plain.key == nil && plain.headers == [])
+    #expect(plain.payload == nil && plain.timeout == .seconds(5) && plain.key == nil && plain.headers == [])
     let full = try #require(
       try command("request", "t", "m", "--timeout", "200ms", "--key", "k", "--header", "n=v")
         as? RequestCommand)
-    #expect(full.text == "m" && full.timeout == .milliseconds(200))
-    #expect(full.key == "k" && full.headers == [.init("n", "v")])
+    #expect(full.payload == Array("m".utf8) && full.timeout == .milliseconds(200))
+    #expect(full.key == Array("k".utf8) && full.headers == [.init("n", "v")])
     #expect(throws: UsageError.self) { try command("request", "a.*") }
     #expect(throws: UsageError.self) { try command("request", "t", "a", "b") }
     let reply = try #require(try command("reply", "t", "--exec", "cat", "--concurrent", "8") as? ReplyCommand)

@@ -12,7 +12,7 @@ struct RoutingOptionTests {
     let parser = ArgumentParser(CommandPage("sluice", summary: ""), shared: Commands.shared)
     let access = try ClientAccess([
       parser.parse(arguments, environment: { _ in nil }),
-      parser.parse([], environment: { environment[$0] }),
+      parser.parse([String](), environment: { environment[$0] }),
     ])
     var options = ClientOptions()
     access.apply(to: &options)

@@ -13,7 +13,7 @@ struct TLSOptionTests {
     let parser = ArgumentParser(CommandPage("sluice", summary: ""), shared: Commands.shared)
     return try ClientAccess([
       parser.parse(arguments, environment: { _ in nil }),
-      parser.parse([], environment: { environment[$0] }),
+      parser.parse([String](), environment: { environment[$0] }),
     ]).tls
   }
 

@@ -1,0 +1,55 @@
+import Glibc
+import SluiceWire
+
+/// An argument of a command line: bytes, which are text in most places.
+public struct Argument: Hashable, Sendable, ExpressibleByStringLiteral {
+  public let bytes: [UInt8]
+  /// The argument as text; with escapes for bytes that aren't UTF-8, which only a message may show.
+  public let text: String
+  /// Whether `text` is what was given.
+  public let isText: Bool
+
+  public init(_ text: String) {
+    (bytes, self.text, isText) = (Array(text.utf8), text, true)
+  }
+
+  public init(stringLiteral text: String) { self.init(text) }
+
+  public init(_ bytes: some Collection<UInt8>) {
+    self.bytes = Array(bytes)
+    let valid = String(validating: bytes, as: UTF8.self)
+    isText = valid != nil
+    text = valid ?? ShownText.escaped(bytes: bytes, in: .line)
+  }
+
+  /// The process's arguments, without the program's name.
+  public static var ofProcess: [Argument] {
+    // The array of strings that Swift offers replaces what isn't UTF-8.
+    let count = Int(CommandLine.argc)
+    return (1..<max(count, 1)).compactMap { index in
+      unsafe CommandLine.unsafeArgv[index].map { pointer in
+        unsafe Argument(UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)))
+      }
+    }
+  }
+}
+
+/// A path of a file: bytes, as the system takes it.
+public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+  public let bytes: [UInt8]
+
+  /// - Parameter bytes: without a zero byte.
+  public init(_ bytes: some Collection<UInt8>) { self.bytes = Array(bytes) }
+  public init(_ text: String) { self.init(text.utf8) }
+  public init(stringLiteral text: String) { self.init(text) }
+
+  /// For messages.
+  public var description: String { ShownText.escaped(bytes: bytes, in: .line) }
+
+  /// Opens the file. Returns -1, with `errno`, where that fails.
+  public func open(_ flags: Int32, mode: mode_t = 0) -> Int32 {
+    unsafe (bytes + [0]).withUnsafeBytes { bytes in
+      unsafe bytes.withMemoryRebound(to: CChar.self) { unsafe Glibc.open($0.baseAddress!, flags, mode) }
+    }
+  }
+}
