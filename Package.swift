@@ -103,7 +103,8 @@ let package = Package(
       swiftSettings: strictSettings),
     // Values as JSON, for programs that use Foundation anyway.
     .target(
-      name: "SluiceClientFoundation", dependencies: ["SluiceClient", "ReactiveCore", "ReactiveFoundation"],
+      name: "SluiceClientFoundation",
+      dependencies: ["SluiceClient", "ReactiveCore", "ReactiveFoundation", "SluiceWire"],
       swiftSettings: strictSettings),
 
     // The programs, and what their command lines have in common.

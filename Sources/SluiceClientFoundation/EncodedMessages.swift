@@ -53,19 +53,24 @@ extension TopicSubject {
 }
 
 extension Publisher where Output: Encodable {
-  /// Publishes this publisher's values as JSON, or in another encoder's format: see `publish(to:when:)`. A value that can't be encoded ends the
+  /// Publishes this publisher's values as JSON, or in another encoder's format: see `publish(to:when:failure:)`. A value that can't be encoded ends the
   /// topic with a failure.
   ///
   /// ```swift
   /// let publication = sensor.readings.publish(to: client.subject("readings"), when: .connected)
   /// ```
   ///
-  /// - Parameter key: returns the record's key for a value; nil for none.
+  /// - Parameters:
+  ///   - key: returns the record's key for a value; nil for none.
+  ///   - failure: returns what subscribers are to know of the publisher's failure, or of a value that can't be encoded; nil for ``TopicFailure/init(localized:)``.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder = JSONEncoder(),
-    key: ((Output) -> String?)? = nil
+    key: ((Output) -> String?)? = nil, failure: ((any Error) -> TopicFailure)? = nil
   ) -> SourcePublication where Coder.Output == Data {
     tryMap { try Message(encoding: $0, encoder: encoder, key: key?($0)) }
-      .publish(to: subject, when: condition)
+      .mapError { error -> any Error in
+        failure != nil || error is ClientError ? error : TopicFailure(localized: error)
+      }
+      .publish(to: subject, when: condition, failure: failure)
   }
 }

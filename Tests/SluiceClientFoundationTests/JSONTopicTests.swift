@@ -111,6 +111,69 @@ private struct Order: Codable, Equatable, Sendable {
     }
     #expect(subject.acceptedCount == 0)
   }
+
+  // MARK: Failures
+
+  /// The message with which subscribers see the topic of a failed publisher end.
+  private func crossing(
+    _ error: any Error, failure: ((any Error) -> TopicFailure)? = nil
+  ) throws -> (message: String, code: UInt32?) {
+    let publication = Fail<Order, any Error>(error: error)
+      .publish(to: client.subject("failing"), when: .always, failure: failure)
+    let (_, completion) = try collect(client.topic("failing"))
+    _ = publication
+    guard case .failure(let error) = completion else { throw ClientError.topicFailure("it didn't fail") }
+    return (error.message, error.brokerCode)
+  }
+
+  private struct Leak: Error, CustomStringConvertible {
+    var description: String { "Set-Cookie: session=secret\nand more" }
+  }
+
+  private struct Closed: LocalizedError {
+    var errorDescription: String? { "the warehouse\nis closed" + String(repeating: "!", count: 1_000) }
+    var cookie = "secret"
+  }
+
+  @Test func ofAnErrorOnlyItsTypeCrosses() throws {
+    let (message, code) = try crossing(Leak())
+    #expect(message == "Leak" && code == TopicFailure.standardCode)
+  }
+
+  @Test func aLocalizedErrorCrossesInOneBoundedLine() throws {
+    let message = try crossing(Closed()).message
+    #expect(message.hasPrefix("Closed: the warehouse\\nis closed!!!") && message.hasSuffix("…"))
+    #expect(message.count < 350 && !message.contains("secret"))
+  }
+
+  @Test func aProgramChoosesWhatCrosses() throws {
+    let chosen = TopicFailure(code: 4711, message: "out of tea")
+    var (message, code) = try crossing(chosen)
+    #expect(message == "out of tea" && code == 4711)
+    try deleteTopic()
+    (message, code) = try crossing(Leak()) { error in
+      TopicFailure(code: 300, message: error is Leak ? "a leak" : "another")
+    }
+    #expect(message == "a leak" && code == 300)
+  }
+
+  private func deleteTopic() throws {
+    let box = Box<Result<Void, ClientError>>()
+    client.deleteTopic("failing") { box.value = $0 }
+    _ = world.run { box.value != nil }
+    try #require(box.value).get()
+  }
+
+  @Test func whatACoderSaysStaysHere() throws {
+    struct Unencodable: Encodable {
+      func encode(to encoder: any Encoder) throws { throw Leak() }
+    }
+    let publication = Just(Unencodable()).publish(to: client.subject("failing"), when: .always)
+    let (_, completion) = try collect(client.topic("failing"))
+    _ = publication
+    guard case .failure(let error) = completion else { throw ClientError.topicFailure("it didn't fail") }
+    #expect(error.message == "a value can't be encoded to be published")
+  }
 }
 
 /// A variable of one thread.

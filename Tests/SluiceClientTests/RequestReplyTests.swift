@@ -240,10 +240,6 @@ import Testing
 
 /// The library's replier, on real threads and sockets.
 @Suite struct ResponderTests {
-  private struct Refusal: Error, CustomStringConvertible {
-    let description = "no such thing"
-  }
-
   private func withBroker(_ body: (String) async throws -> Void) async throws {
     var configuration = BrokerConfiguration()
     configuration.listen = [.host("127.0.0.1", port: 0)]
@@ -274,7 +270,7 @@ import Testing
         }
         defer { most.withLock { $0.now -= 1 } }
         await Task.yield()
-        guard let number = Int(request.string) else { throw Refusal() }
+        guard let number = Int(request.string) else { throw TopicFailure(message: "no such thing") }
         return Message("\(number * 2)")
       }
       // It answers what comes from when its subscription stands.

@@ -201,7 +201,8 @@ extension Complete.Ending {
     case .finished: self = .finished
     case .failure(let error):
       self = .failure(
-        code: error.brokerCode.map { ErrorCode(rawValue: $0) } ?? .producerFailure, message: error.message)
+        code: error.brokerCode.map { ErrorCode(rawValue: $0) } ?? .producerFailure,
+        message: error.crossingMessage)
     }
   }
 }

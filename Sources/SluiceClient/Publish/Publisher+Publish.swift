@@ -22,7 +22,7 @@ extension Publisher where Output == Message {
   /// ```
   ///
   /// - Demand: the client requests what the broker grants, see ``TopicSubject``.
-  /// - Its end ends the topic, for all its producers and subscribers: `.finished` or a failure, which becomes one of the topic's.
+  /// - Its end ends the topic, for all its producers and subscribers: `.finished` or a failure, of which a ``TopicFailure`` crosses the network.
   /// - A lost connection doesn't cancel it; the client requests nothing meanwhile. It is cancelled if the topic isn't connected any more on the
   ///   next connection.
   /// - Threads: it is subscribed to, requested from and cancelled on the client's loop; with ``PublishCondition/always`` this call subscribes to it.
@@ -33,12 +33,21 @@ extension Publisher where Output == Message {
   ///   ``TopicSubject/Producer`` isn't restarted after the publisher's end.
   /// - Several sources of a topic, in one process or in many, are independent: each is subscribed to.
   ///
+  /// - Parameters:
+  ///   - subject: the topic's subject.
+  ///   - condition: when the publisher is subscribed to.
+  ///   - failure: returns what subscribers are to know of the publisher's failure; nil for ``TopicFailure/init(describing:)``.
   /// - Returns: an object that keeps the publisher subscribed and reports its end. Cancelling it, from any thread, or releasing it cancels this publisher
   ///   and releases the subject, which ends the publication unless the caller holds the subject. The topic goes on.
-  public func publish(to subject: TopicSubject, when condition: PublishCondition) -> SourcePublication {
+  public func publish(
+    to subject: TopicSubject, when condition: PublishCondition, failure: ((Failure) -> TopicFailure)? = nil
+  ) -> SourcePublication {
     let publication = subject.publication
     let attachment = SourceAttachment(publication, isRepeating: condition == .connected) { subscriber in
-      mapError { ($0 as? ClientError) ?? .topicFailure("\($0)") }.subscribe(subscriber)
+      mapError { error -> ClientError in
+        if let failure { return .topicFailure(failure(error)) }
+        return (error as? ClientError) ?? .topicFailure(TopicFailure(describing: error))
+      }.subscribe(subscriber)
     }
     // Subscribes to the publication's end before it can come.
     let result = SourcePublication(attachment, subject)
@@ -62,18 +71,25 @@ extension Publisher where Output == Message {
   ///   - topic: the topic's name.
   ///   - settings: what is stated of the topic, as in ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``; nil for nothing.
   ///   - condition: when the publisher is subscribed to.
+  ///   - failure: as in `publish(to:when:failure:)`.
   public func publish(
-    to client: Client, topic: String, as settings: TopicSettings? = nil, when condition: PublishCondition
+    to client: Client, topic: String, as settings: TopicSettings? = nil, when condition: PublishCondition,
+    failure: ((Failure) -> TopicFailure)? = nil
   ) -> SourcePublication {
-    publish(to: client.subject(topic, as: settings), when: condition)
+    publish(to: client.subject(topic, as: settings), when: condition, failure: failure)
   }
 }
 
 extension Publisher {
-  /// Publishes this publisher's values encoded: see `publish(to:when:)`. A value that can't be encoded ends the topic with a failure.
+  /// Publishes this publisher's values encoded: see `publish(to:when:failure:)`. A value that can't be encoded ends the topic with a failure.
+  ///
+  /// - Parameter failure: returns what subscribers are to know of the publisher's failure, or of a value that can't be encoded; nil for
+  ///   ``TopicFailure/init(describing:)``.
   public func publish<Coder: TopLevelEncoder>(
-    to subject: TopicSubject, when condition: PublishCondition, encoder: Coder
+    to subject: TopicSubject, when condition: PublishCondition, encoder: Coder,
+    failure: ((any Error) -> TopicFailure)? = nil
   ) -> SourcePublication where Output: Encodable, Coder.Output == [UInt8] {
-    tryMap { try Message(encoding: $0, encoder: encoder) }.publish(to: subject, when: condition)
+    tryMap { try Message(encoding: $0, encoder: encoder) }
+      .publish(to: subject, when: condition, failure: failure)
   }
 }

@@ -10,7 +10,7 @@ extension Client {
   /// ```
   ///
   /// Each request is handled in a task of its own, in no particular order. If the handler throws, the requesting client gets
-  /// ``ClientError/Code/replyFailed`` with the error. Records without the headers of a request are handled as well, and their replies dropped.
+  /// ``ClientError/Code/replyFailed`` with what ``TopicFailure/init(describing:)`` says of the error: throw a ``TopicFailure`` to choose the message. Records without the headers of a request are handled as well, and their replies dropped.
   ///
   /// - Parameters:
   ///   - topic: where the requests are published.
@@ -137,7 +137,9 @@ final class Responder: Subscriber, @unchecked Sendable {
     var message: Message
     switch answer {
     case .success(let reply): message = reply
-    case .failure(let error): message = Message("", headers: [.init(RequestHeader.failure, "\(error)")])
+    case .failure(let error):
+      let failure = TopicFailure(describing: error)
+      message = Message("", headers: [.init(RequestHeader.failure, failure.message)])
     }
     if let correlation = request.headers.first(where: { $0.name == RequestHeader.correlation }) {
       message.headers.append(correlation)

@@ -131,7 +131,7 @@ struct ReplyCommand: Command {
           case .closedPipe: throw failure
           }
           if !persistence.isQuiet { run.note(message) }
-          throw Refusal(description: message)
+          throw TopicFailure(message: message)
         }
       }
       run.interrupted = {
@@ -140,11 +140,6 @@ struct ReplyCommand: Command {
         run.finish(.interrupted)
       }
     }
-  }
-
-  /// The message that the requester gets.
-  private struct Refusal: Error, CustomStringConvertible {
-    let description: String
   }
 
   private static func answer(_ shell: String, _ request: TopicRecord) async -> Result<[UInt8], SinkFailure> {
