@@ -51,6 +51,14 @@ extension ClientError {
       .notSluice, "\(address) answers with TLS; connect to \(SocketAddress.tls(host, port: port))")
   }
 
+  /// The server speaks HTTP: it is a gateway's or the admin listener's address.
+  static func httpServer(_ address: SocketAddress) -> ClientError {
+    ClientError(
+      .notSluice,
+      "\(address) answers with HTTP; connect to the broker's address for its own protocol, on port 7420 unless it was given another"
+    )
+  }
+
   static func unencrypted(_ address: SocketAddress) -> ClientError {
     ClientError(
       .insecureConnection,
@@ -65,6 +73,9 @@ extension UnsafeMutableRawBufferPointer {
   var beginsLikeTLS: Bool {
     unsafe count >= 4 && self[0] == 0x15 && self[1] == 3 && self[2] <= 4 && self[3] == 0
   }
+
+  /// Whether this may be an answer of HTTP. No frame begins with these bytes either.
+  var beginsLikeHTTP: Bool { unsafe starts(with: "HTTP/".utf8) }
 }
 
 extension SocketAddress {

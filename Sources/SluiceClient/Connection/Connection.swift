@@ -179,6 +179,7 @@ final class Connection: ByteStreamHandler {
     switch error.code {
     case .versionMismatch: end(ClientError(Fault(error)))
     case _ where unsafe isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(address))
+    case _ where unsafe isHandshake && readBuffer.beginsLikeHTTP: end(.httpServer(address))
     case _ where isHandshake:
       end(ClientError(.notSluice, "\(address) answers, but not as a Sluice broker; check the address"))
     default: end(.violation(error, by: address))
@@ -200,6 +201,7 @@ final class Connection: ByteStreamHandler {
       if decoder.pendingBytes >= 4, unsafe readBuffer.beginsLikeTLS {
         return end(.secureServer(address))
       }
+      if decoder.pendingBytes >= 5, unsafe readBuffer.beginsLikeHTTP { return end(.httpServer(address)) }
       let how = error.map { "\($0)" } ?? "it closed the connection"
       return end(
         ClientError(

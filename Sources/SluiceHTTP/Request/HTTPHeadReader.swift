@@ -3,6 +3,8 @@ package struct HTTPHeadReader: Sendable {
   /// In bytes, with the empty line.
   private let limit: Int
   private var bytes: [UInt8] = []
+  /// Whether the request's method has come, behind which there may be text.
+  private var hasMethod = false
   /// Whether an empty line in front of the request was passed over: one is (RFC 9112, 2.2).
   private var hasSkippedLine = false
 
@@ -33,6 +35,13 @@ package struct HTTPHeadReader: Sendable {
       guard bytes.count <= limit else {
         throw .tooLarge("the request's head has more than \(limit) bytes")
       }
+      // Answered at once: a client of another protocol waits for an answer, and sends no line.
+      if !hasMethod {
+        guard byte >= 0x20 || byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") else {
+          throw .malformed("these bytes aren't HTTP; is the client's address that of another protocol?")
+        }
+        hasMethod = byte == UInt8(ascii: " ")
+      }
       guard byte == UInt8(ascii: "\n"), bytes.count >= 2 else { continue }
       guard bytes[bytes.count - 2] == UInt8(ascii: "\r") else {
         throw .malformed("a line doesn't end with CR LF")
@@ -43,7 +52,7 @@ package struct HTTPHeadReader: Sendable {
       }
       if bytes.count >= 4, bytes[bytes.count - 3] == UInt8(ascii: "\n") {
         let head = try HTTPRequestHead(bytes.dropLast(2))
-        (hasSkippedLine, bytes) = (false, [])
+        (hasMethod, hasSkippedLine, bytes) = (false, false, [])
         return (head, index + 1)
       }
     }

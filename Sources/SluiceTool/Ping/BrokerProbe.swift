@@ -24,6 +24,7 @@ final class BrokerProbe: ByteStreamHandler {
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
   private var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .client)
   private var answersLikeTLS = false
+  private var answersLikeHTTP = false
   private var isDone = false
 
   /// - Parameters:
@@ -120,6 +121,7 @@ final class BrokerProbe: ByteStreamHandler {
   private func take(_ count: Int) {
     // A TLS alert, the answer to a client that begins without TLS.
     if count >= 3, unsafe buffer[0] == 0x15, unsafe buffer[1] == 3 { answersLikeTLS = true }
+    if unsafe buffer[..<count].starts(with: "HTTP/".utf8) { answersLikeHTTP = true }
     var isAnswered = false
     do {
       try unsafe decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { _, _ in
@@ -135,7 +137,10 @@ final class BrokerProbe: ByteStreamHandler {
   /// The answer isn't a broker's: tries TLS if it looks like TLS, fails otherwise.
   private func notABroker() {
     guard answersLikeTLS, case .host(let host, let port) = address else {
-      return finish("\(address) answers, but not as a Sluice broker; check the address")
+      return finish(
+        answersLikeHTTP
+          ? "\(address) answers with HTTP; ping the broker's address for its own protocol"
+          : "\(address) answers, but not as a Sluice broker; check the address")
     }
     stream?.abort()
     stream = nil
