@@ -168,7 +168,10 @@ import Testing
     #expect(ask("GET /topics/prices/settings").body.contains("\"replay-records\":\"3\""))
     publish(5, to: "other")
     #expect(ask("POST /topics/other/trim?from=2").body.contains("\"firstOffset\":2"))
+    #expect(ask("POST /topics/other/trim?before=3").body.contains("\"firstOffset\":3"))
+    #expect(ask("POST /topics/other/trim?keep-last=1").body.contains("\"firstOffset\":4"))
     #expect(ask("POST /topics/other/trim?newest=1").body.contains("\"firstOffset\":4"))
+    #expect(ask("POST /topics/other/trim?before=4&keep-last=1").status == 400)
     #expect(ask("POST /topics/other/trim").status == 400)
     let list = ask("GET /topics?limit=1").body
     #expect(list.contains("\"topic\":\"other\"") && list.hasSuffix("\"more\":true}\n"), "\(list)")

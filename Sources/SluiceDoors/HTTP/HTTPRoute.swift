@@ -42,7 +42,7 @@ enum HTTPRoute {
       return try HTTPTopicRequest.show(request, by: connection)
     case 3 where path[2] == "trim":
       try check(method, ["POST"])
-      try request.check(parameters: ["from", "newest"])
+      try request.check(parameters: HTTPTopicRequest.trimParameters)
       return try HTTPTopicRequest.trim(request, by: connection)
     case 3 where path[2] == "request":
       try check(method, ["POST"])

@@ -50,16 +50,18 @@ final class HTTPTopicRequest: HTTPExchange {
     }
   }
 
-  /// `POST /topics/NAME/trim?from=OFFSET` or `?newest=N`.
+  /// The limits of a trim, as the command line has them, and as earlier versions did.
+  static let trimParameters = ["before", "keep-last", "from", "newest"]
+
+  /// `POST /topics/NAME/trim?before=OFFSET` or `?keep-last=N`.
   static func trim(
     _ request: HTTPRequest, by connection: HTTPConnection
   ) throws(HTTPProblem) -> HTTPTopicRequest {
-    let limit: TopicTrim.Limit
-    switch (try request.number("from"), try request.number("newest")) {
-    case (let offset?, nil): limit = .from(offset)
-    case (nil, let count?): limit = .newest(count)
-    default: throw HTTPProblem(400, "say what stays: from=OFFSET or newest=COUNT")
+    let given = trimParameters.filter { request.parameter($0) != nil }
+    guard given.count == 1, let number = try request.number(given[0]) else {
+      throw HTTPProblem(400, "say how far: before=OFFSET or keep-last=COUNT")
     }
+    let limit: TopicTrim.Limit = ["before", "from"].contains(given[0]) ? .from(number) : .newest(number)
     return try HTTPTopicRequest(TopicTrim(topic: request.topic(), limit), by: connection)
   }
 
