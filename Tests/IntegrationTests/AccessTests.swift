@@ -108,7 +108,8 @@ import Testing
     )
     for process in [
       try sluice("pub", "orders.us", "x", proof: alice), try sluice("pub", "other", "x", proof: shop),
-      try sluice("sub", "orders.eu", proof: shop), try sluice("topic", "delete", "orders.eu", proof: alice),
+      try sluice("sub", "orders.eu", proof: shop),
+      try sluice("topic", "delete", "orders.eu", "--yes", proof: alice),
     ] {
       #expect(
         process.currentExit == .code(1) && process.standardError.text.contains("may not"),

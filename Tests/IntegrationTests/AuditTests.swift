@@ -49,16 +49,16 @@ import Testing
 
   /// To purge a topic is to trim it to its next offset.
   @Test func topicsThatArePurged() throws {
-    try run("alice", "topic", "purge", "orders")
+    try run("alice", "topic", "purge", "orders", "--yes")
     try expectLine("trim-topic", "done", by: "alice")
-    try run("alice", "topic", "purge", "none", code: 1)
+    try run("alice", "topic", "purge", "none", "--yes", code: 1)
     try expectLine("trim-topic", "refused", by: "alice", of: "none")
   }
 
   @Test func whatIsNotAllowed() throws {
     try run("bob", "topic", "set", "orders", "--keep", "48h", code: 1)
     try run("bob", "topic", "trim", "orders", "--keep-last", "2", code: 1)
-    try run("bob", "topic", "purge", "orders", code: 1)
+    try run("bob", "topic", "purge", "orders", "--yes", code: 1)
     // Each of them is a line.
     try eventually("three lines of what bob isn't allowed") {
       stage.broker.process.standardError.lines.count { line in

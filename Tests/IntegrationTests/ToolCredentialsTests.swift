@@ -80,7 +80,7 @@ import Testing
     #expect(try run("alice", "pub", "orders", "b", "--quiet").code == .code(0))
     for topic in ["orders", "missing"] {
       for command in [
-        ["pub", topic, "x"], ["sub", topic], ["topic", "show", topic], ["topic", "delete", topic],
+        ["pub", topic, "x"], ["sub", topic], ["topic", "show", topic], ["topic", "delete", topic, "--yes"],
       ] {
         let process = try start("bob", command)
         #expect(try process.waitForExit() == .code(1), "\(command)")

@@ -122,7 +122,7 @@ import Testing
     try broker.client().create("t")
     let subscriber = try broker.sluice("sub", "t")
     try broker.waitForSubscriptions(1, on: "t")
-    let deletion = try broker.sluice("topic", "delete", "t")
+    let deletion = try broker.sluice("topic", "delete", "t", "--yes")
     #expect(try deletion.waitForExit() == .code(0))
     try expect(subscriber, 1, mentions: "deleted")
     try expect(broker.sluice("topic", "show", "t"), 1, mentions: "t")

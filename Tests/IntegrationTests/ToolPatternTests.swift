@@ -32,7 +32,7 @@ import Testing
         process.standardError.text.contains("t.\(round) has finished")
       }
     }
-    let delete = try broker.sluice("topic", "delete", "t.0")
+    let delete = try broker.sluice("topic", "delete", "t.0", "--yes")
     #expect(try delete.waitForExit() == .code(0), "\(delete.messages)")
     try eventually("it is told; \(process.messages)") {
       process.standardError.text.contains("t.0 is gone: it was deleted")

@@ -76,7 +76,7 @@ struct PermissionsFileTests {
       ("\"a\\n\" all >", "line 1: a backslash can only be before"),
       ("\"a\\", "line 1: a backslash can only be before"),
       ("\"\" all >", "line 1: '' can't be an identity: it is empty"),
-      ("a\u{1B}[31m all >", "line 1: 'a?[31m' can't be an identity: it has a control character"),
+      ("a\u{1B}[31m all >", "line 1: 'a\\u001b[31m' can't be an identity: it has a control character"),
       ("a all >\n\(String(repeating: "x", count: 256)) all >", "line 2: 'xxxx"),
       ("alice all \(String(repeating: "x", count: 256))", "line 1: \"xxxx"),
     ])

@@ -65,7 +65,7 @@ struct UsersFileTests {
       ("\n\nalice secret", "users, line 3: this isn't NAME:HASH"),
       (":\(hash)", "users, line 1: '' can't be a user's name: it is empty"),
       ("*:\(hash)", "users, line 1: '*' can't be a user's name: * stands for all clients"),
-      ("a\u{7}b:\(hash)", "users, line 1: 'a?b' can't be a user's name: it has a control character"),
+      ("a\u{7}b:\(hash)", "users, line 1: 'a\\u0007b' can't be a user's name: it has a control character"),
       ("a :\(hash)", "users, line 1: 'a ' can't be a user's name: it begins or ends with white space"),
       ("\(String(repeating: "x", count: 256)):\(hash)", "users, line 1: 'xxxxxxxx"),
       ("a:\(hash)\nb:\(hash)\na:\(hash)", "users, line 3: there is a user 'a' already, in line 1"),

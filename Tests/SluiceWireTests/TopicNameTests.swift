@@ -54,7 +54,7 @@ struct TopicNameTests {
 
   @Test("a name has 255 bytes of UTF-8 at the most, and the message isn't as long as the name")
   func tooLong() {
-    let start = "\"" + String(repeating: "x", count: 64) + "\""
+    let start = "\"" + String(repeating: "x", count: 64) + "…\""
     #expect(
       throws: WireError(.invalidTopic, "\(start) isn't a topic name: it has 256 bytes; the limit is 255")
     ) {

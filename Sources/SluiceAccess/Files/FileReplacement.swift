@@ -82,7 +82,7 @@ package enum FileReplacement {
     return true
   }
 
-  static func directory(of path: String) -> String {
+  package static func directory(of path: String) -> String {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
   }

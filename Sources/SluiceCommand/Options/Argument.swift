@@ -46,10 +46,29 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
   /// For messages.
   public var description: String { ShownText.escaped(bytes: bytes, in: .line) }
 
+  /// A file in this directory.
+  public func appending(_ name: String) -> FilePath { FilePath(bytes + [UInt8(ascii: "/")] + name.utf8) }
+
   /// Opens the file. Returns -1, with `errno`, where that fails.
   public func open(_ flags: Int32, mode: mode_t = 0) -> Int32 {
+    unsafe withCString { unsafe Glibc.open($0, flags, mode) }
+  }
+
+  /// Makes the directory, and those above it that aren't there.
+  ///
+  /// - Returns: why not, in the system's words; nil once it is there.
+  public func makeDirectory(mode: mode_t = 0o777) -> String? {
+    let slash = UInt8(ascii: "/")
+    for end in bytes.indices.dropFirst().filter({ bytes[$0] == slash }) + [bytes.endIndex] {
+      let code = unsafe FilePath(bytes[..<end]).withCString { unsafe mkdir($0, mode) }
+      guard code == 0 || errno == EEXIST else { return Descriptor.reason() }
+    }
+    return nil
+  }
+
+  private func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     unsafe (bytes + [0]).withUnsafeBytes { bytes in
-      unsafe bytes.withMemoryRebound(to: CChar.self) { unsafe Glibc.open($0.baseAddress!, flags, mode) }
+      unsafe bytes.withMemoryRebound(to: CChar.self) { unsafe body($0.baseAddress!) }
     }
   }
 }

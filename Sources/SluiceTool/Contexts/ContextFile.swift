@@ -104,7 +104,10 @@ struct ContextFile {
     guard let path else {
       throw UsageError("there is no place for contexts: neither XDG_CONFIG_HOME nor HOME is set")
     }
-    try makeDirectory(of: path)
+    let directory = FilePath(FileReplacement.directory(of: path))
+    if let reason = directory.makeDirectory(mode: 0o700) {
+      throw UsageError("cannot make \(directory): \(reason)")
+    }
     do {
       let place = try FileReplacement.place(of: path, making: true).place
       return try FileReplacement.locking(directoryOf: place) {
@@ -117,17 +120,6 @@ struct ContextFile {
       throw error
     } catch {
       throw UsageError("\(error)")
-    }
-  }
-
-  private static func makeDirectory(of path: String) throws(UsageError) {
-    let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
-    var made = ""
-    for part in directory.split(separator: "/") {
-      made += "/" + part
-      guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
-        throw UsageError("cannot make \(made): \(Descriptor.reason())")
-      }
     }
   }
 

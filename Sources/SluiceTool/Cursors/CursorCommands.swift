@@ -25,7 +25,8 @@ struct CursorListCommand: Command {
 
   static let page = CommandPage(
     "sluice cursor list", summary: "list durable cursors and groups, of a topic or of all",
-    operands: [Operand("TOPIC", .optional)], options: [TopicCommand.json], details: CursorList.columns,
+    operands: [Operand("TOPIC", .optional)], options: [HiddenTopics.option, TopicCommand.json],
+    details: CursorList.columns,
     examples: [
       "All of them, and how far behind they are.": "sluice cursor list",
       "Those of a topic.": "sluice cursor list orders.eu",
@@ -50,6 +51,7 @@ struct CursorList {
   /// Nil for all.
   private let topic: String?
   private let asJSON: Bool
+  private let showsHidden: Bool
   /// Nil for both.
   private let kind: CursorInfo.Kind?
 
@@ -58,6 +60,7 @@ struct CursorList {
   init(_ arguments: ParsedArguments, _ kind: CursorInfo.Kind? = nil) throws(UsageError) {
     topic = try arguments.operands.first.map { text throws(UsageError) in try TopicOperand.read(text) }
     asJSON = arguments.has("json")
+    showsHidden = arguments.has("all")
     self.kind = kind
   }
 
@@ -73,7 +76,8 @@ struct CursorList {
         switch result {
         case .failure(let error): run.fail(error)
         case .success(let topics):
-          gather(topics.map(\.topic), client, run)
+          gather(
+            topics.map(\.topic).filter { showsHidden || !HiddenTopics.contains($0) }, client, run)
         }
       }
     }

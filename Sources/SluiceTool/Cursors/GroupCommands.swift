@@ -21,7 +21,7 @@ struct GroupListCommand: Command {
   static let page = CommandPage(
     "sluice group list", summary: "list groups, of a topic or of all",
     operands: [Operand("TOPIC", .optional)],
-    options: [TopicCommand.json], details: CursorList.columns,
+    options: [HiddenTopics.option, TopicCommand.json], details: CursorList.columns,
     examples: [
       "Those of a topic.": "sluice group list jobs",
       "The one that is furthest behind.": "sluice group list --json | jq -s 'max_by(.behind)'",

@@ -13,6 +13,8 @@ struct ClientAccess {
   var routing = ClientRouting.direct
   /// Nil for the program's name and its process's number.
   var name: String?
+  /// The options for TLS as messages name them, with the variables or the context that set them.
+  private var tlsNames: [String: String] = [:]
 
   static let options = [
     CommandOption(
@@ -55,6 +57,7 @@ struct ClientAccess {
     allowsPlaintextCredentials = sources.contains { $0.has("allow-plaintext-credentials") }
     credentials = try Self.credentials(sources)
     tls = try Self.tls(sources, quiet: quiet, for: servers)
+    for option in Self.tlsOptions { tlsNames[option.name] = sources.name(of: option.name) }
     let routings = Values.choice(["direct": ClientRouting.direct, "relay": .relay])
     for arguments in sources.reversed() { routing = try arguments.value("routing", routings) ?? routing }
     name = sources.lazy.compactMap { $0.text("name") }.first
@@ -89,7 +92,9 @@ struct ClientAccess {
     }
     try source.allowOne(of: "token-file", "user")
     try source.allowOne(of: "token-file", "password-file")
-    if let path = source.text("token-file") { return try .file(path) { .token($0) } }
+    if let path = source.text("token-file") {
+      return try .file(path, sources.name(of: "token-file")) { .token($0) }
+    }
     // A context may have the secret itself.
     if let token = source.text("token") { return .token(token) }
     if let secret = source.text("password"), let user = source.text("user") {
@@ -100,23 +105,33 @@ struct ClientAccess {
         "--user needs --password-file: a password isn't given on the command line, where others can read it")
     }
     guard let user = sources.text("user") else { throw UsageError("--password-file needs --user") }
-    return try .file(path) { .password($0, user: user) }
+    return try .file(path, sources.name(of: "password-file")) { .password($0, user: user) }
   }
 }
 
 extension [ParsedArguments] {
   /// The value of an option in the first of them that has one.
   fileprivate func text(_ option: String) -> String? { lazy.compactMap { $0.text(option) }.first }
+
+  /// The option as messages name it: with its variable or context, where its value came from there.
+  fileprivate func name(of option: String) -> String {
+    first { $0.has(option) }?.origin(of: option).map { "\($0), --\(option)" } ?? "--\(option)"
+  }
 }
 
 extension ClientCredentials {
   /// Those whose secret is the first line of a file, read each time.
   ///
+  /// - Parameter option: whose value the file is, as messages name it.
   /// - Throws: `UsageError` when it can't be read now.
   fileprivate static func file(
-    _ path: String, _ make: @escaping @Sendable (String) -> ClientCredentials
+    _ path: String, _ option: String, _ make: @escaping @Sendable (String) -> ClientCredentials
   ) throws(UsageError) -> ClientCredentials {
-    _ = try SecretFile.firstLine(of: path)
+    do {
+      _ = try SecretFile.firstLine(of: path)
+    } catch {
+      throw UsageError("\(option): \(error)")
+    }
     return .provider { make(try SecretFile.firstLine(of: path)) }
   }
 }
@@ -174,5 +189,21 @@ extension ClientAccess {
     if options.certificate != nil, options.key == nil { throw UsageError("--tls-cert needs --tls-key") }
     if options.key != nil, options.certificate == nil { throw UsageError("--tls-key needs --tls-cert") }
     return options
+  }
+
+  /// Reads the files for TLS, as connecting will.
+  ///
+  /// - Throws: `UsageError` that names the option, or the variable, whose file can't be used.
+  func checkTLS() throws(UsageError) {
+    guard servers.contains(where: \.hasTLS) else { return }
+    do throws(TLSSetupError) {
+      _ = try TLSClient(tls)
+    } catch {
+      let files = [("tls-ca", tls.authorities), ("tls-cert", tls.certificate), ("tls-key", tls.key)]
+      guard let option = files.first(where: { $0.1 != nil && $0.1 == error.file })?.0 else {
+        throw UsageError("TLS can't be set up: \(error)")
+      }
+      throw UsageError("\(tlsNames[option] ?? "--\(option)"): \(error)")
+    }
   }
 }

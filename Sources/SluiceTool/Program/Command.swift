@@ -125,6 +125,14 @@ enum Commands {
   ) throws(UsageError) -> any Command.Type {
     if let kind = kinds.first(where: { $0.page.word == word }) { return kind }
     let words = kinds.map { $0.page.word }
+    if let advice = Synonyms.advice(name, word) {
+      throw UsageError("there is no command '\(word)'; use \(advice)")
+    }
+    if let meant = Synonyms.command(meantBy: word, among: words),
+      let kind = kinds.first(where: { $0.page.word == meant })
+    {
+      return kind
+    }
     // `help` isn't in the list of commands, and can be mistyped, too.
     let known = name == "sluice" ? words + ["help"] : words
     let all = "it can be \(words.joined(separator: ", "))"

@@ -69,6 +69,11 @@ final class Run: @unchecked Sendable {
   func connect(
     timeout: Duration = .seconds(10), _ persistence: Persistence = .off, _ body: @escaping (Client) -> Void
   ) {
+    do throws(UsageError) {
+      try access.checkTLS()
+    } catch {
+      return finish(.usage, error.description)
+    }
     var options = ClientOptions()
     options.name = "sluice[\(getpid())]"
     options.connectTimeout = timeout

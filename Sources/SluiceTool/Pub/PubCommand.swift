@@ -1,3 +1,4 @@
+import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceWire
@@ -55,7 +56,7 @@ struct PubCommand: Command {
       CommandOption(
         "json",
         help:
-          "Each line of the input is an object with payload, key and headers, as sluice sub --json prints it; its offset, topic and time aren't used."
+          "Each line of the input is an object with payload, key and headers, as sluice sub --json prints it; its offset, topic and time aren't used. headers may also be an object of names and texts."
       ),
       CommandOption(
         "key-separator", value: "TEXT",
@@ -167,7 +168,24 @@ struct PubCommand: Command {
     return (context, false)
   }
 
+  /// What a message may have been meant for; nil for one that is nothing but a message.
+  static func hint(_ messages: [[UInt8]]) -> String? {
+    guard messages.count == 1, let message = messages.first else { return nil }
+    if message == Array("-".utf8) {
+      return "publishing '-' as it is; without a MESSAGE, or with --file -, standard input is read"
+    }
+    guard message.first == UInt8(ascii: "@"), message.count > 1, !message.contains(0) else { return nil }
+    let file = FilePath(message.dropFirst())
+    let descriptor = file.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    close(descriptor)
+    return "publishing '@\(file)' as it is; --file \(file) publishes the file"
+  }
+
   func start(_ run: Run) {
+    if case .messages(let messages) = source, !persistence.isQuiet, let hint = Self.hint(messages) {
+      run.note(hint)
+    }
     if let newTrace { run.note("trace \(newTrace.traceID)") }
     // Before anything is opened at the broker: a file that isn't there must leave no topic behind.
     let input: Input

@@ -57,8 +57,13 @@ enum RecordNotation: Equatable {
       throw ValueError("it has neither payload nor payload_base64")
     }
     var headers: [Message.Header] = []
-    if let list = members["headers"] {
-      guard let list = list.array else { throw ValueError("headers isn't a list") }
+    if let named = members["headers"]?.object {
+      for (name, value) in named.sorted(by: { $0.key < $1.key }) {
+        guard let text = value.text else { throw ValueError("header \(name) isn't a text") }
+        headers.append(Message.Header(name, text))
+      }
+    } else if let list = members["headers"] {
+      guard let list = list.array else { throw ValueError("headers is neither a list nor an object") }
       for header in list {
         guard let parts = header.object, let name = parts["name"]?.text,
           let value = try text("value", of: parts)

@@ -46,7 +46,7 @@ struct ManualCommand: Command {
   /// What to explain; nil for the program.
   let word: String?
   /// Where to write all pages; nil to print one.
-  let directory: String?
+  let directory: FilePath?
 
   static let needsBroker = false
 
@@ -57,7 +57,8 @@ struct ManualCommand: Command {
       CommandOption(
         "directory", value: "DIR",
         help:
-          "Write a page for each command into DIR, which has to be there: sluice.1, sluice-pub.1 and so on.")
+          "Write a page for each command into DIR, which is made if it isn't there: sluice.1, sluice-pub.1 and so on.",
+        takesBytes: true)
     ],
     details: """
       Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
@@ -71,7 +72,7 @@ struct ManualCommand: Command {
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     word = arguments.operands.first
-    directory = arguments.text("directory")
+    directory = arguments.path("directory")
     guard let word else { return }
     if directory != nil { throw UsageError("--directory is for all pages; leave COMMAND out") }
     _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
@@ -107,17 +108,21 @@ struct ManualCommand: Command {
       let file = word.map { "sluice-\($0).1" } ?? "sluice.1"
       return run.print(pages.first { $0.file == file }?.text ?? "")
     }
+    if let reason = directory.makeDirectory() {
+      return run.finish(.failure, "--directory: cannot make \(directory): \(reason)")
+    }
     for (file, text) in pages {
-      if let reason = Self.write(text, to: "\(directory)/\(file)") {
-        return run.finish(.failure, "cannot write \(directory)/\(file): \(reason)")
+      let path = directory.appending(file)
+      if let reason = Self.write(text, to: path) {
+        return run.finish(.failure, "--directory: cannot write \(path): \(reason)")
       }
     }
     run.finish(.success)
   }
 
   /// - Returns: why not.
-  private static func write(_ text: String, to path: String) -> String? {
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+  private static func write(_ text: String, to path: FilePath) -> String? {
+    let descriptor = path.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode: 0o644)
     guard descriptor >= 0 else { return Descriptor.reason() }
     let code = Descriptor.write(text, to: descriptor)
     let isClosed = close(descriptor) == 0

@@ -63,6 +63,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     if command.output != nil { showProgress() }
     if command.count == 0 { return endIfThereIsATopic() }
     subscribe()
+    noteFutureStart()
   }
 
   private func showProgress() {
@@ -78,6 +79,20 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       if let count = command.count { total = min(total ?? count, count) }
       // Behind the replay there is no end to tell of.
       return ProgressLine.Figures(done: done, total: total.flatMap { $0 >= done ? $0 : nil }, unit: .records)
+    }
+  }
+
+  /// Notes that the start is beyond the topic's end, where the subscription waits without a word.
+  private func noteFutureStart() {
+    guard case .offset(let offset) = plan.start, !command.isPattern, !command.endsWithReplay,
+      !command.persistence.isQuiet
+    else { return }
+    client.topic(show: plan.topic) { [weak self] result in
+      guard let self, ending == nil, case .success(let info) = result else { return }
+      let next = info.summary.nextOffset
+      guard next < offset else { return }
+      run.note(
+        "offset \(offset) is beyond the end of \(plan.topic), whose next record gets \(next); waiting for it")
     }
   }
 

@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// A question before what can't be undone. It is asked on a terminal only, and `--yes` answers it.
+/// A question before what can't be undone: asked on a terminal, and otherwise answered by a line of standard input. `--yes` answers it.
 struct Question {
   static let option = CommandOption("yes", help: "Don't ask.")
 
@@ -13,31 +13,35 @@ struct Question {
     isAnswered = arguments.has("yes")
   }
 
-  private static var hasTerminal: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
+  /// Whether ``ask(_:_:_:)`` waits for an answer, and doesn't call its body at once.
+  var isAsked: Bool { !isAnswered }
 
-  /// Whether there is an answer, or a terminal to ask.
-  var canBeAnswered: Bool { isAnswered || Self.hasTerminal }
-
-  /// Whether ``ask(_:_:_:)`` asks, and doesn't go on at once.
-  var isAsked: Bool { !isAnswered && Self.hasTerminal }
-
-  /// Goes on with `body` at once, or when the answer on the terminal is yes; ends the run otherwise. On the loop; `body` is called there.
+  /// Calls `body` at once, or when the answer is yes; ends the run otherwise. On the loop; `body` is called there.
   func ask(_ run: Run, _ text: String, _ body: @escaping () -> Void) {
     guard isAsked else { return body() }
-    Descriptor.write("\(ShownText.line(text)) [y/N] ", to: STDERR_FILENO)
+    if isatty(STDIN_FILENO) == 1 {
+      Descriptor.write("\(ShownText.line(text)) [y/N] ", to: STDERR_FILENO)
+    } else {
+      run.note("\(text) Answer y or n on standard input, or say --yes")
+    }
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
     Threads.start {
       let line = (try? FileBytes.read(STDIN_FILENO, limit: 1024, until: UInt8(ascii: "\n"))) ?? []
-      let isYes = Self.isYes(line)
       run.loop.execute {
-        if isYes { unsafe body() } else { run.finish(.failure, "nothing was changed") }
+        switch Self.answer(line) {
+        case true?: unsafe body()
+        case false?: run.finish(.failure, "nothing was changed")
+        case nil: run.finish(.usage, "there is no answer on standard input; nothing was changed")
+        }
       }
     }
   }
 
-  /// Whether a line says yes.
-  static func isYes(_ line: [UInt8]) -> Bool {
-    let word = String(decoding: line, as: UTF8.self).lowercased().filter { !$0.isWhitespace }
+  /// Whether a line says yes; nil where there is no line.
+  static func answer(_ line: [UInt8]) -> Bool? {
+    guard !line.isEmpty else { return nil }
+    let word = String(decoding: line.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self).lowercased()
+      .filter { !$0.isWhitespace }
     return word == "y" || word == "yes"
   }
 }

@@ -9,6 +9,7 @@ struct TopCommand: Command {
   /// How many tables; nil for no end.
   let count: UInt64?
   let asJSON: Bool
+  let showsHidden: Bool
 
   static let page = CommandPage(
     "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
@@ -16,7 +17,7 @@ struct TopCommand: Command {
       CommandOption("interval", value: "TIME", help: "The time between two samples.", standard: "1s"),
       CommandOption("count", letter: "n", value: "N", help: "End after N tables."),
       CommandOption("once", help: "Print one table and end: --count 1."),
-      CommandOption("json", help: "Print an object a line and topic, every time."),
+      HiddenTopics.option, CommandOption("json", help: "Print an object a line and topic, every time."),
     ],
     details: """
       Topics that are held up come first, then those whose oldest record waits for 10 s or longer, then the busiest. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
@@ -46,6 +47,7 @@ struct TopCommand: Command {
     guard interval >= .milliseconds(10) else { throw UsageError("--interval: 10ms is the shortest") }
     count = arguments.has("once") ? 1 : try arguments.value("count", Values.count(in: 1...UInt64.max))
     asJSON = arguments.has("json")
+    showsHidden = arguments.has("all")
   }
 
   func start(_ run: Run) {
@@ -141,7 +143,9 @@ final class Watching: @unchecked Sendable {
     }
     client.topics { [self] result in
       switch result {
-      case .success(let topics): ask(TopSample(time: run.loop.now, topics: topics))
+      case .success(let topics):
+        let shown = topics.filter { command.showsHidden || !HiddenTopics.contains($0.topic) }
+        ask(TopSample(time: run.loop.now, topics: shown))
       case .failure(let error): finish { run.fail(error) }
       }
     }

@@ -107,8 +107,8 @@ struct TopicPurgeCommand: Command {
     "sluice topic purge", summary: "drop all of a topic's records", operands: [Operand("TOPIC")],
     options: [Question.option] + TopicAnswer.options,
     details: """
-      The topic stays, with its settings, producers and subscribers; the next record gets the offset that it would have got. On a terminal it asks before. \
-      Otherwise as sluice topic trim --keep-last 0.
+      The topic stays, with its settings, producers and subscribers; the next record gets the offset that it would have got. It asks before: without a terminal it reads the answer, y or n, from standard input, \
+      and --yes is needed where there is none. Otherwise as sluice topic trim --keep-last 0.
       """,
     examples: ["Begin with nothing kept.": "sluice topic purge orders.eu --yes"])
 
@@ -153,10 +153,10 @@ struct TopicDeleteCommand: Command {
     details: """
       TOPIC may be a pattern, which stands for all topics that match at the moment; quote it from the shell. Their subscribers and producers are told, and end.
 
-      On a terminal it asks before. Without a terminal a single topic is deleted without a question, and a pattern needs --yes.
+      It asks before. Without a terminal it reads the answer, y or n, from standard input, and --yes is needed where there is none.
       """,
     examples: [
-      "Start over.": "sluice topic delete orders.eu",
+      "Start over.": "sluice topic delete orders.eu --yes",
       "What the tests have left.": "sluice topic delete 'test.>' --yes",
     ])
 
@@ -166,10 +166,6 @@ struct TopicDeleteCommand: Command {
     pattern = isPattern ? try UsageError.wrapping { () throws(WireError) in try TopicPattern(text) } : nil
     question = Question(arguments)
     isQuiet = arguments.has("quiet")
-    if isPattern, !question.canBeAnswered {
-      throw UsageError(
-        "\(text) may stand for many topics, and there is no terminal to ask; say --yes to delete them")
-    }
   }
 
   func start(_ run: Run) {

@@ -37,6 +37,7 @@ struct TopicListCommand: Command {
   let asSettings: Bool
   let prefix: String
   let limit: Int
+  let showsHidden: Bool
   /// Nil for the client's own.
   let timeout: Duration?
 
@@ -51,7 +52,7 @@ struct TopicListCommand: Command {
         "settings",
         help:
           "Print the topics with their settings, an object a line: what sluice topic create --file makes the same topics of."
-      ), TopicCommand.json,
+      ), HiddenTopics.option, TopicCommand.json,
     ],
     examples: [
       "Those of one kind.": "sluice topic list --prefix orders. --names",
@@ -66,6 +67,7 @@ struct TopicListCommand: Command {
     asSettings = arguments.has("settings")
     try arguments.allowOne(of: "names", "json", "settings")
     prefix = arguments.text("prefix") ?? ""
+    showsHidden = arguments.has("all") || HiddenTopics.isNamed(by: prefix)
     limit = Int(clamping: try arguments.value("limit", Values.count(in: 1...UInt64.max)) ?? .max)
     timeout = try arguments.value("timeout", TimeSpan.parse)
   }
@@ -76,11 +78,18 @@ struct TopicListCommand: Command {
         run.finish(.failure, "\(run.server) didn't answer within \(TimeSpan.exact(timeout))")
       }
     }
-    run.connect { client in
-      client.topics(withPrefix: prefix, limit: limit) { result in
-        guard asSettings, case .success(let topics) = result else { return run.report(result, text) }
-        printSettings(of: topics.map(\.topic), client, run)
-      }
+    run.connect { client in list(limit, client, run) }
+  }
+
+  /// - Parameter requested: topics that are requested from the broker, hidden ones among them.
+  private func list(_ requested: Int, _ client: Client, _ run: Run) {
+    client.topics(withPrefix: prefix, limit: requested) { result in
+      guard case .success(let all) = result else { return run.report(result, text) }
+      let shown = all.filter { showsHidden || !HiddenTopics.contains($0.topic) }.prefix(limit)
+      // Hidden ones have taken the places of others.
+      if shown.count < limit, all.count >= requested, requested < .max { return list(.max, client, run) }
+      guard asSettings else { return run.report(.success(Array(shown)), text) }
+      printSettings(of: shown.map(\.topic), client, run)
     }
   }
 
@@ -141,7 +150,7 @@ struct TopicShowCommand: Command {
 
 struct TopicCreateCommand: Command {
   enum Target {
-    case topic(String, TopicSettings)
+    case topic(TopicSettings, TopicDisagreement)
     case file(TopicFile)
   }
 
@@ -154,7 +163,7 @@ struct TopicCreateCommand: Command {
     options: TopicOption.ofTopics.map(\.option) + [TopicCommand.keep, TopicFile.option] + TopicAnswer.options,
     details: """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
-      is an error, unless the topic was created by its first use and has had no record: then it gets these settings.
+      is an error (sluice topic set changes them), unless the topic was created by its first use and has had no record: then it gets these settings.
 
       A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
       --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
@@ -189,7 +198,7 @@ struct TopicCreateCommand: Command {
       guard let name = arguments.operands.first else {
         throw UsageError("sluice topic create needs TOPIC, or --file FILE with topics")
       }
-      target = .topic(try TopicOperand.read(name), settings)
+      target = .topic(settings, TopicDisagreement(try TopicOperand.read(name), arguments, settings))
       return
     }
     guard arguments.operands.isEmpty, settings == TopicSettings() else {
@@ -217,8 +226,12 @@ struct TopicCreateCommand: Command {
     run.connect { client in
       switch target {
       case .file(let file): file.create(client, run, isQuiet: answer.isQuiet)
-      case .topic(let topic, let settings):
+      case .topic(let settings, let disagreement):
+        let topic = disagreement.topic
         client.createTopic(topic, settings: settings) { result in
+          if case .failure(let error) = result, error.code == .topicExists {
+            return disagreement.fail(run, client, error, asked: settings)
+          }
           run.report(result) {
             answer.text($0) { _ in "\(topic) is there\(answer.named(settings, " with "))" }
           }

@@ -70,7 +70,7 @@ extension Topic {
       isStated ? "other settings were stated for it before" : "it has had records with the broker's defaults"
     return WireError(
       .topicExists,
-      "topic \(name) can't be given these settings (\(difference)): \(why); state the same, or delete the topic first"
+      "topic \(name) can't be given these settings (\(difference)): \(why); state the same, or change the topic's settings first"
     )
   }
 

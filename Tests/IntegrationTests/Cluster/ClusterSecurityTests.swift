@@ -22,7 +22,7 @@ struct ClusterSecurityTests {
       let read = try stage.sluice(
         "sub", topic, "--from", "earliest", "--until-live", at: (index + 1) % 3, as: "bob")
       #expect(read.text == "ada at 0\nada at 1\nada at 2\n", "\(read)\(stage.logs)")
-      let delete = try stage.sluice("topic", "delete", topic, at: (index + 1) % 3, as: "admin")
+      let delete = try stage.sluice("topic", "delete", topic, "--yes", at: (index + 1) % 3, as: "admin")
       #expect(delete.exit == .code(0), "\(delete)")
     }
     try checkAudit(stage)
@@ -54,8 +54,8 @@ struct ClusterSecurityTests {
     try allowed("admin", "cursor", "list", topic)
     try refused("ada", "cursor", "move", topic, "c\(node)", "--to", "earliest")
     try refused("bob", "topic", "set", topic, "--replay-records", "10")
-    try refused("bob", "topic", "delete", topic)
-    try refused("eve", "topic", "delete", topic)
+    try refused("bob", "topic", "delete", topic, "--yes")
+    try refused("eve", "topic", "delete", topic, "--yes")
     try refused("bob", "cluster", "drain", "b1")
     // A pattern selects only topics that the client may subscribe to, at whatever node they are.
     let pattern = try stage.sluice(

@@ -42,8 +42,8 @@ import Testing
     let process = try list(at: server, all)
     #expect(process.currentExit == .code(0), "\(process.messages)")
     for (variable, option, other, code) in [
-      ("SLUICE_TLS_CA", "--tls-ca", "/none", 1), ("SLUICE_TLS_CERT", "--tls-cert", "/none", 1),
-      ("SLUICE_TLS_KEY", "--tls-key", "/none", 1),
+      ("SLUICE_TLS_CA", "--tls-ca", "/none", 2), ("SLUICE_TLS_CERT", "--tls-cert", "/none", 2),
+      ("SLUICE_TLS_KEY", "--tls-key", "/none", 2),
       ("SLUICE_TLS_SERVER_NAME", "--tls-server-name", "other.example", 1),
     ] as [(String, String, String, Int32)] {
       let wrong = try list(at: server, all.merging([variable: other]) { $1 })

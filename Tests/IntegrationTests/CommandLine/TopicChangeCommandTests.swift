@@ -51,11 +51,12 @@ import Testing
     #expect(try broker.run("sub", "t", "--until-live").standardOutput.text == "18\n19\n")
     #expect(try broker.run("topic", "trim", "t", "--before", "21", code: 1).standardError.lines.count == 1)
     #expect(
-      try broker.run("topic", "purge", "t").standardOutput.text
+      try broker.run("topic", "purge", "t", "--yes").standardOutput.text
         == "t has no records now; the next gets offset 20\n")
     #expect(try broker.run("sub", "t", "--until-live").standardOutput.text == "")
     let quiet = [
-      ["create", "u"], ["set", "t", "--keep", "1h"], ["trim", "t", "--keep-last", "1"], ["purge", "t"],
+      ["create", "u"], ["set", "t", "--keep", "1h"], ["trim", "t", "--keep-last", "1"],
+      ["purge", "t", "--yes"],
     ]
     for arguments in quiet {
       let run = try broker.run(["topic"] + arguments + ["-q"])
@@ -64,7 +65,7 @@ import Testing
     _ = try broker.run("topic", "purge", "t", "-q", "--json", code: 2)
     _ = try broker.run("topic", "trim", "t", code: 2)
     _ = try broker.run("topic", "trim", "t", "--before", "1", "--keep-last", "1", code: 2)
-    _ = try broker.run("topic", "purge", "none", code: 1)
+    _ = try broker.run("topic", "purge", "none", "--yes", code: 1)
   }
 
   @Test func aPatternIsDeletedOnlyWhenThatIsConfirmed() throws {
@@ -79,7 +80,7 @@ import Testing
     #expect(
       try broker.run("topic", "delete", "c.*", "--yes", code: 1).standardError.text.contains(
         "no topic matches"))
-    #expect(try broker.run("topic", "delete", "b.1", "--quiet").messages.isEmpty == false)
+    #expect(try broker.run("topic", "delete", "b.1", "--quiet", "--yes").messages.isEmpty == false)
     #expect(try broker.run("topic", "delete", ">", "--yes", "--quiet").standardError.text == "")
     #expect(try broker.run("topic", "list", "--names").standardOutput.text == "")
   }

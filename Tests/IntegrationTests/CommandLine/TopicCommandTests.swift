@@ -66,11 +66,11 @@ import Testing
     let table = try broker.run("topic", "list").standardOutput.lines
     #expect(table.count == 4 && table[0].hasPrefix("TOPIC ") && table[1].hasPrefix("failed "))
 
-    try broker.run("topic", "delete", "open")
+    try broker.run("topic", "delete", "open", "--yes")
     try broker.run("topic", "show", "open", code: 1)
     #expect(try broker.run("topic", "list", "--json").standardOutput.lines.count == 2)
     // What was mistyped isn't made to be ended.
-    for command in [["complete", "nothing"], ["fail", "nothing", "x"], ["delete", "nothing"]] {
+    for command in [["complete", "nothing"], ["fail", "nothing", "x"], ["delete", "nothing", "--yes"]] {
       #expect(try broker.run(["topic"] + command, code: 1).standardError.text.contains("nothing"))
     }
     #expect(try broker.run("topic", "list", "--json").standardOutput.lines.count == 2)

@@ -72,7 +72,7 @@ import Testing
     }
     try stage.sluice("topic", "complete", "finished")
     try stage.sluice("topic", "fail", "failed", "no more")
-    try stage.sluice("topic", "delete", "deleted")
+    try stage.sluice("topic", "delete", "deleted", "--yes")
     try stage.sluice("pub", "fleeting", "x")
     let before = try ["open", "finished", "failed"].map { try stage.broker.show($0) }
     try stage.restart(signal)

@@ -53,7 +53,7 @@ import Testing
     #expect(try hasty.waitForExit() == .code(1), "\(hasty.messages)")
     #expect(hasty.standardError.text.contains("no room"), "\(hasty.messages)")
 
-    try stage.sluice("topic", "delete", "old")
+    try stage.sluice("topic", "delete", "old", "--yes")
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     let said = publisher.standardError.lines
     #expect(said.count { $0.contains("is full; waiting") } == 1, "\(publisher.messages)")
@@ -83,7 +83,7 @@ import Testing
       publisher.standardError.text.contains("is full; waiting")
     }
     try stage.restart(SIGKILL)
-    try stage.sluice("topic", "delete", "old")
+    try stage.sluice("topic", "delete", "old", "--yes")
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     #expect(try stage.sluice("sub", "new", "--until-live") == text)
   }

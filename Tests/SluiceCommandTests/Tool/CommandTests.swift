@@ -108,7 +108,7 @@ struct CommandTests {
         case .run(let command, _) = try CommandLineChoice.read(
           ["topic", "create", "t"] + options, naming: &name)
       else { return nil }
-      guard case .topic(_, let settings)? = (command as? TopicCreateCommand)?.target else { return nil }
+      guard case .topic(let settings, _)? = (command as? TopicCreateCommand)?.target else { return nil }
       return settings
     }
     let day: UInt64 = 86_400_000
