@@ -1,3 +1,5 @@
+import SluiceWire
+
 // Which epochs a topic's present one continues, and up to where. Brokers, imports and restores all answer and change that here.
 
 extension StoredTopic {
