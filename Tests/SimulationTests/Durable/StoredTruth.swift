@@ -56,13 +56,16 @@ final class StoredTruth {
 
   /// A client has asked for another limit, or for a trim.
   private var hasChanged: Bool { askedTrim > 0 || leastRecords < .max }
-  /// The least limit of records that a client has asked for.
+  /// The least limit of records that the topic has had, or a client has asked for.
   private var leastRecords = UInt64.max
   /// The furthest trim that a client has asked for, and that was answered.
   private var askedTrim: UInt64 = 0
   private(set) var answeredTrim: UInt64 = 0
 
-  func limits(to records: UInt64) { leastRecords = min(leastRecords, records) }
+  func limits(to records: UInt64) {
+    // What the former limit has dropped doesn't come back.
+    leastRecords = min(leastRecords, records, row.settings.replayRecords ?? .max)
+  }
   func trims(to offset: UInt64) { askedTrim = max(askedTrim, offset) }
   func trimmed(to offset: UInt64) { answeredTrim = max(answeredTrim, offset) }
 
