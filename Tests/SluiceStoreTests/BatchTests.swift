@@ -84,7 +84,7 @@ import Testing
     topic.settings.whenProducerLost = .fail(after: 30_000)
     var unstated = topic
     unstated.isStated = false
-    unstated.trimmedTo = 21
+    unstated.floor = 21
     unstated.setbacks = [.init(offset: 22, latest: 2_000, time: 5), .init(offset: 30, latest: 90, time: -7)]
     #expect(try unstated.encoded().withUnsafeBytes { try StoredTopic(decoding: $0) } == unstated)
     let bytes = topic.encoded()

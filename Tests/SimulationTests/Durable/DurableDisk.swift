@@ -54,11 +54,14 @@ final class DurableDisk: @unchecked Sendable {
     fileprivate var wasClosed: Bool
   }
 
-  /// Of a disk whose store is in memory.
-  func copy() -> Copy {
-    guard let memory = store as? MemoryStore else { fatalError("only a store in memory is copied") }
-    return Copy(state: memory.state.withLock { $0 }, wasClosed: wasClosed)
+  /// The store of a disk in memory.
+  var memory: MemoryStore {
+    guard let memory = store as? MemoryStore else { fatalError("the disk's store isn't in memory") }
+    return memory
   }
+
+  /// Of a disk in memory.
+  func copy() -> Copy { Copy(state: memory.state.withLock { $0 }, wasClosed: wasClosed) }
 
   /// Puts a copy in the place of what is there. While no broker runs.
   func put(back copy: Copy) {

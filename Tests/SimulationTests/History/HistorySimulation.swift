@@ -159,7 +159,7 @@ final class HistorySimulation {
 
   private func back() throws {
     var bytes: [UInt8] = []
-    _ = try StoreExport.run(disk.store, report: { _ in }) {
+    _ = try StoreExport.run(disk.memory, report: { _ in }) {
       unsafe bytes += unsafe $0
       return nil
     }
@@ -182,13 +182,13 @@ final class HistorySimulation {
       rest = rest.dropFirst(part.count)
       return .success(part.count)
     }
-    _ = try StoreImport.run(into: disk.store, replacing: true, from: reader)
+    _ = try StoreImport.run(into: disk.memory, replacing: true, from: reader)
     if let flaw { spoil(flaw) }
     try begin()
   }
 
   private func spoil(_ flaw: Flaw) {
-    disk.store.state.withLock { state in
+    disk.memory.state.withLock { state in
       for (id, topic) in state.topics {
         guard let last = topic.row.lineage.last else { continue }
         switch flaw {

@@ -51,9 +51,9 @@ import Testing
   @Test func aRowIsReadAsItWasWritten() throws {
     for through in [nil, 9] as [UInt64?] {
       var row = row(1, [.init(epoch: 7, end: 2), .init(epoch: 8, end: 5, through: through)])
-      row.trimmedTo = 4
+      row.floor = 4
       let read = try row.encoded().withUnsafeBytes { bytes in try StoredTopic(decoding: bytes) }
-      #expect(read.lineage == row.lineage && read.epoch == 1 && read.trimmedTo == 4)
+      #expect(read.lineage == row.lineage && read.epoch == 1 && read.floor == 4)
     }
   }
 
