@@ -17,7 +17,7 @@ import Testing
     ("PUT /topics/t", "flwo=free", "did you mean 'flow'?"), ("PATCH /topics/t", "flwo=free", "'flow'"),
     ("DELETE /topics/t", "force", "the request has no parameter"),
     ("GET /topics/t/settings", "all", "the request has no parameter"),
-    ("POST /topics/t/trim", "form=3", "did you mean 'from'? There are from, newest"),
+    ("POST /topics/t/trim", "form=3", "did you mean 'from'? There are before, keep-last, from, newest"),
     ("POST /topics/t/request", "time-out=3s", "did you mean 'timeout'?"),
     ("POST /topics/t/request", "lines", "there are timeout"),
     ("GET /topics/t/requests", "conut=3", "did you mean 'count'?"),

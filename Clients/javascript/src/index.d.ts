@@ -306,6 +306,8 @@ export class Producer {
   fail(code: number, message: string): Promise<void>;
   readonly isConnected: boolean;
   connected(): Promise<void>;
+  /** The offset from which on acknowledged records were lost, when the broker's store went back. */
+  readonly lostFrom: number | undefined;
   readonly backlog: number;
   readonly error: SluiceError | undefined;
   /** A stream that publishes what is written to it, with the broker's back-pressure. */

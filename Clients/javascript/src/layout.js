@@ -16,11 +16,13 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Field types. `count` is a u64 that is a number, Infinity for all ones; `id` is a u64 that is a bigint. */
 function parse(text) {
   return text.split(",").map((part) => {
-    const [, name, kind, absent, limit] = /^\s*([^:]*):(\w+)(?:=(\d+))?(?:<(\d+))?\s*$/.exec(part);
+    const [, name, kind, absent, limit] = /^\s*([^:]*):(\w+)(?:=(\d*))?(?:<(\d+))?\s*$/.exec(part);
     return {
       name,
       kind,
-      absent: absent === undefined ? undefined : Number(absent),
+      // Behind `=` is the value of a field that a peer leaves out: nothing stands for an empty text, or for undefined.
+      isOptional: absent !== undefined,
+      absent: absent ? Number(absent) : kind === "string" ? "" : undefined,
       limit: limit === undefined ? undefined : Number(limit),
     };
   });
@@ -67,8 +69,8 @@ const TABLE = [
   [0x1c, "UNMATCHED", "broker", "number:u32"],
   [0x1d, "SELECT_TOPIC", "broker", "number:u32"],
   [0x1e, "PRODUCERS", "broker", "count:u32"],
-  [0x20, "PUBLISH_OPEN", "client", "topic:string,acknowledgement:u8,role:u8,:pad2,producer:id,first sequence:count", settings],
-  [0x21, "PUBLISH_OPENED", "broker", "epoch:id,granted through:count,bytes through:count,next sequence:count"],
+  [0x20, "PUBLISH_OPEN", "client", "topic:string,acknowledgement:u8,role:u8,:pad2,producer:id,first sequence:count", settings, "known epoch:id=,known offset:count="],
+  [0x21, "PUBLISH_OPENED", "broker", "epoch:id,granted through:count,bytes through:count,next sequence:count,lost from:count="],
   [0x22, "PUBLISH", "client", "first sequence:count,count:u32,batch:batch"],
   [0x23, "ACK", "broker", "through:count,last offset:count"],
   [0x24, "CONNECTED", "broker"],
@@ -80,8 +82,8 @@ const TABLE = [
   [0x30, "TOPIC_CREATE", "client", "topic:string", settings],
   [0x31, "TOPIC_SHOW", "client", "topic:string"],
   [0x32, "TOPIC_INFO", "broker", { name: "summary", kind: "structure", parts: summary }, settings,
-    list("subscriptions", "connection:count,client:string,stream:u32,state:u8<1,next offset:count,granted:count,sent:count,holding:count,limit:u8,last minute:u16,last five minutes:u16,consumer:string,slowness:u8,slow:count,age:count"),
-    list("publications", "connection:count,client:string,stream:u32,granted:count,received:count,waiting:count,reason:u8"),
+    list("subscriptions", "connection:count,client:string,stream:u32,state:u8<1,next offset:count,granted:count,sent:count,holding:count,limit:u8,last minute:u16,last five minutes:u16,consumer:string,slowness:u8,slow:count,age:count,node:string="),
+    list("publications", "connection:count,client:string,stream:u32,granted:count,received:count,waiting:count,reason:u8,node:string="),
     structure("dropped", "records by records:count,bytes by records:count,records by bytes:count,bytes by bytes:count,records by age:count,bytes by age:count,records by trim:count,bytes by trim:count"),
     storage, "flags:u8,without producers:count",
     list("holds", "reason:u8,milliseconds:count,last minute:u16,last five minutes:u16"), "consumers in all:u32",
@@ -114,11 +116,12 @@ const TABLE = [
   [0x60, "CLUSTER_SHOW", "client", "after:string,nodes:u32,first shard:u32,shards:u32"],
   [0x61, "CLUSTER_INFO", "broker", "name:string,unreadiness:string",
     structure("engine", "connected:u8,unsafe:u8,server:string,commit latency:count", list("problems", "problem:string")),
-    "more nodes:u8", list("nodes", "name:string,address:string,version:string,state:u8,shards:u32,silence:count"),
+    "more nodes:u8", list("nodes", "name:string,address:string,version:string,state:u8,shards:u32,silence:count,problem:string="),
     "shard count:u32,more shards:u8", list("shards", "number:u32,state:u8,owner:string,term:count,target:string,pin:string"), numbers],
   [0x62, "CLUSTER_DRAIN", "client", "node:string,wanted:u8"],
   [0x63, "CLUSTER_MOVE", "client", "shard:u32,node:string"],
   [0x64, "LEND", "client", "granted through:count,paced through:count,recall:u8,:pad7"],
+  [0xc0, "ORIGIN", "client", "node:string,connection:count,client:string"],
   [0x65, "OFFER", "broker", "returned:count,waits:u8,paced:u8,:pad6"],
 ];
 
@@ -220,11 +223,12 @@ export function readCount(view, position) {
 function readFields(reader, parts) {
   const values = {};
   for (const part of parts) {
-    if (part.absent !== undefined && reader.isEmpty) values[part.name] = part.absent;
-    else {
-      const value = read(reader, part);
-      if (part.name && part.kind !== "magic") values[part.name] = value;
+    if (part.isOptional && reader.isEmpty) {
+      if (part.absent !== undefined) values[part.name] = part.absent;
+      continue;
     }
+    const value = read(reader, part);
+    if (part.name && part.kind !== "magic") values[part.name] = value;
   }
   return values;
 }
@@ -342,7 +346,10 @@ function sized(writer, body) {
 }
 
 function writeFields(writer, parts, values) {
-  for (const part of parts) write(writer, part, values[part.name]);
+  for (const [index, part] of parts.entries()) {
+    if (part.isOptional && parts.slice(index).every(({ name }) => values[name] === undefined)) return;
+    write(writer, part, values[part.name]);
+  }
 }
 
 /** Encodes a frame by its name, from an object with the fields' names of the protocol's page. */

@@ -65,6 +65,10 @@ class Publication extends Attachment {
   #ending;
   #closed;
   #longestRecord = Infinity;
+  #epoch = 0n;
+  /** The epoch of the last acknowledged record, and the offset behind it. */
+  #known;
+  lostFrom;
   #batchBytes = BATCH_BYTES;
 
   constructor(topic, { acknowledge, role, settings, bufferRecords, bufferBytes }) {
@@ -162,6 +166,8 @@ class Publication extends Attachment {
         producer: this.#producer,
         "first sequence": this.#producer === 0n ? 0 : this.#base,
         settings: this.#settings,
+        "known epoch": this.#known?.epoch,
+        "known offset": this.#known?.offset,
       },
       flags,
     );
@@ -170,6 +176,7 @@ class Publication extends Attachment {
   handle(number, values) {
     switch (number) {
       case ACK:
+        if (this.#producer !== 0n) this.#known = { epoch: this.#epoch, offset: values["last offset"] + 1 };
         this.#acknowledged(values.through, values["last offset"]);
         return false;
       case DEMAND:
@@ -207,6 +214,11 @@ class Publication extends Attachment {
     this.#streamBytes = 0;
     this.#longestRecord = welcome.longestRecord;
     this.#batchBytes = Math.min(BATCH_BYTES, welcome.longestFrame - 12);
+    if (values["lost from"] !== undefined) {
+      this.lostFrom = values["lost from"];
+      this.#known = undefined;
+    }
+    this.#epoch = values.epoch;
     const next = values["next sequence"];
     if (this.#producer === 0n) this.#base = this.#sent = next;
     else {
@@ -381,6 +393,14 @@ export class Producer {
   /** For a source: waits until the topic is connected. */
   async connected() {
     await this.#publication.waitConnected();
+  }
+
+  /**
+   * The offset from which on acknowledged records were lost, when the broker's store was replaced by an older copy; undefined
+   * otherwise.
+   */
+  get lostFrom() {
+    return this.#publication.lostFrom;
   }
 
   /** Records that aren't acknowledged yet. */

@@ -65,6 +65,8 @@ struct VerbRule: Hashable, Sendable {
     .ping: VerbRule(permission: .none),
     .pong: VerbRule(permission: .none),
     .error: VerbRule(permission: .none),
+    // Of a node alone; from other clients it is passed over.
+    .origin: VerbRule(permission: .none),
 
     .subscribe: VerbRule(permission: .rights(.subscribe), inbox: .claims, absence: .creates),
     .subscribePattern: VerbRule(permission: .rightsOnEach(.subscribe)),

@@ -161,6 +161,12 @@ struct LedgerStory: Sendable {
         rig.send(Demand(grantedThrough: UInt64(number + 1)), stream)
       }
     ],
+    // Kept for nodes alone.
+    .origin: [
+      Self(2_000) { rig, number, size in
+        rig.send(Origin(node: name(number, size), connection: 1, client: name(number, size)), rig.stream())
+      }
+    ],
     .lend: [
       Self(1_000) { rig, number, _ in
         let stream = rig.stream()

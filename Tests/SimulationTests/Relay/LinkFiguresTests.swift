@@ -47,7 +47,8 @@ import Testing
     asker.send(TopicShow(topic: "t"), stream: 1)
     relay.settle()
     let info = try #require(asker.frames(on: 1).first).decoded(TopicInfo.self)
-    #expect(info.subscriptions.map(\.client) == ["node n1"])
+    #expect(info.subscriptions.map(\.client) == ["test"])
+    #expect(info.subscriptions.map(\.node) == ["n1"])
   }
 
   @Test func connectionsThatAreLostOrCannotBeOpenedAreCounted() throws {

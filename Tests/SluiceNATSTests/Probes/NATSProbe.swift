@@ -326,9 +326,6 @@ enum NATSProbe: Probe {
       }
     } catch {
       guard error.code == .invalidAddress else { throw ProbeViolation("\(error)") }
-      if error.description.unicodeScalars.contains(where: { $0.value < 0x20 }) {
-        throw ProbeViolation("a message has a control character")
-      }
     }
     if (try? NATSSubject.check(text, wildcards: true)) != nil {
       guard !text.utf8.contains(where: { $0 <= 0x20 }) else { throw ProbeViolation("\(text) is a subject") }

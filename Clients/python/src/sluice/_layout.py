@@ -36,26 +36,33 @@ class Field:
     parts: tuple[Field, ...] = ()
     #: For ``pad``: bytes. For an integer: the highest value that is defined.
     limit: int | None = None
-    #: The value of a field that a peer of an earlier version leaves out at the end; None for a field that must be there.
-    absent: int | None = None
+    #: Whether a peer may leave the field out, with all that follow it.
+    is_optional: bool = False
+    #: The value of a field that is left out.
+    absent: int | str | None = None
 
 
 def _parse(text: str) -> tuple[Field, ...]:
-    """Parses ``name:kind`` separated by commas, where ``kind`` may have ``=absent`` or ``<=limit``."""
+    """Parses ``name:kind`` separated by commas, where ``kind`` may have ``<=limit``, or ``=`` and the value of an absent field.
+
+    Behind ``=``, nothing stands for an empty text, or for None if the field is a number.
+    """
     fields = []
     for part in text.split(","):
         name, _, kind = part.strip().rpartition(":")
-        absent = limit = None
-        if "=" in kind and "<=" not in kind:
+        limit: int | None = None
+        absent: int | str | None = None
+        is_optional = "=" in kind and "<=" not in kind
+        if is_optional:
             kind, _, value = kind.partition("=")
-            absent = int(value)
+            absent = int(value) if value else "" if kind == "string" else None
         if "<=" in kind:
             kind, _, value = kind.partition("<=")
             limit = int(value)
         if kind.startswith("pad"):
             fields.append(Field("", "pad", limit=int(kind[3:])))
         else:
-            fields.append(Field(name, kind, limit=limit, absent=absent))
+            fields.append(Field(name, kind, limit=limit, is_optional=is_optional, absent=absent))
     return tuple(fields)
 
 
@@ -179,8 +186,9 @@ FRAMES: Final[tuple[Frame, ...]] = (
         _TOPIC,
         "acknowledgement:u8, role:u8, :pad2, producer:u64, first sequence:u64",
         _SETTINGS,
+        "known epoch:u64=, known offset:u64=",
     ),
-    _frame(0x21, "PUBLISH_OPENED", "broker", "epoch:u64, granted through:u64, bytes through:u64, next sequence:u64"),
+    _frame(0x21, "PUBLISH_OPENED", "broker", "epoch:u64, granted through:u64, bytes through:u64, next sequence:u64, lost from:u64="),
     _frame(0x22, "PUBLISH", "client", "first sequence:u64, count:u32, batch:batch"),
     _frame(0x23, "ACK", "broker", "through:u64, last offset:u64"),
     _frame(0x24, "CONNECTED", "broker"),
@@ -208,11 +216,11 @@ FRAMES: Final[tuple[Frame, ...]] = (
         _list(
             "subscriptions",
             "connection:u64, client:string, stream:u32, state:u8<=1, next offset:u64, granted:u64, sent:u64, holding:u64,"
-            "limit:u8, last minute:u16, last five minutes:u16, consumer:string, slowness:u8, slow:u64, age:u64",
+            "limit:u8, last minute:u16, last five minutes:u16, consumer:string, slowness:u8, slow:u64, age:u64, node:string=",
         ),
         _list(
             "publications",
-            "connection:u64, client:string, stream:u32, granted:u64, received:u64, waiting:u64, reason:u8",
+            "connection:u64, client:string, stream:u32, granted:u64, received:u64, waiting:u64, reason:u8, node:string=",
         ),
         _structure(
             "dropped",
@@ -291,7 +299,7 @@ FRAMES: Final[tuple[Frame, ...]] = (
         "name:string, unreadiness:string",
         _structure("engine", "connected:u8, unsafe:u8, server:string, commit latency:u64", _list("problems", "problem:string")),
         "more nodes:u8",
-        _list("nodes", "name:string, address:string, version:string, state:u8, shards:u32, silence:u64"),
+        _list("nodes", "name:string, address:string, version:string, state:u8, shards:u32, silence:u64, problem:string="),
         "shard count:u32, more shards:u8",
         _list("shards", "number:u32, state:u8, owner:string, term:u64, target:string, pin:string"),
         _NUMBERS,
@@ -299,6 +307,7 @@ FRAMES: Final[tuple[Frame, ...]] = (
     _frame(0x62, "CLUSTER_DRAIN", "client", "node:string, wanted:u8"),
     _frame(0x63, "CLUSTER_MOVE", "client", "shard:u32, node:string"),
     _frame(0x64, "LEND", "client", "granted through:u64, paced through:u64, recall:u8, :pad7"),
+    _frame(0xC0, "ORIGIN", "client", "node:string, connection:u64, client:string"),
     _frame(0x65, "OFFER", "broker", "returned:u64, waits:u8, paced:u8, :pad6"),
 )
 
@@ -352,7 +361,7 @@ def malformed(message: str) -> ProtocolError:
 def _read_fields(reader: _Reader, fields: Sequence[Field]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for part in fields:
-        if part.absent is not None and reader.is_empty:
+        if part.is_optional and reader.is_empty:
             values[part.name] = part.absent
             continue
         value = _read(reader, part)
@@ -406,7 +415,9 @@ def decode(frame: Frame, body: bytes) -> dict[str, Any]:
 
 
 def _write_fields(out: bytearray, fields: Sequence[Field], values: dict[str, Any]) -> None:
-    for part in fields:
+    for index, part in enumerate(fields):
+        if part.is_optional and all(values.get(later.name) is None for later in fields[index:]):
+            return
         _write(out, part, values.get(part.name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections import deque
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ __all__ = ["Acknowledgement", "Producer"]
 #: When a record counts as published: when it is sent, when it is in the topic's log, or when it is on disk.
 Acknowledgement: TypeAlias = Literal["none", "received", "durable"]
 
+_log: Final = logging.getLogger("sluice")
 _ACKNOWLEDGEMENTS: Final = {"none": 0, "received": 1, "durable": 2}
 #: About the most bytes of one PUBLISH, as far as the broker's limit allows.
 _BATCH_BYTES: Final = 256 << 10
@@ -73,6 +75,10 @@ class Publication(Attachment):
         self._ending: dict[str, Any] | None = None
         self._closed: asyncio.Future[None] | None = None
         self._longest_item = frames.U64_MAX
+        #: The epoch of the last acknowledged record, and the offset behind it.
+        self._epoch = 0
+        self._known: tuple[int, int] | None = None
+        self.lost_from: int | None = None
         self._most_batch = _BATCH_BYTES
 
     # The program's side
@@ -164,10 +170,14 @@ class Publication(Attachment):
             producer=self._producer,
             first_sequence=self._base if self._producer else 0,
             settings=[{"key": key, "value": value} for key, value in self._settings],
+            known_epoch=self._known[0] if self._known else None,
+            known_offset=self._known[1] if self._known else None,
         )
 
     def handle(self, number: int, values: dict[str, Any]) -> bool:
         if number == frames.ACK:
+            if self._producer:
+                self._known = self._epoch, values["last offset"] + 1
             self._acknowledged(values["through"], values["last offset"])
         elif number == frames.DEMAND:
             self._granted = max(self._granted, values["granted through"])
@@ -202,6 +212,9 @@ class Publication(Attachment):
         welcome = self.connection.welcome
         self._longest_item = welcome.longest_record
         self._most_batch = min(_BATCH_BYTES, welcome.longest_frame - frames.BATCH_HEADER)
+        if values["lost from"] is not None:
+            self._lost(values["lost from"])
+        self._epoch = values["epoch"]
         next_sequence = values["next sequence"]
         if self._producer:
             if next_sequence < self._base or next_sequence > self.next_sequence:
@@ -214,6 +227,12 @@ class Publication(Attachment):
         self.opened()
         self._send_ending()
         self._schedule()
+
+    def _lost(self, offset: int) -> None:
+        """The broker's store went back, by a backup or a copy: acknowledged records are no longer in the topic."""
+        self.lost_from = offset
+        self._known = None
+        _log.warning("the broker has lost records of topic %s from offset %d on, which it had acknowledged", self.topic, offset)
 
     def _move_to(self, next_sequence: int) -> None:
         """The broker expects a sequence that the client doesn't have: the topic knows another past of this producer.
@@ -404,6 +423,14 @@ class Producer:
     async def wait_connected(self) -> None:
         """Waits until the topic is connected, for a source of a topic whose setting ``connect`` isn't immediate."""
         await self._publication.wait_connected()
+
+    @property
+    def lost_from(self) -> int | None:
+        """The offset from which on acknowledged records were lost, when the broker's store was replaced by an older copy; None otherwise.
+
+        The loss is logged as a warning of the logger ``sluice`` as well.
+        """
+        return self._publication.lost_from
 
     @property
     def backlog(self) -> int:
