@@ -58,7 +58,8 @@ package final class StoreTopicState: Sendable {
     // Records that a damaged store has lost don't put later ones below the floor.
     let floor = min(floor, extent.head)
     limits = Mutex(
-      Limits(retention: newest == nil ? settings.retention : .everything, raisedFloor: floor, trimmedTo: floor))
+      Limits(
+        retention: newest == nil ? settings.retention : .everything, raisedFloor: floor, trimmedTo: floor))
     birthExtent = extent
     recordClock = Mutex(RecordClock(restoring: setbacks, lastTime: extent.lastTime, head: extent.head))
     first = Atomic(extent.firstOffset)
