@@ -37,11 +37,9 @@ import Testing
         guard try tool.waitForExit() == .code(0) else { throw TestFailure(tool.messages) }
       }
       try Self.write(permissions, to: directory.file("permissions"))
+      let admin = options.contains("--admin") ? [] : ["--admin", "\(Loopback.freshHost()):0"]
       broker = try BrokerProcess(
-        options: [
-          "--users", users, "--permissions", directory.file("permissions"), "--admin",
-          "\(Loopback.freshHost()):0",
-        ] + options)
+        options: ["--users", users, "--permissions", directory.file("permissions")] + admin + options)
       // Without an admin listener there is none.
       address = broker.adminAddress ?? ""
     }

