@@ -17,14 +17,18 @@ struct StoreDirectory {
   static let newName = "new.mdb"
 
   let path: String
+  // Looked at before each commit.
+  let data: String
+  let lock: String
 
-  var data: String { "\(path)/\(Self.dataName)" }
   var reserve: DiskReserve { DiskReserve(path: "\(path)/\(Self.reserveName)") }
   var new: String { "\(path)/\(Self.newName)" }
 
   /// - Throws: `StoreError.Kind.notAStore` when there is no directory, or one that isn't a store's.
   init(_ path: String, _ access: LMDBStore.Access) throws(StoreError) {
     self.path = path
+    data = "\(path)/\(Self.dataName)"
+    lock = "\(path)/\(Self.lockName)"
     var isMade = false
     if access == .create {
       isMade = unsafe mkdir(path, 0o700) == 0
@@ -176,7 +180,7 @@ final class StoreLock: @unchecked Sendable {
 
   /// Whether its file still has its name there.
   func isIn(_ directory: StoreDirectory) -> Bool {
-    descriptor < 0 || "\(directory.path)/\(StoreDirectory.lockName)".names(descriptor)
+    descriptor < 0 || directory.lock.names(descriptor)
   }
 
   deinit {

@@ -65,9 +65,8 @@ struct VerbRule: Hashable, Sendable {
     .ping: VerbRule(permission: .none),
     .pong: VerbRule(permission: .none),
     .error: VerbRule(permission: .none),
-    // Of a node alone; from other clients it is passed over.
-    .origin: VerbRule(permission: .none),
-
+    // About the stream that a node opens next; from other clients it is passed over.
+    .origin: VerbRule(permission: .stream),
     .subscribe: VerbRule(permission: .rights(.subscribe), inbox: .claims, absence: .creates),
     .subscribePattern: VerbRule(permission: .rightsOnEach(.subscribe)),
     // Its dead-letter topic needs what PUBLISH_OPEN does.
