@@ -1,6 +1,6 @@
 // What a client keeps open at a broker across lost connections: the base of subscriptions, publications and requests.
 
-import { ErrorCode, SluiceError, isRetryable, streamError } from "./errors.js";
+import { ErrorCode, SluiceError, isRetryable, misplaced, streamError } from "./errors.js";
 import { encode } from "./layout.js";
 
 const ERROR = 0x06;
@@ -24,8 +24,8 @@ export function jittered(milliseconds) {
  * A stream that is opened again after a lost connection, a move of its topic, and errors that pass.
  *
  * Subclasses have `opening(stream, flags)`, which returns the frame that opens the stream from where it stands now,
- * `handle(number, values)`, which returns whether a frame was the stream's last one, and as needed `deliver`, `interrupted`,
- * `ended(error)`, `recoversFrom(error)`, `writable`.
+ * `handle(number, values)`, which returns whether a frame was the stream's last one, and as needed `firstFrame`, `deliver`,
+ * `interrupted`, `ended(error)`, `recoversFrom(error)`, `writable`.
  */
 export class Attachment {
   topic;
@@ -35,6 +35,8 @@ export class Attachment {
   connection;
   number = 0;
   isOver = false;
+  /** Whether the broker has opened the present stream. */
+  isOpen = false;
   /** Whether the stream was open once: errors that pass are waited for only then. */
   wasOpen = false;
   #pauses = 0;
@@ -50,7 +52,15 @@ export class Attachment {
     return SluiceError;
   }
 
-  deliver() {}
+  /** The type of the frame that comes first on the stream, and once; undefined where the only frame is the answer to a request. */
+  get firstFrame() {
+    return undefined;
+  }
+
+  deliver() {
+    throw misplaced("DELIVER", "a stream without records");
+  }
+
   interrupted() {}
   ended() {}
   writable() {}
@@ -74,7 +84,7 @@ export class Attachment {
 
   /** The broker has opened the stream. */
   opened() {
-    this.wasOpen = true;
+    this.isOpen = this.wasOpen = true;
     this.relay = false;
     this.#pauses = this.#redirections = 0;
     this.#since = undefined;
@@ -94,6 +104,10 @@ export class Attachment {
   }
 
   frame(number, values) {
+    const { firstFrame } = this;
+    if (firstFrame !== undefined && number !== ERROR && number !== REDIRECT && (number === firstFrame) === this.isOpen) {
+      throw misplaced(`a frame of type ${number}`, this.isOpen ? "a stream that is open" : "a stream that isn't open yet");
+    }
     if (number === ERROR) {
       this.#detach();
       this.#refused(streamError(this.errorType, values.code, values.message, this.topic));
@@ -148,6 +162,7 @@ export class Attachment {
   }
 
   #detach() {
+    this.isOpen = false;
     this.connection = undefined;
     this.number = 0;
   }
@@ -211,9 +226,13 @@ export class Request extends Attachment {
   }
 
   handle(number, values) {
+    if (number !== this.#answer) {
+      const error = misplaced(`a frame of type ${number}`, `the stream of ${this.#name}`);
+      this.end(error);
+      throw error;
+    }
     this.finish();
-    if (number === this.#answer) this.#settle.resolve(values);
-    else this.#settle.reject(new SluiceError(`the broker answered ${this.#name} with a frame of type ${number}`));
+    this.#settle.resolve(values);
     return true;
   }
 

@@ -6,6 +6,8 @@ import { openTransport } from "./transport.js";
 
 const LONGEST_FRAME = 1 << 20;
 const BEFORE_WELCOME = 8_192;
+/** The least that a broker offers as its longest frame. */
+const LEAST_FRAME = 65_536;
 const REDIRECTS = 1n;
 const DELIVER = 0x13;
 const WELCOME = 0x02;
@@ -37,6 +39,8 @@ export class Connection {
   #heard = Date.now();
   #timer;
   #opened;
+  /** The PING to answer when the connection takes output again: of those that came meanwhile, the last. */
+  #unanswered;
   welcome;
   isPaused = false;
   /** Whether the broker will close the connection soon, so that nothing new is opened on it. */
@@ -102,6 +106,7 @@ export class Connection {
 
   #resume() {
     this.isPaused = false;
+    if (this.#unanswered !== undefined) this.#pong(this.#unanswered);
     for (const stream of [...this.#streams.values()]) stream.writable();
   }
 
@@ -213,7 +218,7 @@ export class Connection {
   #own(number, values) {
     switch (number) {
       case PING:
-        this.send(encode("PONG", 0, { token: values.token }));
+        this.#pong(values.token);
         return;
       case PONG:
         return;
@@ -231,10 +236,19 @@ export class Connection {
     }
   }
 
+  /** Answers a PING. Answers to a broker that reads none must not pile up. */
+  #pong(token) {
+    this.#unanswered = this.isPaused ? token : undefined;
+    if (!this.isPaused) this.send(encode("PONG", 0, { token }));
+  }
+
   #welcomed(values) {
     if (this.welcome !== undefined) throw new ProtocolError("a second WELCOME came", { code: ErrorCode.unexpectedFrame });
     if (values.version !== 1 || (values.features & ~REDIRECTS) !== 0n) {
       throw new ProtocolError("the broker chose what the client didn't offer", { code: ErrorCode.malformedFrame });
+    }
+    if (values["longest frame"] < LEAST_FRAME || values.streams < 1) {
+      throw new ProtocolError("the broker offers less than the protocol's least limits", { code: ErrorCode.malformedFrame });
     }
     this.welcome = {
       longestFrame: values["longest frame"],

@@ -106,6 +106,11 @@ export function connectionError(code, message) {
   return RETRYABLE.has(code) ? new ConnectionLostError(message, { code }) : new SluiceError(message, { code });
 }
 
+/** The error for a frame that doesn't belong where the broker has sent it. */
+export function misplaced(what, where) {
+  return new ProtocolError(`the broker sent ${what} on ${where}`, { code: ErrorCode.unexpectedFrame });
+}
+
 /** The error for a frame that contradicts its layout. */
 export function malformed(message) {
   return new ProtocolError(message, { code: ErrorCode.malformedFrame });

@@ -2,7 +2,7 @@
 
 import { Attachment } from "./attachment.js";
 import { commit, deliverHeader, demand, settle, walkBatch } from "./batch.js";
-import { ErrorCode, ProtocolError, SubscriptionError, TopicFailedError, malformed } from "./errors.js";
+import { ErrorCode, ProtocolError, SubscriptionError, TopicFailedError, malformed, misplaced } from "./errors.js";
 import { encode } from "./layout.js";
 import { Delivery, Lag, Live, Matched, Producers, Record, Restarted, Rewound, Unmatched } from "./records.js";
 
@@ -28,21 +28,31 @@ class Position {
   nextOffset = 0;
   time = 0;
   isLive = false;
+  /** Whether offsets may be left out without a loss. */
+  hasGaps = false;
 
   constructor(topic) {
     this.topic = topic;
   }
 
-  /** Decodes a DELIVER, puts its records into `queue`, and moves behind them. Returns their count. */
-  take(bytes, view, start, end, queue) {
-    const { first, count } = deliverHeader(view, start, end);
-    if (first < this.nextOffset) throw malformed("DELIVER goes back to an offset that was delivered");
-    const { topic } = this;
-    this.time = walkBatch(bytes, view, start + 12, end, count, this.time, (index, time, from, to, attributes) => {
-      queue.push(new Record(topic, first + index, time, bytes, from, to, attributes));
-    });
+  /** Moves to the offset of the next record. Throws when it goes back, or leaves out records that no LAG has reported. */
+  advance(offset) {
+    if (offset !== this.nextOffset && (offset < this.nextOffset || !this.hasGaps)) {
+      throw malformed(`offset ${offset} of topic ${this.topic} came where ${this.nextOffset} was next`);
+    }
+    this.nextOffset = offset;
+  }
+
+  /** Moves behind dropped records. Throws when the offset goes back. */
+  skip(offset) {
+    if (offset < this.nextOffset) throw malformed(`LAG goes back to offset ${offset} of topic ${this.topic}`);
+    this.nextOffset = offset;
+  }
+
+  /** Moves behind the records of a DELIVER. */
+  take({ first, count }) {
+    this.advance(first);
     this.nextOffset = first + count;
-    return count;
   }
 }
 
@@ -68,6 +78,10 @@ export class Feed extends Attachment {
     return SubscriptionError;
   }
 
+  get firstFrame() {
+    return SUBSCRIBED;
+  }
+
   /** Grants `count` records more. */
   request(count) {
     this.granted += count;
@@ -80,11 +94,39 @@ export class Feed extends Attachment {
     return this.granted - this.received;
   }
 
-  count(records) {
-    this.received += records;
+  /**
+   * Queues the records of a DELIVER, all or none. `make` makes one of its index, time, place in `bytes` and attributes.
+   *
+   * Returns the time of the last time mark.
+   */
+  queueBatch(bytes, view, start, end, count, time, make) {
+    if (!this.isOpen) throw misplaced("DELIVER", "a stream that isn't open yet");
+    this.received += count;
     if (this.received > this.granted) {
       throw new ProtocolError("the broker sent more records than were requested", { code: ErrorCode.demandExceeded });
     }
+    const queue = this.#queue;
+    const length = queue.length;
+    try {
+      time = walkBatch(bytes, view, start + 12, end, count, time, (index, at, from, to, attributes) => {
+        queue.push(make(index, at, from, to, attributes));
+      });
+    } catch (error) {
+      queue.length = length;
+      throw error;
+    }
+    this.wake();
+    return time;
+  }
+
+  /** Queues the records of a DELIVER of the topic whose position this is. */
+  queueRecords(position, bytes, view, start, end) {
+    const header = deliverHeader(view, start, end);
+    const { first, count } = header;
+    const { topic } = position;
+    position.take(header);
+    const make = (index, time, from, to, attributes) => new Record(topic, first + index, time, bytes, from, to, attributes);
+    position.time = this.queueBatch(bytes, view, start, end, count, position.time, make);
   }
 
   /** The next item that has arrived; undefined without one. */
@@ -121,13 +163,32 @@ export class Feed extends Attachment {
     }
   }
 
-  get queue() {
-    return this.#queue;
-  }
-
   put(item) {
     this.#queue.push(item);
     this.wake();
+  }
+
+  /** Queues a lag, which replaces the one right before it: no demand bounds how many the broker sends. */
+  putLag(topic, missed, nextOffset) {
+    const former = this.#last;
+    if (former instanceof Lag && former.topic === topic) this.#last = new Lag(topic, former.missed + missed, nextOffset);
+    else this.#queue.push(new Lag(topic, missed, nextOffset));
+    this.wake();
+  }
+
+  /** Queues the number of producers, which replaces the one right before it. */
+  putProducers(topic, count) {
+    if (this.#last instanceof Producers) this.#last = new Producers(topic, count);
+    else this.#queue.push(new Producers(topic, count));
+    this.wake();
+  }
+
+  get #last() {
+    return this.#queue.at(-1);
+  }
+
+  set #last(item) {
+    this.#queue[this.#queue.length - 1] = item;
   }
 
   wake() {
@@ -170,6 +231,12 @@ export class TopicFeed extends Feed {
   position;
   #asked;
   #isRestarting = false;
+  /**
+   * Whether the subscription waits for the offset that it began with, which may be beyond the topic's end. It begins there again
+   * after a lost connection: an offset with an epoch says that the client knows the records before it.
+   */
+  #isWaiting = false;
+  #hasLive = false;
   #committed = 0;
   #sentCommit = 0;
   #timer;
@@ -183,7 +250,9 @@ export class TopicFeed extends Feed {
     const { plan, position } = this;
     let epoch = position.epoch;
     let { kind: start, value } = plan.start;
-    if (this.#isRestarting) [epoch, start, value] = [0n, 0, 0n];
+    this.#hasLive = false;
+    if (this.#isWaiting) epoch = 0n;
+    else if (this.#isRestarting) [epoch, start, value] = [0n, 0, 0n];
     else if (epoch !== 0n) [start, value] = [4, BigInt(position.nextOffset)];
     this.#asked = epoch === 0n ? undefined : position.nextOffset;
     return encode(
@@ -213,18 +282,21 @@ export class TopicFeed extends Feed {
         this.#subscribed(values);
         return false;
       case LIVE:
-        position.nextOffset = Math.max(position.nextOffset, values["next offset"]);
+        if (this.#hasLive) throw misplaced("LIVE", "a stream that is live");
+        this.#hasLive = true;
+        position.advance(values["next offset"]);
         if (!position.isLive) {
           position.isLive = true;
           this.put(new Live(plan.topic, values["next offset"]));
         }
         return false;
       case LAG:
-        position.nextOffset = values["next offset"];
-        this.put(new Lag(plan.topic, values.missed, values["next offset"]));
+        position.skip(values["next offset"]);
+        this.#isWaiting = false;
+        this.putLag(plan.topic, values.missed, values["next offset"]);
         return false;
       case PRODUCERS:
-        this.put(new Producers(plan.topic, values.count));
+        this.putProducers(plan.topic, values.count);
         return false;
       case COMPLETE:
         this.flushCommit();
@@ -238,7 +310,8 @@ export class TopicFeed extends Feed {
     const { position, plan } = this;
     const { epoch } = values;
     const nextOffset = values["next offset"];
-    if (position.epoch !== 0n && position.epoch !== epoch) {
+    const wasKnown = position.epoch !== 0n;
+    if (wasKnown && position.epoch !== epoch && !this.#isWaiting) {
       if (values.continues === 0) {
         position.isLive = false;
         this.put(new Restarted(plan.topic, epoch));
@@ -247,6 +320,11 @@ export class TopicFeed extends Feed {
     }
     position.epoch = epoch;
     position.nextOffset = nextOffset;
+    position.hasGaps = values.gaps !== 0;
+    if (this.#isWaiting || !wasKnown) {
+      const { isOffset, value } = plan.start;
+      this.#isWaiting = isOffset && value > 0n && Number(value) === nextOffset && nextOffset >= values["live offset"];
+    }
     this.#isRestarting = false;
     this.#sentCommit = 0;
     this.opened();
@@ -256,6 +334,8 @@ export class TopicFeed extends Feed {
   recoversFrom(error) {
     const { plan, position } = this;
     if (error.code !== ErrorCode.epochChanged || position.epoch === 0n || plan.lag === 1) return false;
+    // A subscription that names no epoch can't be of another one.
+    if (this.#isRestarting) return false;
     // A program that gets records only, began at a place and has some, would join two histories without knowing.
     if (plan.lag === 2 && !plan.seesEvents && plan.start.isPosition && this.received > 0) return false;
     this.#isRestarting = true;
@@ -263,8 +343,8 @@ export class TopicFeed extends Feed {
   }
 
   deliver(bytes, view, start, end) {
-    this.count(this.position.take(bytes, view, start, end, this.queue));
-    this.wake();
+    this.queueRecords(this.position, bytes, view, start, end);
+    this.#isWaiting = false;
   }
 
   /** Moves the durable cursor behind the record with that offset, soon. */
@@ -363,7 +443,7 @@ export class PatternFeed extends Feed {
         return false;
       case LIVE:
         if (this.#selected !== undefined) {
-          this.#selected.nextOffset = Math.max(this.#selected.nextOffset, values["next offset"]);
+          this.#selected.advance(values["next offset"]);
         } else if (!this.#isLive) {
           this.#isLive = true;
           this.put(new Live(undefined, values["next offset"]));
@@ -371,8 +451,8 @@ export class PatternFeed extends Feed {
         return false;
       case LAG: {
         const position = this.#current();
-        position.nextOffset = values["next offset"];
-        this.put(new Lag(position.topic, values.missed, values["next offset"]));
+        position.skip(values["next offset"]);
+        this.putLag(position.topic, values.missed, values["next offset"]);
         return false;
       }
       case COMPLETE:
@@ -389,6 +469,7 @@ export class PatternFeed extends Feed {
     const position = new Position(topic);
     position.epoch = epoch;
     position.nextOffset = values["next offset"];
+    position.hasGaps = values.gaps !== 0;
     this.#positions.set(topic, position);
     this.#numbers.set(values.number, position);
     if (former === undefined) this.put(new Matched(topic, epoch, position.nextOffset));
@@ -423,8 +504,7 @@ export class PatternFeed extends Feed {
   }
 
   deliver(bytes, view, start, end) {
-    this.count(this.#current().take(bytes, view, start, end, this.queue));
-    this.wake();
+    this.queueRecords(this.#current(), bytes, view, start, end);
   }
 }
 
@@ -474,7 +554,7 @@ export class GroupFeed extends Feed {
         this.#attempt = values.count;
         return false;
       case LAG:
-        this.put(new Lag(this.plan.topic, values.missed, values["next offset"]));
+        this.putLag(this.plan.topic, values.missed, values["next offset"]);
         return false;
       case LIVE:
         return false;
@@ -489,11 +569,9 @@ export class GroupFeed extends Feed {
     const { first, count } = deliverHeader(view, start, end);
     const { topic } = this.plan;
     const settleOne = (delivery, verdict) => this.#settle(delivery, verdict);
-    this.#time = walkBatch(bytes, view, start + 12, end, count, this.#time, (index, time, from, to, attributes) => {
-      this.queue.push(new Delivery(topic, first + index, time, bytes, from, to, attributes, this.#attempt, settleOne));
-    });
-    this.count(count);
-    this.wake();
+    const make = (index, time, from, to, attributes) =>
+      new Delivery(topic, first + index, time, bytes, from, to, attributes, this.#attempt, settleOne);
+    this.#time = this.queueBatch(bytes, view, start, end, count, this.#time, make);
   }
 
   #settle(delivery, verdict) {

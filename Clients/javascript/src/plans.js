@@ -13,6 +13,11 @@ export class Start {
   get isPosition() {
     return this.kind === 1 || this.kind >= 4;
   }
+
+  /** Whether it names an offset. */
+  get isOffset() {
+    return this.kind === 4;
+  }
 }
 
 const NAMED = { replay: 0, earliest: 1, new: 2 };

@@ -2,7 +2,7 @@
 
 import { Attachment } from "./attachment.js";
 import { makeItem, publish } from "./batch.js";
-import { ErrorCode, ProtocolError, PublicationError } from "./errors.js";
+import { ErrorCode, ProtocolError, PublicationError, malformed, misplaced } from "./errors.js";
 import { encode } from "./layout.js";
 import { asyncDispose } from "./subscription.js";
 
@@ -55,7 +55,9 @@ class Publication extends Attachment {
   #granted = 0;
   #grantedBytes = 0;
   #streamBytes = 0;
-  #isOpen = false;
+  /** Whether records may be sent: the stream is open, and its COMPLETE hasn't been sent. */
+  #takesRecords = false;
+  #hasEnded = false;
   #isSending = false;
   #acks = [];
   #firstAck = 0;
@@ -85,6 +87,10 @@ class Publication extends Attachment {
     return PublicationError;
   }
 
+  get firstFrame() {
+    return PUBLISH_OPENED;
+  }
+
   get backlog() {
     return this.#items.length - this.#first;
   }
@@ -111,7 +117,7 @@ class Publication extends Attachment {
   }
 
   #schedule() {
-    if (this.#isSending || !this.#isOpen) return;
+    if (this.#isSending || !this.#takesRecords) return;
     this.#isSending = true;
     queueMicrotask(() => this.#send());
   }
@@ -155,7 +161,7 @@ class Publication extends Attachment {
   }
 
   opening(stream, flags) {
-    this.#isOpen = false;
+    this.#takesRecords = this.#hasEnded = false;
     return encode(
       "PUBLISH_OPEN",
       stream,
@@ -189,6 +195,7 @@ class Publication extends Attachment {
         return false;
       case CONNECTED:
       case DISCONNECTED:
+        if (this.#role !== ROLES.source) throw misplaced(`a frame of type ${number}`, "a publication that isn't a source");
         this.isConnected = number === CONNECTED;
         if (this.isConnected) release(this.#connectedWaiters);
         return false;
@@ -197,18 +204,19 @@ class Publication extends Attachment {
         this.#fail(new PublicationError(`topic ${this.topic} has ended`, { code: ErrorCode.topicEnded, topic: this.topic }));
         return true;
       case CANCELLED:
+        if (!this.#hasEnded) throw misplaced("CANCELLED", "a stream that isn't cancelled");
         this.finish();
         this.#closed?.resolve();
         this.#fail(new PublicationError(`the producer has ended topic ${this.topic}`, { code: ErrorCode.topicEnded }));
         return true;
       default:
-        throw new ProtocolError(`a frame of type ${number} came on a publication`, { code: ErrorCode.unexpectedFrame });
+        throw misplaced(`a frame of type ${number}`, "a publication");
     }
   }
 
   #opened(values) {
     const { welcome } = this.connection;
-    this.#isOpen = true;
+    this.#takesRecords = true;
     this.#granted = values["granted through"];
     this.#grantedBytes = values["bytes through"];
     this.#streamBytes = 0;
@@ -222,6 +230,7 @@ class Publication extends Attachment {
     const next = values["next sequence"];
     if (this.#producer === 0n) this.#base = this.#sent = next;
     else {
+      if (next < this.#base) throw malformed(`the broker expects sequence ${next}, before ${this.#base}, which the producer named`);
       if (next > this.#next) {
         // The topic knows another past of this producer: records that wait are numbered from there on.
         const shift = next - this.#base;
@@ -238,7 +247,7 @@ class Publication extends Attachment {
   #send() {
     this.#isSending = false;
     const { connection } = this;
-    if (connection === undefined || !this.#isOpen) return;
+    if (connection === undefined || !this.#takesRecords) return;
     const items = this.#items;
     while (!connection.isPaused && this.#sent < this.#next) {
       const room = this.#granted - this.#sent;
@@ -258,8 +267,9 @@ class Publication extends Attachment {
   }
 
   #sendEnding() {
-    if (this.#ending === undefined || !this.#isOpen || this.connection === undefined || this.#sent !== this.#next) return;
-    this.#isOpen = false;
+    if (this.#ending === undefined || !this.#takesRecords || this.connection === undefined || this.#sent !== this.#next) return;
+    this.#takesRecords = false;
+    this.#hasEnded = true;
     this.connection.send(encode("COMPLETE", this.number, this.#ending));
   }
 
@@ -301,7 +311,7 @@ class Publication extends Attachment {
   }
 
   interrupted() {
-    this.#isOpen = false;
+    this.#takesRecords = false;
     this.isConnected = undefined;
   }
 

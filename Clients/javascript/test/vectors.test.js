@@ -113,7 +113,7 @@ test("what a client must refuse is refused", () => {
       connection.receive(encode("WELCOME", 0, { version: 1, "longest frame": 65_536, "longest record": 1_000, streams: 8, expires: Infinity }));
       const feed = new TopicFeed(makePlan("t"));
       feed.request(100);
-      connection.begin(feed);
+      connection.receive(encode("SUBSCRIBED", connection.begin(feed), { epoch: 7n, gaps: 1 }));
     }
     for (const byte of bytesOf(vector.hex)) if (failure === undefined) connection.receive(new Uint8Array([byte]));
     const name = Object.entries(ErrorCode).find(([, code]) => code === failure?.code)?.[0];

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from . import _layout as layout
 from ._connection import ERROR, REDIRECT, Connection
-from .errors import RETRYABLE, ErrorCode, SluiceError, stream_error
+from .errors import RETRYABLE, ErrorCode, ProtocolError, SluiceError, stream_error
 
 if TYPE_CHECKING:
     from ._links import Link
@@ -22,6 +22,11 @@ _LONGEST_RETRY: Final = 10.0
 _MOST_REDIRECTIONS: Final = 5
 
 
+def misplaced(what: str, where: str) -> ProtocolError:
+    """Returns the error for a frame that doesn't belong where the broker has sent it."""
+    return ProtocolError(f"the broker sent {what} on {where}", code=ErrorCode.UNEXPECTED_FRAME)
+
+
 class Attachment:
     """A stream that is opened again after a lost connection, a move of its topic, and errors that pass.
 
@@ -29,6 +34,8 @@ class Attachment:
     """
 
     error_type: ClassVar[type[SluiceError]] = SluiceError
+    #: The frame that comes first on the stream, and once; None where the only frame is the answer to a request.
+    first_frame: ClassVar[int | None] = None
 
     def __init__(self, topic: str | None) -> None:
         self.topic = topic
@@ -38,6 +45,8 @@ class Attachment:
         self.connection: Connection | None = None
         self.number = 0
         self.is_over = False
+        #: Whether the broker has opened the present stream.
+        self.is_open = False
         #: Whether the stream was open once: errors that pass are waited for only then.
         self.was_open = False
         self._pauses = 0
@@ -56,8 +65,12 @@ class Attachment:
         raise NotImplementedError
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
-        """Handles the body of a DELIVER."""
-        raise NotImplementedError
+        """Handles the body of a DELIVER.
+
+        Raises:
+            ProtocolError: the stream has no records, or isn't open yet.
+        """
+        raise misplaced("DELIVER", "a stream without records")
 
     def interrupted(self) -> None:
         """The stream is over for now, and will be opened again."""
@@ -89,7 +102,7 @@ class Attachment:
 
     def opened(self) -> None:
         """The broker has opened the stream."""
-        self.was_open = True
+        self.is_open = self.was_open = True
         self.relay = False
         self._pauses = self._redirections = 0
         self._since = None
@@ -118,6 +131,8 @@ class Attachment:
     # Frames
 
     def frame(self, number: int, values: dict[str, Any]) -> bool:
+        if self.first_frame is not None and number not in (ERROR, REDIRECT) and (number == self.first_frame) == self.is_open:
+            raise misplaced(f"a frame of type {number:#x}", "a stream that is open" if self.is_open else "a stream that isn't open yet")
         if number == ERROR:
             self._detach()
             self._refused(stream_error(self.error_type, values["code"], values["message"], self.topic))
@@ -179,6 +194,7 @@ class Attachment:
             self.interrupted()
 
     def _detach(self) -> None:
+        self.is_open = False
         self.connection = None
         self.number = 0
 
@@ -233,12 +249,13 @@ class Request(Attachment):
         return layout.encode(self._name, stream, **self._values)
 
     def handle(self, number: int, values: dict[str, Any]) -> bool:
+        if number != self._answer:
+            error = misplaced(f"a frame of type {number:#x}", f"the stream of {self._name}")
+            self.end(error)
+            raise error
         self.finish()
         if not self.result.done():
-            if number == self._answer:
-                self.result.set_result(values)
-            else:
-                self.result.set_exception(SluiceError(f"the broker answered {self._name} with a frame of type {number:#x}"))
+            self.result.set_result(values)
         return True
 
     def lost(self, error: SluiceError) -> None:

@@ -25,6 +25,8 @@ _REDIRECTS: Final = 1
 #: The longest frame that the client takes.
 _LONGEST_FRAME: Final = 1 << 20
 _BEFORE_WELCOME: Final = 8_192
+#: The least that a broker offers as its longest frame.
+_LEAST_FRAME: Final = 65_536
 _HANDSHAKE_SECONDS: Final = 15.0
 
 WELCOME: Final = 0x02
@@ -122,6 +124,8 @@ class Connection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._is_flushing = False
         self.is_paused = False
+        #: The PING to answer when the connection takes output again: of those that came meanwhile, the last.
+        self._unanswered: int | None = None
         self.is_leaving = False
         self.is_closed = False
         self._heard = self._loop.time()
@@ -217,6 +221,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.is_paused = False
+        if self._unanswered is not None:
+            self._pong(self._unanswered)
         for stream in list(self._streams.values()):
             stream.writable()
 
@@ -320,7 +326,7 @@ class Connection(asyncio.Protocol):
 
     def _receive_own(self, number: int, values: dict[str, Any]) -> None:
         if number == PING:
-            self.send(layout.encode("PONG", 0, token=values["token"]))
+            self._pong(values["token"])
         elif number == WELCOME:
             self._welcomed(values)
         elif number == ERROR:
@@ -330,11 +336,19 @@ class Connection(asyncio.Protocol):
         elif number != PONG:
             raise ProtocolError("a frame of a stream came on stream 0", code=ErrorCode.INVALID_STREAM)
 
+    def _pong(self, token: int) -> None:
+        # Answers to a broker that reads none must not pile up.
+        self._unanswered = token if self.is_paused else None
+        if not self.is_paused:
+            self.send(layout.encode("PONG", 0, token=token))
+
     def _welcomed(self, values: dict[str, Any]) -> None:
         if self.welcome is not None:
             raise ProtocolError("a second WELCOME came", code=ErrorCode.UNEXPECTED_FRAME)
         if values["version"] != 1 or values["features"] & ~_REDIRECTS:
             raise ProtocolError("the broker chose what the client didn't offer", code=ErrorCode.MALFORMED_FRAME)
+        if values["longest frame"] < _LEAST_FRAME or values["streams"] < 1:
+            raise ProtocolError("the broker offers less than the protocol's least limits", code=ErrorCode.MALFORMED_FRAME)
         expires = values["expires"]
         self.welcome = Welcome(
             version=values["version"],

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from . import _frames as frames
 from . import _layout as layout
-from ._attachment import Attachment
+from ._attachment import Attachment, misplaced
 from ._batches import decode_batch
 from .errors import ErrorCode, ProtocolError, SluiceError, SubscriptionError, TopicFailed
 from .plans import Plan
@@ -24,7 +24,7 @@ _COMMIT_SECONDS: Final = 0.2
 class Position:
     """Where a subscription stands in one topic."""
 
-    __slots__ = ("epoch", "is_live", "next_offset", "time", "topic")
+    __slots__ = ("epoch", "has_gaps", "is_live", "next_offset", "time", "topic")
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -32,12 +32,33 @@ class Position:
         self.next_offset = 0
         self.time = 0
         self.is_live = False
+        #: Whether offsets may be left out without a loss.
+        self.has_gaps = False
+
+    def advance(self, offset: int, code: ErrorCode = ErrorCode.MALFORMED_FRAME) -> None:
+        """Moves to the offset of the next record.
+
+        Raises:
+            ProtocolError: the offset goes back, or leaves records out that no LAG has reported.
+        """
+        if offset != self.next_offset and (offset < self.next_offset or not self.has_gaps):
+            raise ProtocolError(f"offset {offset} of topic {self.topic} came where {self.next_offset} was next", code=code)
+        self.next_offset = offset
+
+    def skip(self, offset: int) -> None:
+        """Moves behind dropped records.
+
+        Raises:
+            ProtocolError: the offset goes back.
+        """
+        if offset < self.next_offset:
+            raise ProtocolError(f"LAG goes back to offset {offset} of topic {self.topic}", code=ErrorCode.MALFORMED_FRAME)
+        self.next_offset = offset
 
     def take(self, data: bytes, start: int, end: int) -> Batch:
         """Decodes a DELIVER and moves behind its records."""
         first, count = frames.deliver_header(data, start, end)
-        if first < self.next_offset:
-            raise ProtocolError("DELIVER goes back to an offset that was delivered", code=ErrorCode.MALFORMED_FRAME)
+        self.advance(first)
         batch, self.time = decode_batch(data, start + frames.BATCH_HEADER, end, self.topic, first, count, self.time)
         self.next_offset = first + count
         return batch
@@ -81,6 +102,7 @@ class Feed(Attachment):
     """The queue of a subscription, and the stream that fills it. Bounded by the demand that the program has given."""
 
     error_type = SubscriptionError
+    first_frame = frames.SUBSCRIBED
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.topic)
@@ -135,6 +157,19 @@ class Feed(Attachment):
         self._items.append(item)
         self._wake()
 
+    def _put_lag(self, lag: Lag) -> None:
+        """Queues a lag, which replaces the one right before it: no demand bounds how many the broker sends."""
+        former = self._items[-1] if self._items else None
+        if isinstance(former, Lag) and former.topic == lag.topic:
+            self._items[-1] = Lag(lag.topic, former.missed + lag.missed, lag.next_offset)
+            self._wake()
+        else:
+            self._put(lag)
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise misplaced("DELIVER", "a stream that isn't open yet")
+
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -164,6 +199,10 @@ class TopicFeed(Feed):
         self.position = Position(plan.topic)
         self._was_asked_for: int | None = None
         self._is_restarting = False
+        #: Whether the subscription waits for the offset that it began with, which may be beyond the topic's end. It begins there
+        #: again after a lost connection: an offset with an epoch says that the client knows the records before it.
+        self._is_waiting = False
+        self._has_live = False
         self._committed = 0
         self._sent_commit = 0
         self._timer_commit: asyncio.TimerHandle | None = None
@@ -172,7 +211,10 @@ class TopicFeed(Feed):
         plan = self.plan
         position = self.position
         epoch, start, value = position.epoch, plan.start.kind, plan.start.value
-        if self._is_restarting:
+        self._has_live = False
+        if self._is_waiting:
+            epoch = 0
+        elif self._is_restarting:
             epoch, start, value = 0, 0, 0
         elif epoch:
             start, value = 4, position.next_offset
@@ -200,14 +242,20 @@ class TopicFeed(Feed):
         if number == frames.SUBSCRIBED:
             self._subscribed(values)
         elif number == frames.LIVE:
-            position.next_offset = max(position.next_offset, values["next offset"])
+            if self._has_live:
+                raise misplaced("LIVE", "a stream that is live")
+            self._has_live = True
+            position.advance(values["next offset"])
             if not position.is_live:
                 position.is_live = True
                 self._put(Live(topic, values["next offset"]))
         elif number == frames.LAG:
-            position.next_offset = values["next offset"]
-            self._put(Lag(topic, values["missed"], values["next offset"]))
+            position.skip(values["next offset"])
+            self._is_waiting = False
+            self._put_lag(Lag(topic, values["missed"], values["next offset"]))
         elif number == frames.PRODUCERS:
+            if self._items and isinstance(self._items[-1], Producers):
+                self._items.pop()
             self._put(Producers(topic, values["count"]))
         elif number == frames.COMPLETE:
             self._send_commit()
@@ -221,7 +269,7 @@ class TopicFeed(Feed):
         position = self.position
         epoch, next_offset = values["epoch"], values["next offset"]
         was_known = position.epoch
-        if was_known and was_known != epoch:
+        if was_known and was_known != epoch and not self._is_waiting:
             if values["continues"]:
                 asked = self._was_asked_for
                 if asked is not None and next_offset < asked:
@@ -232,6 +280,10 @@ class TopicFeed(Feed):
             self._committed = self._sent_commit = 0
         position.epoch = epoch
         position.next_offset = next_offset
+        position.has_gaps = bool(values["gaps"])
+        start = self.plan.start
+        if self._is_waiting or not was_known:
+            self._is_waiting = start.is_offset and 0 < start.value == next_offset >= values["live offset"]
         self._is_restarting = False
         self._sent_commit = 0
         self.opened()
@@ -241,6 +293,9 @@ class TopicFeed(Feed):
     def recovers_from(self, error: SluiceError) -> bool:
         if error.code != ErrorCode.EPOCH_CHANGED or not self.position.epoch or self.plan.lag == "fail":
             return False
+        # A subscription that names no epoch can't be of another one.
+        if self._is_restarting:
+            return False
         # A program that gets records only, began at a place and has some, would join two histories without knowing.
         is_blind = self.plan.lag is None and not self.plan.sees_events
         if is_blind and self.plan.start.is_position and self.demand.received:
@@ -249,8 +304,10 @@ class TopicFeed(Feed):
         return True
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
+        self._check_open()
         batch = self.position.take(data, start, end)
         self.demand.take(len(batch))
+        self._is_waiting = False
         self._put(batch)
 
     # Durable cursor
@@ -345,8 +402,8 @@ class PatternFeed(Feed):
             self._live(values["next offset"])
         elif number == frames.LAG:
             position = self._current()
-            position.next_offset = values["next offset"]
-            self._put(Lag(position.topic, values["missed"], values["next offset"]))
+            position.skip(values["next offset"])
+            self._put_lag(Lag(position.topic, values["missed"], values["next offset"]))
         elif number == frames.COMPLETE:
             self._ended_topics.add(self._current().topic)
         else:
@@ -359,6 +416,7 @@ class PatternFeed(Feed):
         position = Position(topic)
         position.epoch = epoch
         position.next_offset = next_offset
+        position.has_gaps = bool(values["gaps"])
         self._positions[topic] = position
         self._numbers[values["number"]] = position
         if former is None:
@@ -391,7 +449,7 @@ class PatternFeed(Feed):
     def _live(self, next_offset: int) -> None:
         position = self._selected
         if position is not None:
-            position.next_offset = max(position.next_offset, next_offset)
+            position.advance(next_offset)
             position.is_live = True
         elif not self._is_live:
             self._is_live = True
@@ -403,6 +461,7 @@ class PatternFeed(Feed):
         return self._selected
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
+        self._check_open()
         batch = self._current().take(data, start, end)
         self.demand.take(len(batch))
         self._put(batch)
@@ -451,7 +510,7 @@ class GroupFeed(Feed):
         elif number == frames.DELIVERIES:
             self._attempt = values["count"]
         elif number == frames.LAG:
-            self._put(Lag(self.plan.topic, values["missed"], values["next offset"]))
+            self._put_lag(Lag(self.plan.topic, values["missed"], values["next offset"]))
         elif number == frames.COMPLETE:
             self._completed(values)
             return True
@@ -460,6 +519,7 @@ class GroupFeed(Feed):
         return False
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
+        self._check_open()
         first, count = frames.deliver_header(data, start, end)
         batch, self._time = decode_batch(data, start + frames.BATCH_HEADER, end, self.plan.topic, first, count, self._time)
         self.demand.take(count)

@@ -45,6 +45,11 @@ class Start:
         """Whether it is a place in the topic, rather than relative to its end."""
         return self.kind in (1, 4, 5)
 
+    @property
+    def is_offset(self) -> bool:
+        """Whether it names an offset."""
+        return self.kind == 4
+
 
 def last(count: int) -> Start:
     """The last ``count`` records that the topic keeps."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from . import _frames as frames
 from . import _layout as layout
-from ._attachment import Attachment
+from ._attachment import Attachment, misplaced
 from ._batches import encode_record
 from .errors import ErrorCode, ProtocolError, PublicationError, SluiceError
 from .records import HeadersLike, Payload
@@ -29,6 +29,8 @@ _log: Final = logging.getLogger("sluice")
 _ACKNOWLEDGEMENTS: Final = {"none": 0, "received": 1, "durable": 2}
 #: About the most bytes of one PUBLISH, as far as the broker's limit allows.
 _BATCH_BYTES: Final = 256 << 10
+#: The role of a producer that gets CONNECTED and DISCONNECTED.
+_SOURCE: Final = 1
 
 
 class Publication(Attachment):
@@ -39,6 +41,7 @@ class Publication(Attachment):
     """
 
     error_type = PublicationError
+    first_frame = frames.PUBLISH_OPENED
 
     def __init__(
         self,
@@ -62,7 +65,9 @@ class Publication(Attachment):
         self._granted = 0
         self._granted_bytes = 0
         self._stream_bytes = 0
-        self._is_open = False
+        #: Whether records may be sent: the stream is open, and its COMPLETE hasn't been sent.
+        self._takes_records = False
+        self._has_ended = False
         self._is_sending = False
         self._buffer_records = buffer_records
         self._buffer_bytes = buffer_bytes
@@ -110,7 +115,7 @@ class Publication(Attachment):
         self._schedule()
 
     def _schedule(self) -> None:
-        if not self._is_sending and self._is_open:
+        if not self._is_sending and self._takes_records:
             self._is_sending = True
             asyncio.get_running_loop().call_soon(self._send)
 
@@ -159,7 +164,7 @@ class Publication(Attachment):
     # The stream
 
     def opening(self, stream: int, flags: int) -> bytes:
-        self._is_open = False
+        self._takes_records = self._has_ended = False
         return layout.encode(
             "PUBLISH_OPEN",
             stream,
@@ -185,7 +190,7 @@ class Publication(Attachment):
             self._schedule()
         elif number == frames.PUBLISH_OPENED:
             self._opened(values)
-        elif number in (frames.CONNECTED, frames.DISCONNECTED):
+        elif number in (frames.CONNECTED, frames.DISCONNECTED) and self._role == _SOURCE:
             self.is_connected = number == frames.CONNECTED
             if self.is_connected:
                 _release(self._connected_waiters)
@@ -193,19 +198,19 @@ class Publication(Attachment):
             self.finish()
             self._fail(PublicationError(f"topic {self.topic} has ended", code=ErrorCode.TOPIC_ENDED, topic=self.topic))
             return True
-        elif number == frames.CANCELLED:
+        elif number == frames.CANCELLED and self._has_ended:
             self.finish()
             self._fail(PublicationError(f"the producer has ended topic {self.topic}", code=ErrorCode.TOPIC_ENDED))
             if self._closed is not None and not self._closed.done():
                 self._closed.set_result(None)
             return True
         else:
-            raise ProtocolError(f"a frame of type {number:#x} came on a publication", code=ErrorCode.UNEXPECTED_FRAME)
+            raise misplaced(f"a frame of type {number:#x}", "a publication")
         return False
 
     def _opened(self, values: dict[str, Any]) -> None:
         assert self.connection is not None and self.connection.welcome is not None
-        self._is_open = True
+        self._takes_records = True
         self._granted = values["granted through"]
         self._granted_bytes = values["bytes through"]
         self._stream_bytes = 0
@@ -217,7 +222,12 @@ class Publication(Attachment):
         self._epoch = values["epoch"]
         next_sequence = values["next sequence"]
         if self._producer:
-            if next_sequence < self._base or next_sequence > self.next_sequence:
+            if next_sequence < self._base:
+                raise ProtocolError(
+                    f"the broker expects sequence {next_sequence}, before {self._base}, which the producer named",
+                    code=ErrorCode.MALFORMED_FRAME,
+                )
+            if next_sequence > self.next_sequence:
                 self._move_to(next_sequence)
             self._acknowledged(next_sequence, None)
             self._sent = next_sequence
@@ -246,7 +256,7 @@ class Publication(Attachment):
     def _send(self) -> None:
         self._is_sending = False
         connection = self.connection
-        if connection is None or not self._is_open:
+        if connection is None or not self._takes_records:
             return
         while not connection.is_paused and self._sent < self.next_sequence:
             room = self._granted - self._sent
@@ -274,8 +284,9 @@ class Publication(Attachment):
         self._send_ending()
 
     def _send_ending(self) -> None:
-        if self._ending is not None and self._is_open and self.connection is not None and self._sent == self.next_sequence:
-            self._is_open = False
+        if self._ending is not None and self._takes_records and self.connection is not None and self._sent == self.next_sequence:
+            self._takes_records = False
+            self._has_ended = True
             self.connection.send(layout.encode("COMPLETE", self.number, **self._ending))
 
     def writable(self) -> None:
@@ -302,7 +313,7 @@ class Publication(Attachment):
             _release(self._drained)
 
     def interrupted(self) -> None:
-        self._is_open = False
+        self._takes_records = False
         self.is_connected = None
         if not self._acknowledgement and self._sent > self._base:
             self._base = self._sent
