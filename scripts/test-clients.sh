@@ -40,7 +40,8 @@ if [ -z "$programs" ]; then
   swift build --product sluiced --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
   programs=$(swift build --scratch-path .build/strict --show-bin-path)
 fi
-export SLUICED=$programs/sluiced
+SLUICED=$(realpath "$programs")/sluiced
+export SLUICED
 
 test_python() {
   cd Clients/python
@@ -48,8 +49,16 @@ test_python() {
   "$tools/bin/ruff" check --quiet .
   "$tools/bin/ruff" format --check --quiet .
   "$tools/bin/mypy" --config-file pyproject.toml src/sluice
+  local path
+  for path in ../conformance/__main__.py ../conformance/drivers/python.py; do
+    MYPYPATH=src:../conformance "$tools/bin/mypy" --strict "$path"
+  done
+  "$tools/bin/mypy" --strict ../conformance/kit
+  "$tools/bin/ruff" check --quiet --config pyproject.toml ../conformance
+  "$tools/bin/ruff" format --check --quiet --config pyproject.toml ../conformance
   echo "test-clients: Python, tests"
   PYTHONPATH=src "$tools/bin/python" -m pytest --rootdir . -p no:cacheprovider
+  "$tools/bin/python" -m pytest --rootdir . -p no:cacheprovider ../conformance/tests
   echo "test-clients: Python, the package in a clean environment"
   mkdir "$work/python"
   cp -r pyproject.toml README.md src "$work/python/"

@@ -1,0 +1,1 @@
+"""Runs a client for Sluice through scenarios against a real broker and a scripted one."""
