@@ -30,6 +30,8 @@ public struct SimulatedConditions: Sendable {
   /// Whether a stream that is closed with unread bytes resets the connection, as the sockets of many other programs do, so
   /// that its last words are lost.
   public var resetsWhenClosedUnread = false
+  /// Whether a connection frees its buffers when they are empty, for tests that compare the heap with what a program keeps.
+  public var freesBuffers = false
 
   public init() {}
 

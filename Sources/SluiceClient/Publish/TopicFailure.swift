@@ -6,7 +6,7 @@ import SluiceWire
 /// of it does. Fail with a `TopicFailure`, or give `publish(to:when:failure:)` a function that makes one of your errors:
 ///
 /// ```swift
-/// readings.publish(to: subject, when: .connected) { error in
+/// func failure(of error: any Error) -> TopicFailure {
 ///   TopicFailure(code: 201, message: "the sensor is gone")
 /// }
 /// ```

@@ -18,7 +18,9 @@ final class LedgerRig {
   private var unanswered = 0
 
   init() throws {
-    small = try SmallWorld(storage: StoreConfiguration(MemoryStore())) { configuration in
+    var conditions = SimulatedConditions.calm
+    conditions.freesBuffers = true
+    small = try SmallWorld(conditions: conditions, storage: StoreConfiguration(MemoryStore())) { configuration in
       configuration.limits.memory = 1 << 36
       configuration.limits.memoryPerAddress = 1 << 36
       configuration.limits.keepalive = 0
