@@ -6,7 +6,9 @@ enum FloorFlaw: CaseIterable {
   case largerLimitsBringBack
   /// A durable cursor goes on where it was, trimmed or not.
   case cursorsIgnoreTheFloor
-  /// So does a group.
+  /// A durable cursor passes a record that its subscriber has yet to get.
+  case cursorsPassWhatIsOwed
+  /// A group goes on where it was, trimmed or not.
   case groupsIgnoreTheFloor
   /// A subscriber that returns gets what was trimmed meanwhile.
   case returningIgnoresTrims

@@ -164,8 +164,25 @@ struct FloorModel {
     }
   }
 
-  /// The records that are behind a place for a reader that comes.
-  func lag(from next: UInt64) -> ClosedRange<UInt64> {
-    (head - min(max(next, highest), head))...(head - min(max(next, lowest), head))
+  /// Where a late subscriber may begin with a durable cursor that stands at one of these places.
+  func start(at place: ClosedRange<UInt64>) -> ClosedRange<UInt64> {
+    max(place.lowerBound, min(lowest, head))...max(place.upperBound, min(highest, head))
+  }
+
+  /// Where a durable cursor may stand whose subscriber has committed all that it was sent.
+  ///
+  /// - Parameters:
+  ///   - committed: the offset of that COMMIT, or where the subscription began.
+  ///   - isOwed: whether the subscriber has no demand left. Otherwise the broker has looked at every record.
+  func place(of committed: UInt64, isOwed: Bool) -> ClosedRange<UInt64> {
+    guard isOwed else { return head...head }
+    guard isCompact else { return committed...committed }
+    // The broker may have looked up to the next record that it would send.
+    return committed...max(committed, newest(from: max(committed, highest)).first ?? head)
+  }
+
+  /// The records that are behind one of these places for a reader that comes.
+  func lag(from place: ClosedRange<UInt64>) -> ClosedRange<UInt64> {
+    (head - min(max(place.upperBound, highest), head))...(head - min(max(place.lowerBound, lowest), head))
   }
 }

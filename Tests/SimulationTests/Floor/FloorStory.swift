@@ -15,8 +15,8 @@ final class FloorStory {
   private let flaw: FloorFlaw?
   private let settings: TopicSettings
 
-  /// Durable cursors that no subscription uses, with their places.
-  private var cursors: [String: UInt64] = [:]
+  /// Durable cursors that no subscription uses, with their places; see ``FloorModel/place(of:isOwed:)``.
+  private var cursors: [String: ClosedRange<UInt64>] = [:]
   /// The group, while it has no member: what it has looked at, and what of that isn't done.
   private var group: (frontier: UInt64, undone: Set<UInt64>)?
   /// A subscription that is attached and asks for no more than a little; and where it has begun.
@@ -191,7 +191,7 @@ final class FloorStory {
     let reader = FloorReader(world, FloorReader.subscribe(start))
     look(isStart: true, since: since)
     if case .offset(let wanted) = start {
-      check(reader, wanting: wanted, in: model.start(start), "a subscriber at \(start)")
+      check(reader, wanting: wanted...wanted, in: model.start(start), "a subscriber at \(start)")
     } else {
       check(reader, wanting: nil, in: model.start(start), "a subscriber at \(start)")
     }
@@ -199,22 +199,27 @@ final class FloorStory {
   }
 
   /// Checks where a late reader begins, what it is told, and what it gets.
+  ///
+  /// - Parameter wanted: the offset that it wants, as far as it is known; nil for one that wants what there is.
   private func check(
-    _ reader: FloorReader, wanting wanted: UInt64?, in range: ClosedRange<UInt64>, _ who: String,
+    _ reader: FloorReader, wanting wanted: ClosedRange<UInt64>?, in range: ClosedRange<UInt64>, _ who: String,
     _ isFlawed: Bool = false
   ) {
     guard let subscribed = reader.subscribed else { return check(false, "\(who) isn't served") }
-    let start = shown(subscribed.nextOffset, wanting: wanted ?? 0, isFlawed)
+    let start = shown(subscribed.nextOffset, wanting: wanted?.lowerBound ?? 0, isFlawed)
     floorBeforeRestart = nil
     note("\(who) begins at \(start)")
     check(range.contains(start), "\(who) begins at \(start), where \(range) is right")
     let missed = reader.lags.map(\.missed).reduce(0, +)
-    let told = wanted.map { subscribed.nextOffset - min($0, subscribed.nextOffset) } ?? 0
+    let next = subscribed.nextOffset
+    let told =
+      wanted.map { (next - min($0.upperBound, next))...(next - min($0.lowerBound, next)) } ?? 0...0
     let offsets = reader.offsets
     // Of a durable topic records may expire between the answer and the first of them.
-    let isCut = model.isDurable && missed > told && subscribed.nextOffset + missed - told <= model.highest
-    let first = subscribed.nextOffset + (isCut ? missed - told : 0)
-    check(missed == told || isCut, "\(who) is told that \(missed) are gone, where \(told) are")
+    let cut = missed - min(told.upperBound, missed)
+    let isCut = model.isDurable && cut > 0 && next + cut <= model.highest
+    let first = isCut ? next + cut : next
+    check(told.contains(missed) || isCut, "\(who) is told that \(missed) are gone, where \(told) are")
     let expected = model.isCompact ? model.newest(from: first) : Array(min(first, model.head)..<model.head)
     check(offsets == expected, "\(who) from \(first) gets \(offsets), where \(expected) is right")
   }
@@ -255,22 +260,24 @@ final class FloorStory {
     let reader = FloorReader(world, FloorReader.subscribe(cursor: name, granted: granted))
     look(isStart: true, since: since)
     let place = cursors[name]
-    let range = model.start(place.map { .offset($0) } ?? .earliest)
+    let (who, isFlawed) = ("\(name) at \(place as Any)", flaw == .cursorsIgnoreTheFloor)
+    let range = place.map(model.start(at:)) ?? model.start(.earliest)
     if granted == Credit.unlimited {
-      check(reader, wanting: place, in: range, "\(name) at \(place as Any)", flaw == .cursorsIgnoreTheFloor)
+      check(reader, wanting: place, in: range, who, isFlawed)
     } else if let subscribed = reader.subscribed {
-      let isFlawed = flaw == .cursorsIgnoreTheFloor
-      let start = shown(subscribed.nextOffset, wanting: place ?? 0, isFlawed)
+      let start = shown(subscribed.nextOffset, wanting: place?.lowerBound ?? 0, isFlawed)
       floorBeforeRestart = nil
       note("\(name) begins at \(start)")
-      check(range.contains(start), "\(name) at \(place as Any) begins at \(start), where \(range) is right")
+      check(range.contains(start), "\(who) begins at \(start), where \(range) is right")
     }
-    let next = reader.offsets.last.map { $0 + 1 } ?? reader.subscribed?.nextOffset ?? 0
-    if random.oneIn(3) {
-      cursors[name] = max(place ?? 0, reader.subscribed?.nextOffset ?? 0)
+    let offsets = reader.offsets
+    let next = offsets.last.map { $0 + 1 } ?? reader.subscribed?.nextOffset ?? 0
+    let commits = !random.oneIn(3)
+    if commits { reader.commit(next) }
+    if !commits, let first = offsets.first {
+      cursors[name] = first...first
     } else {
-      reader.commit(next)
-      cursors[name] = next
+      cursors[name] = model.place(of: next, isOwed: UInt64(offsets.count) == granted)
     }
     reader.leave()
   }
@@ -366,7 +373,10 @@ final class FloorStory {
     let info = try world.info()
     look(isStart: false, since: since)
     var places = cursors
-    if let group { places["group"] = group.undone.min().map { min($0, group.frontier) } ?? group.frontier }
+    if let group {
+      let place = group.undone.min().map { min($0, group.frontier) } ?? group.frontier
+      places["group"] = place...place
+    }
     note("figures: \(infos.map { "\($0.name) \($0.nextOffset)" }), first \(info.summary.firstOffset)")
     for (name, place) in places {
       let right = model.lag(from: place)
@@ -374,7 +384,9 @@ final class FloorStory {
         check(false, "\(name) isn't listed")
         continue
       }
-      let lag = flaw == .lagCountsWhatIsGone ? model.head - place : found.end - found.nextOffset
+      var lag = found.end - found.nextOffset
+      if flaw == .lagCountsWhatIsGone { lag = model.head - place.lowerBound }
+      if flaw == .cursorsPassWhatIsOwed { lag -= min(lag, 1) }
       check(right.contains(lag), "\(name) at \(place) is behind by \(lag), where \(right) is right")
       for consumer in info.consumers where consumer.name == name {
         check(
