@@ -365,6 +365,11 @@ final class LibrarySubscriber: Subscriber {
     }
   }
 
+  /// The first offset that it has yet to hear of: without marks it doesn't hear that the records before that were dropped.
+  private func first(from next: UInt64, in life: TopicEpoch?) -> UInt64 {
+    hearsMarks ? next : max(next, life?.oldest ?? 0)
+  }
+
   var unsettled: String? {
     guard !isOver, !isCancelled else { return nil }
     let state =
@@ -374,8 +379,11 @@ final class LibrarySubscriber: Subscriber {
     // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
     guard let next else { return hearsMarks ? state : nil }
     if peer.plan.persists, oracle.mayHaveRestarted(plan.topic) {
-      guard plan.filter.isEmpty, next < oracle.head(of: plan.topic) ?? 0 else { return nil }
-      if let life = oracle.presentLife(of: plan.topic), life.isCompact, !hearsMarks || isLive {
+      let life = oracle.presentLife(of: plan.topic)
+      guard plan.filter.isEmpty, first(from: next, in: life) < oracle.head(of: plan.topic) ?? 0 else {
+        return nil
+      }
+      if let life, life.isCompact, !hearsMarks || isLive {
         guard life.firstOwed(from: next, following: followed ?? 0) != nil else { return nil }
       }
       return "\(state), started anew"
@@ -389,7 +397,7 @@ final class LibrarySubscriber: Subscriber {
       return life.ending == nil ? nil : "\(state), and it has ended"
     }
     if hearsMarks && !isLive { return "\(state), head \(head)" }
-    if next < head {
+    if first(from: next, in: life) < head {
       guard life.isCompact else { return "\(state), head \(head)" }
       // A deletion at the end of the replay is nothing that one without marks would hear of.
       if let owed = life.firstOwed(from: next, following: hearsMarks ? 0 : followed ?? 0) {
