@@ -101,12 +101,42 @@ import Testing
     #expect(breaks().count == 1)
   }
 
+  /// The client was sent on to another epoch after the copy was made. Without another number, what is published now would have that of the copied history.
+  @Test func aClientOfAnEpochThatTheStoreDoesNotKnowMakesTheNumberChange() throws {
+    let client = try setting.client()
+    let unknown = epoch ^ 1
+    try client.sendSubscribe("t", stream: 1, from: .offset(3), epoch: unknown)
+    #expect(try frame(Fault.self, client, stream: 1).code == .epochChanged)
+    let number = try client.show("t").summary.epoch
+    #expect(number != epoch)
+    let place = try resume(client, stream: 2, at: 5, of: epoch)
+    #expect(place.epoch == number && place.continues && place.nextOffset == 5)
+    #expect(breaks().isEmpty)
+    try client.sendSubscribe("t", stream: 3, from: .offset(3), epoch: unknown)
+    #expect(try frame(Fault.self, client, stream: 3).code == .epochChanged)
+    #expect(try client.show("t").summary.epoch == number)
+  }
+
+  @Test func aProducerOfAnEpochThatTheStoreDoesNotKnowMakesTheNumberChange() throws {
+    let client = try setting.client()
+    try client.send(
+      PublishOpen(
+        topic: "t", acknowledgement: .durable, producer: 7, firstSequence: 3,
+        known: KnownHistory(epoch: epoch ^ 1, nextOffset: 3)), stream: 1)
+    let opened = try frame(PublishOpened.self, client, stream: 1)
+    #expect(opened.epoch != epoch && opened.epoch != epoch ^ 1 && opened.lostFrom == 0)
+    #expect(breaks().isEmpty)
+  }
+
   @Test func noClientIsAheadOfATopicThatTheBrokerHasMade() throws {
     let client = try setting.client()
     try client.create("new", DurableSetting.durable())
     let number = try client.show("new").summary.epoch
     let place = try resume(client, stream: 1, at: 12, of: number, "new")
     #expect(place.epoch == number)
+    try client.sendSubscribe("new", stream: 2, from: .offset(3), epoch: number ^ 1)
+    #expect(try frame(Fault.self, client, stream: 2).code == .epochChanged)
+    #expect(try client.show("new").summary.epoch == number)
     #expect(breaks().isEmpty)
   }
 

@@ -12,24 +12,29 @@ extension Topic {
 
   /// Compares what a client knows with the topic's history. Called before the client attaches with that; from any loop.
   ///
-  /// A client that is ahead of an epoch which the broker has found in its store proves that the store went back. The epoch then gets another number and
-  /// continues under it; streams that were opened under the former number end, and are opened again where they are. No record is lost by that. It happens once in
-  /// the life of a topic in a broker: no client can be ahead of an epoch that the broker itself has begun.
+  /// A client that is ahead of an epoch which the broker has found in its store, or knows an epoch that isn't in the store, proves that the store went back. The
+  /// epoch then gets another number and continues under it, so that the former number never means other records than the clients of the lost history know.
+  /// Streams that were opened under the former number end, and are opened again where they are. No record is lost by that. It happens once in the life of a
+  /// topic in a broker: no client can know more than the broker once that has begun an epoch itself.
   package func compare(_ known: KnownHistory, on loop: TopicLoop) {
     guard let storage, known.epoch != 0 else { return }
     let now = loop.loop.now
     let (isProof, loopStates, isNews): (Bool, [TopicLoopState], HistoryBreak?) = state.withLock { state in
-      let isProof = isAhead(known, state)
+      let former = state.epoch.number
+      let isProof = wentBack(known, state)
       if isProof { continueEpoch(as: loop.registry.epochs.next(), &state) }
+      let loopStates = isProof ? state.loopStates : []
       // A compact topic's epoch continues none: its clients start anew.
       let agreed =
-        state.epoch.continuing(known.epoch, at: known.nextOffset) ?? (isProof ? state.epoch.log.head : nil)
-      guard let agreed, agreed < known.nextOffset else { return (false, [], nil) }
-      let former = state.historyBreak
+        state.epoch.continuing(known.epoch, at: known.nextOffset)
+        ?? (isProof && known.epoch == former ? state.epoch.log.head : nil)
+      // A client of an epoch that isn't there starts anew: its topic may as well have been deleted and made again.
+      guard let agreed, agreed < known.nextOffset else { return (isProof, loopStates, nil) }
+      let last = state.historyBreak
       let found = HistoryBreak(from: agreed, before: known.nextOffset, time: now)
       state.historyBreak = found
-      let isNews = former.map { now - $0.time >= Self.reportInterval } ?? true
-      return (isProof, isProof ? state.loopStates : [], isProof || isNews ? found : nil)
+      let isNews = last.map { now - $0.time >= Self.reportInterval } ?? true
+      return (isProof, loopStates, isProof || isNews ? found : nil)
     }
     if let isNews {
       storage.service.report(.wentBack(topic: name, from: isNews.from, known: isNews.before))
@@ -48,10 +53,11 @@ extension Topic {
     return agreed < known.nextOffset ? agreed : nil
   }
 
-  /// With the lock held.
-  private func isAhead(_ known: KnownHistory, _ state: State) -> Bool {
-    guard state.loadedHead != nil, state.departure == nil, known.epoch == state.epoch.number else {
-      return false
+  /// Whether a client knows what the store doesn't have: more of the present epoch, or another epoch. With the lock held.
+  private func wentBack(_ known: KnownHistory, _ state: State) -> Bool {
+    guard state.loadedHead != nil, state.departure == nil else { return false }
+    guard known.epoch == state.epoch.number else {
+      return state.epoch.continuing(known.epoch, at: known.nextOffset) == nil
     }
     return known.nextOffset > state.epoch.log.head
   }
