@@ -55,9 +55,12 @@ final class DoorWorld {
   }
 
   /// Ends the broker, at once or in an orderly way, and starts another one on the same store.
-  func restart(orderly: Bool = false) throws {
+  ///
+  /// - Parameter meanwhile: called while no broker runs.
+  func restart(orderly: Bool = false, meanwhile: () -> Void = {}) throws {
     if orderly { broker.shutdown() } else { broker.stop() }
     settle(.seconds(20))
+    meanwhile()
     (broker, network) = try make(world)
     addresses = try broker.start()
     settle()

@@ -1,10 +1,12 @@
 import SluiceAccess
 import SluiceBroker
 import SluiceDoors
-import SluiceStore
 import SluiceTLS
 import SluiceWire
+import Synchronization
 import Testing
+
+@testable import SluiceStore
 
 /// How streams end, and where their readers go on.
 @Suite struct HTTPResumptionTests {
@@ -105,6 +107,29 @@ import Testing
     let answer = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: \(epoch)-0")
     #expect(!answer.body.contains("restarted"), "\(answer)")
     #expect(ids(answer).map(\.offset) == [1, 2], "\(answer)")
+  }
+
+  /// The topic has two records, and two more; then a copy with the first two is put back.
+  @Test func aClientThatKnowsWhatTheStoreHasLostGoesOnWhereTheHistoriesPart() throws {
+    let store = MemoryStore()
+    let stage = try HTTPStage(store: store) { $0.identity = nil }
+    for text in ["a", "b"] { _ = stage.publish("t", text) }
+    try stage.door.restart(orderly: true)
+    let copy = store.state.withLock { $0 }
+    for text in ["c", "d"] { _ = stage.publish("t", text) }
+    let all = ids(stage.ask("GET /topics/t?from=earliest&until=live", "", events))
+    let epoch = try #require(all.first?.epoch)
+    #expect(all.map(\.offset) == [0, 1, 2, 3])
+    try stage.door.restart(orderly: true) { store.state.withLock { $0 = copy } }
+    let reader = stage.begin("GET /topics/t", "", [events, "Last-Event-ID: \(epoch)-3"])
+    _ = stage.publish("t", "C")
+    #expect(
+      reader.text.contains("event: rewound\ndata: {\"topic\":\"t\",\"offset\":2}\n\n"), "\(reader.text)")
+    let found = ids(HTTPStage.Answer(text: reader.text))
+    #expect(found.map(\.offset) == [2] && found.allSatisfy { $0.epoch != epoch }, "\(reader.text)")
+    // A client that has had no lost record isn't sent back.
+    let other = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: \(epoch)-1")
+    #expect(!other.body.contains("rewound") && ids(other).map(\.offset) == [2], "\(other)")
   }
 
   /// Of a topic in memory there is another life with the next broker.
