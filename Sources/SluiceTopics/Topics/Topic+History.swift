@@ -12,10 +12,10 @@ extension Topic {
 
   /// Compares what a client knows with the topic's history. Called before the client attaches with that; from any loop.
   ///
-  /// A client that is ahead of an epoch which the broker has found in its store, or knows an epoch that isn't in the store, proves that the store went back. The
-  /// epoch then gets another number and continues under it, so that the former number never means other records than the clients of the lost history know.
+  /// A client that is ahead of an epoch which the broker has found in its store, or knows an epoch that isn't in the store, proves that the store went
+  /// back. The epoch then gets another number and continues under it: under the former number a backup may have other records than the topic gets from now on.
   /// Streams that were opened under the former number end, and are opened again where they are. No record is lost by that. It happens once in the life of a
-  /// topic in a broker: no client can know more than the broker once that has begun an epoch itself.
+  /// topic in a broker: no client can be ahead of an epoch that the broker itself has begun.
   package func compare(_ known: KnownHistory, on loop: TopicLoop) {
     guard let storage, known.epoch != 0 else { return }
     let now = loop.loop.now
