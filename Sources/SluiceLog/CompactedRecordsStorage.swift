@@ -141,12 +141,14 @@ extension CompactedRecords {
   /// - Parameters:
   ///   - head: the offset that the next record gets.
   ///   - time: that of the last record.
+  ///   - now: the time, in milliseconds since 1970, at which ages are measured: what has become too old by then is dropped as well.
   ///   - lost: batches before this offset couldn't be read, so that deletions may be missing; 0 for none.
-  public func finishRestoring(head: UInt64, time: Int64, lostBefore lost: UInt64) {
+  public func finishRestoring(head: UInt64, time: Int64, now: Int64, lostBefore lost: UInt64) {
     state.withLock { state in
       let marks = state.storage?.stored ?? Marks(carriedBefore: 0, keptFrom: 0, deletionsFrom: 0)
       state.head = head
       state.clock.tell(time, head: head)
+      state.clock.tell(now, head: head)
       state.firstKept = min(marks.keptFrom, head)
       state.recordsLostBefore = state.firstKept
       state.deletionsLostBefore = min(max(marks.deletionsFrom, lost), head)

@@ -127,7 +127,7 @@ private struct StoredHistory {
     for batch in store.batches where batch.offset >= store.marks?.carriedBefore ?? 0 {
       batch.item.withUnsafeBytes { restored.restore($0, at: batch.offset, time: batch.time) }
     }
-    restored.finishRestoring(head: store.head, time: store.time, lostBefore: 0)
+    restored.finishRestoring(head: store.head, time: store.time, now: clock, lostBefore: 0)
     records = restored
     restored._checkInvariants()
     try check()

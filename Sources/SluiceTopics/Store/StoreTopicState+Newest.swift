@@ -40,9 +40,11 @@ extension StoreTopicState {
   /// - Parameters:
   ///   - topic: the topic's name, for reports.
   ///   - states: all of kind ``StoredState/Kind/newest``, in order.
+  ///   - wallClock: the present time, in milliseconds since 1970.
   ///   - done: called once, perhaps before this returns; with what kept the store from being read.
   func restoreNewest(
-    _ topic: String, _ states: [StoredState], _ done: @escaping @Sendable (StoreError?) -> Void
+    _ topic: String, _ states: [StoredState], wallClock: Int64,
+    _ done: @escaping @Sendable (StoreError?) -> Void
   ) {
     guard let newest else { return done(nil) }
     let restoration = NewestRestoration(newest, topic, self)
@@ -50,7 +52,7 @@ extension StoreTopicState {
     unsafe service.store.read(
       id, from: restoration.nextOffset, bytes: 4 << 20, each: { unsafe restoration.take($0, $1) }
     ) { error in
-      if error == nil { restoration.finish() }
+      if error == nil { restoration.finish(wallClock: wallClock) }
       done(error)
     }
   }
@@ -122,10 +124,11 @@ private final class NewestRestoration: @unchecked Sendable {
   }
 
   /// There are no more batches.
-  func finish() {
+  func finish(wallClock: Int64) {
     let extent = storage.birthExtent
     if nextOffset < extent.head { lose(before: extent.head) }
-    newest.finishRestoring(head: extent.head, time: extent.lastTime, lostBefore: lostBefore)
+    newest.finishRestoring(
+      head: extent.head, time: extent.lastTime, now: wallClock, lostBefore: lostBefore)
   }
 
   private func lose(before offset: UInt64) {

@@ -100,7 +100,8 @@ extension TopicRegistry {
   ) {
     do throws(StoreError) {
       let restored = try restoreTopics(shard, storage, now: now, wallClock: wallClock)
-      restoreNewest(of: restored.topics.filter { $0.storage?.newest != nil }[...], shard) { [self] error in
+      let compact = restored.topics.filter { $0.storage?.newest != nil }
+      restoreNewest(of: compact[...], shard, wallClock: wallClock) { [self] error in
         if let error { return done(.failure(error)) }
         begin(restored, storage, nextTopic: shard.contents.nextTopic, announce: announce)
         done(
@@ -143,16 +144,22 @@ extension TopicRegistry {
 
   /// Reads the newest records of compact topics, one topic after the other.
   private func restoreNewest(
-    of topics: ArraySlice<Topic>, _ shard: OpenedShard, _ done: @escaping @Sendable (StoreError?) -> Void
+    of topics: ArraySlice<Topic>, _ shard: OpenedShard, wallClock: Int64,
+    _ done: @escaping @Sendable (StoreError?) -> Void
   ) {
     var rest = topics
     while let topic = rest.popFirst(), let storage = topic.storage {
       let step = RestorationStep()
       let following = rest
       do throws(StoreError) {
-        storage.restoreNewest(topic.name, try shard.states(storage.id, .newest)) { [self] error in
+        let states = try shard.states(storage.id, .newest)
+        storage.restoreNewest(topic.name, states, wallClock: wallClock) { [self] error in
           guard step.isLate(error) else { return }
-          if let error { done(error) } else { restoreNewest(of: following, shard, done) }
+          if let error {
+            done(error)
+          } else {
+            restoreNewest(of: following, shard, wallClock: wallClock, done)
+          }
         }
       } catch {
         return done(error)

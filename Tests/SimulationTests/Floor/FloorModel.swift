@@ -15,8 +15,9 @@ struct FloorModel {
     var batch: UInt64
   }
 
-  let isDurable: Bool
   let isCompact: Bool
+  /// Whether a store has the records, which drops whole batches and looks at their ages from time to time.
+  let dropsBatches: Bool
   private(set) var limits = TopicSettings()
   private(set) var records: [Record] = []
   /// No reader gets anything before this that it wasn't sent already.
@@ -31,8 +32,8 @@ struct FloorModel {
   private static let round: Int64 = 1_500
 
   init(_ settings: TopicSettings) {
-    isDurable = settings.storage == .durable
     isCompact = settings.compact == true
+    dropsBatches = settings.storage == .durable && !isCompact
     limits = settings
   }
 
@@ -89,7 +90,7 @@ struct FloorModel {
 
   /// Time has passed, and the broker was asked for the floor, or for a figure that need not be younger than a round.
   mutating func raise(from: Int64, to: Int64, isStart: Bool) {
-    let swept = isStart && !isDurable ? from : max(from - Self.round, min(startedAt, from))
+    let swept = isStart && !dropsBatches ? from : max(from - Self.round, min(startedAt, from))
     lowest = max(lowest, limitedFloor(above: lowest, at: swept, \.latest, isLowest: true))
     highest = max(highest, limitedFloor(above: highest, at: to, \.earliest, isLowest: false))
   }
@@ -98,12 +99,12 @@ struct FloorModel {
 
   /// The first record that the limits keep at a time, going back from the newest for as long as each allows it.
   ///
-  /// - Parameter isLowest: whether a durable topic may keep a batch of which the limit of bytes, or of age, keeps no record for certain.
+  /// - Parameter isLowest: whether a store may keep a batch of which the limit of bytes, or of age, keeps no record for certain.
   private func limitedFloor(
     above floor: UInt64, at now: Int64, _ time: KeyPath<Record, Int64>, isLowest: Bool
   ) -> UInt64 {
     let kept = isCompact ? newest(from: floor) : Array(min(floor, head)..<head)
-    let drops = isDurable && isLowest
+    let drops = dropsBatches && isLowest
     var (count, bytes) = (UInt64(0), UInt64(0))
     var first = floor
     for offset in kept.reversed() {

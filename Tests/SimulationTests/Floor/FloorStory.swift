@@ -39,6 +39,7 @@ final class FloorStory {
     switch random.next(below: 5) {
     case 0...1: settings.storage = .durable
     case 2: settings.compact = true
+    case 3: (settings.compact, settings.storage) = (true, .durable)
     default: break
     }
     return settings
@@ -215,9 +216,9 @@ final class FloorStory {
     let told =
       wanted.map { (next - min($0.upperBound, next))...(next - min($0.lowerBound, next)) } ?? 0...0
     let offsets = reader.offsets
-    // Of a durable topic records may expire between the answer and the first of them.
+    // Of a topic in a store records may expire between the answer and the first of them.
     let cut = missed - min(told.upperBound, missed)
-    let isCut = model.isDurable && cut > 0 && next + cut <= model.highest
+    let isCut = model.dropsBatches && cut > 0 && next + cut <= model.highest
     let first = isCut ? next + cut : next
     check(told.contains(missed) || isCut, "\(who) is told that \(missed) are gone, where \(told) are")
     let expected = model.isCompact ? model.newest(from: first) : Array(min(first, model.head)..<model.head)

@@ -250,6 +250,23 @@ import Testing
     #expect(FloorReader(world, FloorReader.subscribe(cursor: "c")).offsets == Array(5..<10))
   }
 
+  @Test(arguments: [false, true])
+  func whatExpiresOfACompactTopicWhileTheBrokerIsDownIsInNoFigure(inOrder: Bool) throws {
+    let world = try scene(.durable) {
+      $0.compact = true
+      $0.replayAge = 3_000
+    }
+    world.publish(3, keys: ["a", "b", "c"])
+    leaveCursor("c", at: 1, in: world)
+    world.settle(.seconds(2))
+    world.publish(2, keys: ["d", "e"])
+    world.settle(.seconds(1))
+    try world.restart(inOrder: inOrder, after: .seconds(1))
+    // Before a subscriber has come.
+    #expect(try world.info().summary.firstOffset == 3)
+    #expect(try world.cursors().map { $0.end - $0.nextOffset } == [2])
+  }
+
   @Test func aTrimIsKnownAfterACrash() throws {
     let world = try scene(.durable)
     world.publish(10)
