@@ -91,7 +91,10 @@ extension TopicStore {
   ///
   /// A binary search: reads about log2 of the number of records batches.
   ///
-  /// - Parameter span: the offsets between which to look, where times don't go back.
+  /// - Parameters:
+  ///   - topic: the topic.
+  ///   - time: in milliseconds since 1970.
+  ///   - span: the offsets between which to look, where times don't go back.
   public func offset(
     in topic: TopicID, atOrAfter time: Int64, within span: Range<UInt64> = 0..<UInt64.max
   ) throws(StoreError) -> UInt64? {

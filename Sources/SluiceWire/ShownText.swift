@@ -16,7 +16,9 @@ public enum ShownText {
 
   /// The text as a part of one line.
   ///
-  /// - Parameter limit: the most characters; a longer text is cut, and ends with "…".
+  /// - Parameters:
+  ///   - text: the text.
+  ///   - limit: the most characters; a longer text is cut, and ends with "…".
   public static func line(_ text: some StringProtocol, limit: Int? = nil) -> String {
     guard let limit,
       let end = text.unicodeScalars.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex),

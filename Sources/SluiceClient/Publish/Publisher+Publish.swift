@@ -83,8 +83,12 @@ extension Publisher where Output == Message {
 extension Publisher {
   /// Publishes this publisher's values encoded: see `publish(to:when:failure:)`. A value that can't be encoded ends the topic with a failure.
   ///
-  /// - Parameter failure: returns what subscribers are to know of the publisher's failure, or of a value that can't be encoded; nil for
-  ///   ``TopicFailure/init(describing:)``.
+  /// - Parameters:
+  ///   - subject: the topic's subject.
+  ///   - condition: when the publisher is subscribed to.
+  ///   - encoder: encodes the values.
+  ///   - failure: returns what subscribers get of the publisher's failure, or of a value that can't be encoded; nil for
+  ///     ``TopicFailure/init(describing:)``.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder,
     failure: ((any Error) -> TopicFailure)? = nil

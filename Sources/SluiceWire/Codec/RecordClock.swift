@@ -60,7 +60,9 @@ public struct RecordClock: Hashable, Sendable {
 
   /// Takes the present time.
   ///
-  /// - Parameter head: the offset of the next record.
+  /// - Parameters:
+  ///   - time: in milliseconds since 1970.
+  ///   - head: the offset of the next record.
   /// - Returns: whether the clock was set back behind the times of records.
   @discardableResult
   @inline(__always)
@@ -132,7 +134,9 @@ public struct RecordClock: Hashable, Sendable {
 
   /// The offsets between which the first record with a time or a later one is, if there is one: there, times don't go back.
   ///
-  /// - Parameter oldest: the offset of the first record that there is.
+  /// - Parameters:
+  ///   - time: in milliseconds since 1970.
+  ///   - oldest: the offset of the first record that there is.
   public func span(of time: Int64, from oldest: UInt64) -> Range<UInt64> {
     var low: UInt64 = 0
     for setback in setbacks where setback.offset > oldest {
