@@ -19,6 +19,26 @@ import Testing
     }
   }
 
+  /// The sections of an export without the topics' epochs: an import begins epochs of its own.
+  private static func contents(of file: String) throws -> [ExportSection] {
+    var rest = try readFile(file)[...]
+    var reader = ExportReader { target in
+      let count = min(rest.count, target.count)
+      target.copyBytes(from: rest.prefix(count))
+      rest = rest.dropFirst(count)
+      return .success(count)
+    }
+    var contents: [ExportSection] = []
+    while var section = try reader.next() {
+      if case .topic(var row) = section {
+        (row.epoch, row.lineage) = (0, [])
+        section = .topic(row)
+      }
+      contents.append(section)
+    }
+    return contents
+  }
+
   // MARK: Stores
 
   /// Makes a topic of batches with ten records each, and a cursor.
@@ -295,7 +315,7 @@ import Testing
       _ = try process.waitForExit()
       let after = other.file("after-\(round)")
       _ = try run("export", store.path, after, "--quiet")
-      #expect(try filesAreEqual(file, after), "\(commands[round % 2])")
+      #expect(try Self.contents(of: after) == Self.contents(of: file), "\(commands[round % 2])")
     }
     #expect(try run("verify", store.path).output.contains("no damage"))
     _ = try run("compact", store.path)

@@ -139,7 +139,6 @@ enum StoreScene {
     try StoreImport.run(into: store, replacing: replacing, from: ExportReader(source(bytes, piece: piece)))
   }
 
-  /// Hands out bytes, so many at a time.
   /// What a stream says apart from the topics' epochs: an import begins epochs of its own.
   static func contents(_ bytes: [UInt8]) throws -> [ExportSection] {
     var contents: [ExportSection] = []
@@ -154,6 +153,7 @@ enum StoreScene {
     return contents
   }
 
+  /// Hands out bytes, so many at a time.
   static func source(_ bytes: [UInt8], piece: Int = .max) -> ExportReader.Source {
     var rest = bytes[...]
     return { target in
