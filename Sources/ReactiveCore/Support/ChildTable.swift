@@ -22,16 +22,18 @@ struct ChildPlace: ~Copyable {
   /// Whether a subscription is in the memory.
   @usableFromInline var hasSubscription = false
   @usableFromInline var hasUnlimitedDemand = false
-  /// How many of the child's values wait in the owner's queue.
-  @usableFromInline var waiting = 0
+  /// How many of the child's values wait in the owner's queue. In memory of its own, for adding to it here would be an access to
+  /// the whole place, of which others read the number without the lock.
+  @usableFromInline let waiting = UnsafeMutablePointer<Int>.allocate(capacity: 1)
   /// The vacant place after this one, if this one is vacant.
   @usableFromInline var nextVacant: UnsafeMutablePointer<ChildPlace>?
   @usableFromInline let subscription = UnsafeMutablePointer<any Subscription>.allocate(capacity: 1)
 
-  @inlinable init() {}
+  @inlinable init() { unsafe waiting.initialize(to: 0) }
 
   @inlinable
   deinit {
+    unsafe waiting.deallocate()
     if hasSubscription { unsafe subscription.deinitialize(count: 1) }
     unsafe subscription.deallocate()
   }
@@ -178,14 +180,19 @@ struct ChildTable: ~Copyable {
 
   /// Counts a value of a child that is there: it waits in the owner's queue, or has left it.
   @usableFromInline
-  func countWaiting(_ key: ChildKey, _ change: Int) { unsafe key.place.pointee.waiting += change }
+  func countWaiting(_ key: ChildKey, _ change: Int) {
+    // In one expression it would be an access to the whole place.
+    let waiting = unsafe key.place.pointee.waiting
+    unsafe waiting.pointee += change
+  }
 
   /// Returns how many values of a child that has been taken out are left in the owner's queue, and counts them no more.
   @inlinable
   func takeWaiting(_ key: ChildKey) -> Int {
     let waiting = unsafe key.place.pointee.waiting
-    unsafe key.place.pointee.waiting = 0
-    return waiting
+    let count = unsafe waiting.pointee
+    unsafe waiting.pointee = 0
+    return count
   }
 
   /// Makes a place vacant from which a child has been taken out.
