@@ -12,7 +12,7 @@ struct EngineHealth: Hashable, Sendable {
   struct Copy: Hashable, Sendable {
     enum State: Hashable, Sendable {
       case current
-      /// It has yet to get what the others have.
+      /// It has yet to get what the others have, by two answers in succession: by one, it may just be about to.
       case lagging
       case offline
     }
@@ -33,6 +33,8 @@ struct EngineHealth: Hashable, Sendable {
   private var renewalProblem: NATSError?
   /// The copies that the leader named last, also while there is none now.
   private var known: [String] = []
+  /// The servers whose copies the last answer didn't call current.
+  private var behind: Set<String> = []
 
   /// From which share of its room on a server counts as nearly full, in percent.
   static let fullness = 90
@@ -49,11 +51,13 @@ struct EngineHealth: Hashable, Sendable {
         copies = []
         return
       }
-      let others = (cluster.replicas ?? []).map { replica in
-        Copy(
-          server: replica.name,
-          state: replica.offline == true ? .offline : replica.current == true ? .current : .lagging)
+      let replicas = cluster.replicas ?? []
+      let others = replicas.map { replica in
+        let isCurrent = replica.current == true || !behind.contains(replica.name)
+        return Copy(
+          server: replica.name, state: replica.offline == true ? .offline : isCurrent ? .current : .lagging)
       }
+      behind = Set(replicas.lazy.filter { $0.current != true }.map(\.name))
       copies = (others + [Copy(server: leader, state: .current)]).sorted { $0.server < $1.server }
       known = copies.map(\.server)
     }
@@ -79,7 +83,7 @@ struct EngineHealth: Hashable, Sendable {
 
   /// The connection is lost: nothing is known any more.
   mutating func forget() {
-    (copies, disabled, nearlyFull, infoProblem, renewalProblem) = ([], [], [:], nil, nil)
+    (copies, behind, disabled, nearlyFull, infoProblem, renewalProblem) = ([], [], [], [:], nil, nil)
   }
 
   // MARK: What it means

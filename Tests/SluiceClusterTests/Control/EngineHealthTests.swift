@@ -46,6 +46,22 @@ struct EngineHealthTests {
     #expect(health.warnings == [])
   }
 
+  @Test("a copy that one answer finds behind is about to catch up, and one that two find behind is named")
+  func lagging() throws {
+    var health = EngineHealth()
+    let behind = try Self.info([("n2", false, false), ("n3", true, false)])
+    health.take(.success(behind))
+    #expect(health.warnings == [] && health.redundancy?.current == 3)
+    health.take(.success(behind))
+    #expect(health.warnings.first == "server n2 of the engine has yet to get what the others have")
+    health.take(.success(try Self.complete()))
+    health.take(.success(behind))
+    #expect(health.warnings == [])
+    health.forget()
+    health.take(.success(behind))
+    #expect(health.warnings == [])
+  }
+
   @Test("of five servers one may be lost without a word about the next one")
   func five() throws {
     var health = EngineHealth()
