@@ -17,8 +17,9 @@ import Testing
   private func known(_ broker: BrokerProcess, of producer: UInt64) throws -> UInt64 {
     let client = try broker.client("producer \(producer)")
     try client.openPublication("t", stream: 1, producer: producer)
-    defer { client.close() }
-    return client.publications[1]!.sent
+    let sent = client.publications[1]!.sent
+    try client.cancel(stream: 1)
+    return sent
   }
 
   @Test func theWindowIsWhatIsGrantedAtFirst() throws {
