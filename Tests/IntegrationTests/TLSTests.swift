@@ -61,7 +61,9 @@ import Testing
     let port = secure.dropFirst("tls://".count)
     #expect(try complaint([], at: String(port)).contains("answers with TLS; connect to tls://"))
     #expect(try complaint(ca, at: "tls://\(broker.address)").contains("doesn't speak TLS there"))
-    #expect(try complaint(["--tls-ca", "/nowhere"], at: secure, code: 2).contains("--tls-ca: '/nowhere': can't be read"))
+    #expect(
+      try complaint(["--tls-ca", "/nowhere"], at: secure, code: 2).contains(
+        "--tls-ca: '/nowhere': can't be read"))
     let unsafe = try ChildProcess.sluice(["ping", "--count", "1", "--tls-no-verify"], server: secure)
     #expect(try unsafe.waitForExit() == .code(0))
     try eventually("a line about the plain client") {

@@ -20,7 +20,8 @@ final class LedgerRig {
   init() throws {
     var conditions = SimulatedConditions.calm
     conditions.freesBuffers = true
-    small = try SmallWorld(conditions: conditions, storage: StoreConfiguration(MemoryStore())) { configuration in
+    small = try SmallWorld(conditions: conditions, storage: StoreConfiguration(MemoryStore())) {
+      configuration in
       configuration.limits.memory = 1 << 36
       configuration.limits.memoryPerAddress = 1 << 36
       configuration.limits.keepalive = 0
