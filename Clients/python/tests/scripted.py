@@ -72,6 +72,10 @@ class Peer:
         self.send("SUBSCRIBED", stream, epoch=epoch, next_offset=next_offset, live_offset=next_offset, **values)
         return stream, frame
 
+    async def granted(self, frame: dict[str, Any]) -> int:
+        """Returns the first grant of a subscription: that of its SUBSCRIBE, or of the DEMAND right behind it."""
+        return int(frame["granted through"] or (await self.expect("DEMAND"))[1]["granted through"])
+
 
 class ScriptedBroker:
     """Runs a script for each connection, in the order of the connections."""

@@ -42,9 +42,7 @@ async def test_a_prefetch_is_the_most_that_is_requested_ahead() -> None:
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, frame = await peer.subscribed()
-        granted = frame["granted through"]
-        if granted == 0:
-            granted = (await peer.expect("DEMAND"))[1]["granted through"]
+        granted = await peer.granted(frame)
         assert granted == 8
         sent = 0
         while sent < 400:
@@ -71,8 +69,7 @@ async def test_a_broker_that_sends_more_than_was_requested_is_refused(count: int
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, frame = await peer.subscribed()
-        if frame["granted through"] == 0:
-            await peer.expect("DEMAND")
+        await peer.granted(frame)
         peer.deliver(stream, 0, *[b"x"] * count)
         errors.append((await peer.expect("ERROR"))[1]["code"])
 
@@ -91,8 +88,7 @@ async def test_leaving_the_loop_unsubscribes() -> None:
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, frame = await peer.subscribed()
-        if frame["granted through"] == 0:
-            await peer.expect("DEMAND")
+        await peer.granted(frame)
         peer.deliver(stream, 0, b"x")
         assert (await peer.expect("CANCEL"))[0] == stream
         peer.send("CANCELLED", stream)
@@ -186,8 +182,7 @@ async def test_a_topic_that_was_made_anew_ends_a_blind_loop_and_is_reported_to_o
     async def first(peer: Peer) -> None:
         await peer.welcome()
         stream, frame = await peer.subscribed(epoch=9)
-        if frame["granted through"] == 0:
-            await peer.expect("DEMAND")
+        await peer.granted(frame)
         peer.deliver(stream, 0, b"a")
         await peer.cut()
 

@@ -13,7 +13,7 @@ import struct
 from typing import Final
 
 from .errors import ErrorCode, ProtocolError
-from .records import Batch, Headers, HeadersLike, Payload, to_bytes
+from .records import Batch, Headers, HeadersLike, Payload, header_pairs, to_bytes
 
 _U32: Final = struct.Struct("<I")
 _U16: Final = struct.Struct("<H")
@@ -23,8 +23,6 @@ _ATTRIBUTES: Final = 1 << 30
 _TIME: Final = 2 << 30
 #: Runs of at least this many records of one length are cut by one call.
 _RUN: Final = 8
-#: The longest body of a record.
-LONGEST_BODY: Final = _LENGTH
 
 _runs: dict[tuple[int, int], struct.Struct] = {}
 
@@ -174,7 +172,7 @@ def encode_record(payload: Payload, key: Payload | None = None, headers: Headers
     if key is not None:
         parts.append(_sized(_U16, to_bytes(key), "the key"))
     if headers:
-        pairs = list(headers.items() if isinstance(headers, dict) else headers)
+        pairs = header_pairs(headers)
         if len(pairs) > 0xFFFF:
             raise ValueError(f"a record has {len(pairs)} headers; the most is 65,535")
         parts.append(_U16.pack(len(pairs)))

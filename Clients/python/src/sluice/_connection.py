@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from . import _layout as layout
+from ._frames import CANCELLED
 from .errors import (
     ConnectionLostError,
     ErrorCode,
@@ -18,16 +18,14 @@ from .errors import (
     connection_error,
 )
 
-__all__ = ["Connection", "Hello", "Stream", "Welcome"]
+__all__ = ["Connection", "Hello", "Quiet", "Stream", "Welcome"]
 
-_HEADER: Final = struct.Struct("<IBBHI")
 _REDIRECTS: Final = 1
 #: The longest frame that the client takes.
 _LONGEST_FRAME: Final = 1 << 20
 _BEFORE_WELCOME: Final = 8_192
 #: The least that a broker offers as its longest frame.
 _LEAST_FRAME: Final = 65_536
-_HANDSHAKE_SECONDS: Final = 15.0
 
 WELCOME: Final = 0x02
 PING: Final = 0x03
@@ -37,9 +35,6 @@ ERROR: Final = 0x06
 REDIRECT: Final = 0x09
 DELIVER: Final = 0x13
 CANCEL: Final = 0x16
-CANCELLED: Final = 0x17
-
-_LAYOUTS: Final = {frame.number: frame for frame in layout.FRAMES}
 
 
 class Stream(Protocol):
@@ -58,11 +53,8 @@ class Stream(Protocol):
         """The connection takes output again."""
 
 
-class _Leaving:
-    """A stream that the client has cancelled: ignores everything up to CANCELLED."""
-
-    def frame(self, number: int, values: dict[str, Any]) -> bool:
-        return number == CANCELLED
+class Quiet:
+    """The base of a stream that has nothing to do but for its frames."""
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
         return
@@ -72,6 +64,13 @@ class _Leaving:
 
     def writable(self) -> None:
         return
+
+
+class _Leaving(Quiet):
+    """A stream that the client has cancelled: ignores everything up to CANCELLED."""
+
+    def frame(self, number: int, values: dict[str, Any]) -> bool:
+        return number == CANCELLED
 
 
 _LEAVING: Final = _Leaving()
@@ -273,7 +272,7 @@ class Connection(asyncio.Protocol):
         position = 0
         size = len(data)
         while size - position >= 12:
-            length, number, flags, _, stream = _HEADER.unpack_from(data, position)
+            length, number, flags, _, stream = layout.HEADER.unpack_from(data, position)
             is_open = self.welcome is not None
             if not is_open and number not in (WELCOME, ERROR):
                 raise ProtocolError(
@@ -303,7 +302,7 @@ class Connection(asyncio.Protocol):
             self._rest += data[position:] if position else data
 
     def _receive(self, number: int, flags: int, stream: int, body: bytes) -> None:
-        frame = _LAYOUTS.get(number)
+        frame = layout.BY_NUMBER.get(number)
         if frame is None and number >= 0x80:
             return
         if frame is None or flags & 15:

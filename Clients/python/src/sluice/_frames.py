@@ -35,7 +35,6 @@ DONE: Final = 0x36
 CURSORS: Final = 0x3A
 CONNECTIONS: Final = 0x41
 BROKER_INFO: Final = 0x44
-CLUSTER_INFO: Final = 0x61
 
 #: The bytes of DELIVER's and PUBLISH's fields in front of the batch.
 BATCH_HEADER: Final = 12

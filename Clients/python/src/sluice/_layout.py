@@ -453,12 +453,13 @@ def _write(out: bytearray, part: Field, value: Any) -> None:
         raise AssertionError(f"no layout writes {kind}")
 
 
-_HEADER: Final = struct.Struct("<IBBHI")
+#: The header of a frame: length, number, flags, nothing, stream.
+HEADER: Final = struct.Struct("<IBBHI")
 
 
 def frame_bytes(number: int, stream: int, body: bytes | bytearray, flags: int = 0) -> bytes:
     """Returns a frame: the header of 12 bytes, and the body."""
-    return _HEADER.pack(len(body), number, flags, 0, stream) + body
+    return HEADER.pack(len(body), number, flags, 0, stream) + body
 
 
 def encode(name: str, stream: int, flags: int = 0, /, **values: Any) -> bytes:

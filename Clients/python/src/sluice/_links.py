@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _layout as layout
-from ._connection import ERROR, Connection, Hello, Welcome
+from ._connection import ERROR, Connection, Hello, Quiet, Welcome
 from .errors import (
     REFUSED_CREDENTIALS,
     ClientClosedError,
@@ -49,7 +49,6 @@ class Link:
         self._unreachable: dict[str, float] = {}
         self._renewal: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
-        self.connections = 0
 
     @property
     def welcome(self) -> Welcome | None:
@@ -104,7 +103,6 @@ class Link:
         if connection.is_closed:
             raise ConnectionLostError("the connection was lost right after the handshake")
         self._connection = connection
-        self.connections += 1
         self._schedule_renewal()
         for attachment in list(self._attachments):
             attachment.open_on(connection)
@@ -119,7 +117,7 @@ class Link:
             return
         if self._home is not None:
             self._give_back()
-        elif self._options.reconnect is None or error.code in (ErrorCode.ACCESS_REVOKED,):
+        elif self._options.reconnect is None or error.code == ErrorCode.ACCESS_REVOKED:
             self.shut(error)
         else:
             self._task = self._loop.create_task(self._reconnect(self._options.reconnect))
@@ -243,9 +241,11 @@ class Link:
 
     def _schedule_renewal(self) -> None:
         welcome = self.welcome
-        if welcome is None or welcome.expires is None or not callable(self._options.token):
-            return
-        left = welcome.expires / 1000 - time.time()
+        if welcome is not None and welcome.expires is not None and callable(self._options.token):
+            self._renew_before(welcome.expires)
+
+    def _renew_before(self, expires: int) -> None:
+        left = expires / 1000 - time.time()
         # At four fifths of the time that is left, and in any case before the last seconds.
         self._renewal = self._loop.call_later(max(left * 0.8, 0.1), self._renew)
 
@@ -259,7 +259,7 @@ class Link:
         try:
             secret = await _token(self._options)
         except Exception:
-            self._renewal = self._loop.call_later(1.0, self._renew)
+            self.renewal_failed()
             return
         if self._connection is connection:
             renewal = _Renewal(self)
@@ -268,8 +268,7 @@ class Link:
 
     def renewed(self, expires: int) -> None:
         if expires != layout.U64_MAX:
-            left = expires / 1000 - time.time()
-            self._renewal = self._loop.call_later(max(left * 0.8, 0.1), self._renew)
+            self._renew_before(expires)
 
     def renewal_failed(self) -> None:
         self._renewal = self._loop.call_later(1.0, self._renew)
@@ -298,7 +297,7 @@ class Link:
         return self._closed
 
 
-class _Renewal:
+class _Renewal(Quiet):
     """The request that renews the credentials of a connection."""
 
     def __init__(self, link: Link) -> None:
@@ -310,15 +309,6 @@ class _Renewal:
         elif number == ERROR:
             self._link.renewal_failed()
         return True
-
-    def deliver(self, data: bytes, start: int, end: int) -> None:
-        return
-
-    def lost(self, error: SluiceError) -> None:
-        return
-
-    def writable(self) -> None:
-        return
 
 
 async def _token(options: Options) -> str:

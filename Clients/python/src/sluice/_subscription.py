@@ -126,11 +126,6 @@ class Feed(Attachment):
         """Returns the next item that has arrived, without waiting."""
         return self._items.popleft() if self._items else None
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether nothing follows what is queued."""
-        return self._is_finished or self._ending is not None or self.is_over
-
     async def next(self) -> Item | None:
         """Waits for the next item; None at the end.
 
@@ -319,10 +314,6 @@ class TopicFeed(Feed):
         self._committed = through + 1
         if self._timer_commit is None and self.connection is not None:
             self._timer_commit = asyncio.get_running_loop().call_later(_COMMIT_SECONDS, self._send_commit)
-
-    def flush_commits(self) -> None:
-        """Sends the last commit now."""
-        self._send_commit()
 
     def _send_commit(self) -> None:
         if self._timer_commit is not None:

@@ -316,14 +316,8 @@ class Client:
 
     async def topics(self) -> AsyncIterator[TopicSummary]:
         """Yields all topics that the client may know of, in the byte order of their names."""
-        after = ""
-        more = 1
-        while more:
-            page = await self._ask("TOPIC_LIST", frames.TOPICS, is_reading=True, after=after, limit=_PAGE)
-            for values in page["topics"]:
-                yield topic_summary(values)
-            more = page["more"] if page["topics"] else 0
-            after = page["topics"][-1]["topic"] if page["topics"] else after
+        async for values in self._pages("TOPIC_LIST", frames.TOPICS, "topics", "topic", ""):
+            yield topic_summary(values)
 
     async def trim_topic(self, name: str, *, before: int | None = None, keep_last: int | None = None) -> TopicInfo:
         """Removes the oldest records: those before an offset, or all but the newest ``keep_last``."""
@@ -358,14 +352,8 @@ class Client:
 
     async def consumers(self, topic: str) -> AsyncIterator[ConsumerInfo]:
         """Yields the durable cursors and groups of a topic, in the byte order of their names."""
-        after = ""
-        more = 1
-        while more:
-            page = await self._ask("CURSOR_LIST", frames.CURSORS, is_reading=True, topic=topic, after=after, limit=_PAGE)
-            for values in page["cursors"]:
-                yield consumer_info(values)
-            more = page["more"] if page["cursors"] else 0
-            after = page["cursors"][-1]["name"] if page["cursors"] else after
+        async for values in self._pages("CURSOR_LIST", frames.CURSORS, "cursors", "name", "", topic=topic):
+            yield consumer_info(values)
 
     async def move_cursor(self, topic: str, name: str, to: str | Start) -> None:
         """Moves a durable cursor or a group; a cursor is made if there is none. Subscriptions that use it end with ``cursor-moved``."""
@@ -388,14 +376,8 @@ class Client:
 
     async def connections(self) -> AsyncIterator[ConnectionInfo]:
         """Yields the broker's connections in the order of their numbers."""
-        after = 0
-        more = 1
-        while more:
-            page = await self._ask("CONNECTION_LIST", frames.CONNECTIONS, is_reading=True, after=after, limit=_PAGE)
-            for values in page["connections"]:
-                yield connection_info(values)
-            more = page["more"] if page["connections"] else 0
-            after = page["connections"][-1]["connection"] if page["connections"] else after
+        async for values in self._pages("CONNECTION_LIST", frames.CONNECTIONS, "connections", "connection", 0):
+            yield connection_info(values)
 
     async def close_connection(self, id: int) -> None:
         """Closes another client's connection, which gets ``closed-by-operator``."""
@@ -485,6 +467,20 @@ class Client:
             return await request.result
         finally:
             request.cancel()
+
+    async def _pages(
+        self, name: str, answer: int, items: str, key: str, after: str | int, /, **values: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yields the elements of a list, asked for page by page: each page begins behind the ``key`` of the last element."""
+        more = 1
+        while more:
+            page = await self._ask(name, answer, is_reading=True, after=after, limit=_PAGE, **values)
+            elements = page[items]
+            for element in elements:
+                yield element
+            if not elements:
+                return
+            more, after = page["more"], elements[-1][key]
 
 
 def _setting_fields(settings: dict[str, Any]) -> list[dict[str, int]]:

@@ -128,9 +128,7 @@ class Publication(Attachment):
     async def wait_for_room(self) -> None:
         """Waits until the buffer has room."""
         while self.error is None and not self.has_room:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._room.append(future)
-            await future
+            await _wait_in(self._room)
         if self.error is not None:
             raise self.error
 
@@ -139,9 +137,7 @@ class Publication(Attachment):
         while self._items:
             if self.error is not None:
                 raise self.error
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._drained.append(future)
-            await future
+            await _wait_in(self._drained)
         if self.error is not None:
             raise self.error
 
@@ -150,9 +146,7 @@ class Publication(Attachment):
         while self.is_connected is not True:
             if self.error is not None:
                 raise self.error
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._connected_waiters.append(future)
-            await future
+            await _wait_in(self._connected_waiters)
 
     def complete(self, kind: int, code: int, message: str) -> asyncio.Future[None]:
         """Ends the topic behind all records. Returns a future for the broker's answer."""
@@ -337,6 +331,12 @@ class Publication(Attachment):
             self._closed.set_exception(error)
 
 
+async def _wait_in(waiters: list[asyncio.Future[None]]) -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiters.append(future)
+    await future
+
+
 def _release(waiters: list[asyncio.Future[None]]) -> None:
     for waiter in waiters:
         if not waiter.done():
@@ -371,14 +371,10 @@ class Producer:
 
         A task that is cancelled stops waiting; the record is still published.
         """
+        await self.send(payload, key=key, headers=headers)
+        # Nothing else runs between the record and this: it is the last one.
         publication = self._publication
-        item = encode_record(payload, key, headers)
-        if not publication.has_room:
-            await publication.wait_for_room()
-        publication.accept(item)
-        if not publication._acknowledgement:
-            return None
-        return await publication.acknowledgement()
+        return await publication.acknowledgement() if publication._acknowledgement else None
 
     async def send(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> None:
         """Publishes a record without waiting for its acknowledgement. Waits only while the buffer is full.

@@ -40,6 +40,11 @@ def to_bytes(value: Payload) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
+def header_pairs(headers: HeadersLike) -> list[tuple[str, Payload]]:
+    """Returns headers that were given as an argument as a list of pairs."""
+    return list(headers.items() if isinstance(headers, dict) else headers)
+
+
 class Record:
     """One record of a topic.
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .errors import ReplyError, RequestTimeoutError, SluiceError
-from .records import Headers, HeadersLike, Payload, Record
+from .records import Headers, HeadersLike, Payload, Record, header_pairs
 
 if TYPE_CHECKING:
     from .client import Client
@@ -73,8 +73,7 @@ class Requester:
         correlation = f"{self._next:x}"
         future: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
         self._waiting[correlation] = future
-        pairs: list[tuple[str, Payload]] = list(headers.items() if isinstance(headers, dict) else headers or ())
-        pairs += [(REPLY_TO, inbox), (CORRELATION, correlation)]
+        pairs = [*header_pairs(headers or ()), (REPLY_TO, inbox), (CORRELATION, correlation)]
         try:
             async with asyncio.timeout(timeout):
                 publishing = asyncio.ensure_future(self._producers.use(topic).publish(payload, key=key, headers=pairs))
@@ -157,8 +156,7 @@ class Responder:
                 answer = await self._handler(request)
                 if isinstance(answer, tuple):
                     payload = answer[0]
-                    given = answer[1]
-                    headers = list(given.items() if isinstance(given, dict) else given)
+                    headers = header_pairs(answer[1])
                 else:
                     payload = answer
             except asyncio.CancelledError:

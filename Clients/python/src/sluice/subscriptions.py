@@ -8,7 +8,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from ._subscription import Feed, GroupFeed, PatternFeed, TopicFeed
+from ._subscription import Feed, GroupFeed, Item, PatternFeed, TopicFeed
 from .plans import Plan
 from .records import Batch, Delivery, Event, Record
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["BatchSubscription", "EventSubscription", "GroupSubscription", "Subscription", "Topic"]
 
 T = TypeVar("T")
-_MOST = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class _Handle:
@@ -46,6 +45,19 @@ class _Handle:
         prefetch = self._prefetch
         if ahead < count or (prefetch and ahead <= prefetch - (prefetch >> 2)):
             self._feed.request(max(prefetch, count) - ahead)
+
+    def __aiter__(self) -> Self:
+        self._open()
+        return self
+
+    async def _next_item(self) -> Item:
+        """Requests a record if none is requested ahead, and takes the next item of the queue."""
+        self._open()
+        self._want(1)
+        item = self._feed.poll() or await self._feed.next()
+        if item is None:
+            raise StopAsyncIteration
+        return item
 
     def cancel(self) -> None:
         """Unsubscribes. Records that were received and not taken are dropped. From the client's event loop only."""
@@ -104,10 +116,6 @@ class Subscription(_Handle, Generic[T]):
         self._commits = bool(plan.cursor) and not plan.sees_events
         self.auto_commit = True
 
-    def __aiter__(self) -> Self:
-        self._open()
-        return self
-
     async def __anext__(self) -> T:
         record = next(self._records, None)
         if record is None:
@@ -120,12 +128,8 @@ class Subscription(_Handle, Generic[T]):
         """Takes the next part of the queue, of at most a quarter of the prefetch, so that the rest stays requested."""
         if self._commits and self.auto_commit and self._last is not None:
             self.commit(self._last)
-        self._open()
         while not self._pending:
-            self._want(1)
-            item = self._feed.poll() or await self._feed.next()
-            if item is None:
-                raise StopAsyncIteration
+            item = await self._next_item()
             if isinstance(item, Batch):
                 self._pending = item.records()
                 self._pending.reverse()
@@ -174,18 +178,9 @@ class BatchSubscription(_Handle):
     ``prefetch`` records are kept requested; a batch has as many as the broker sent together.
     """
 
-    def __aiter__(self) -> Self:
-        self._open()
-        return self
-
     async def __anext__(self) -> Batch:
-        self._open()
-        feed = self._feed
         while True:
-            self._want(1)
-            item = feed.poll() or await feed.next()
-            if item is None:
-                raise StopAsyncIteration
+            item = await self._next_item()
             if isinstance(item, Batch):
                 self._taken += len(item)
                 return item
@@ -203,17 +198,9 @@ class EventSubscription(_Handle):
         super().__init__(client, feed, prefetch)
         self._pending: list[Record] = []
 
-    def __aiter__(self) -> Self:
-        self._open()
-        return self
-
     async def __anext__(self) -> Event:
-        self._open()
         if not self._pending:
-            self._want(1)
-            item = self._feed.poll() or await self._feed.next()
-            if item is None:
-                raise StopAsyncIteration
+            item = await self._next_item()
             if not isinstance(item, Batch):
                 return item
             self._pending = item.records()
@@ -233,17 +220,9 @@ class GroupSubscription(_Handle):
     With ``prefetch=0`` the group gives this member its next record when the loop asks for it.
     """
 
-    def __aiter__(self) -> Self:
-        self._open()
-        return self
-
     async def __anext__(self) -> Delivery:
-        self._open()
         while True:
-            self._want(1)
-            item = self._feed.poll() or await self._feed.next()
-            if item is None:
-                raise StopAsyncIteration
+            item = await self._next_item()
             if isinstance(item, Delivery):
                 self._taken += 1
                 return item
