@@ -4,9 +4,8 @@
 // record, 1 a record with attributes, 2 a time mark.
 
 import { ErrorCode, ProtocolError, malformed } from "./errors.js";
-import { header, readCount } from "./layout.js";
+import { header, readCount, utf8 } from "./layout.js";
 import { toBytes } from "./records.js";
-import { utf8 } from "./layout.js";
 
 const LENGTH = 0x3fff_ffff;
 const text = new TextDecoder();
@@ -87,10 +86,15 @@ function readAttributes(bytes, view, position, end) {
   return { key, headers, start: position };
 }
 
+/** Headers as pairs of name and value. */
+export function headerPairs(headers = EMPTY) {
+  return Array.isArray(headers) ? headers : Object.entries(headers);
+}
+
 /** A record as it is published: its parts in bytes, and the size of its item. */
 export function makeItem(payload, { key, headers } = {}) {
   const data = toBytes(payload);
-  const pairs = headers === undefined ? EMPTY : Array.isArray(headers) ? headers : Object.entries(headers);
+  const pairs = headerPairs(headers);
   if (key === undefined && pairs.length === 0) {
     if (data.length > LENGTH) throw new RangeError(`a record has ${data.length} bytes; the most is ${LENGTH}`);
     return { data, attributes: undefined, size: data.length + 4 };

@@ -4,7 +4,7 @@ import { Request } from "./attachment.js";
 import { ClientClosedError } from "./errors.js";
 import { Link } from "./link.js";
 import { makePlan, makeStart } from "./plans.js";
-import { Producer, within } from "./publication.js";
+import { ACKNOWLEDGEMENTS, Producer, within } from "./publication.js";
 import { Requester, Responder } from "./requests.js";
 import { brokerInfo, connectionInfo, consumerInfo, encodeSettings, topicInfo, topicSummary } from "./settings.js";
 import { Topic, asyncDispose, groupSubscription } from "./subscription.js";
@@ -17,7 +17,6 @@ const DONE = 0x36;
 const CURSORS = 0x3a;
 const CONNECTIONS = 0x41;
 const BROKER_INFO = 0x44;
-const ACKNOWLEDGEMENTS = ["none", "received", "durable"];
 const RECONNECT = { initialDelay: 100, multiplier: 2, maximumDelay: 10_000, refusals: 3 };
 
 /** A connection to a broker. Made by `connect()`. Topics, producers and groups are opened again after a lost connection. */
@@ -58,8 +57,9 @@ export class Client {
 
   /** As `producer`, with the role by name: `producer`, `source` or `requester`. */
   openProducer(topic, { acknowledge = "received", role, settings, bufferRecords = 65_536, bufferBytes = 8 << 20 } = {}) {
-    if (!ACKNOWLEDGEMENTS.includes(acknowledge)) {
-      throw new TypeError(`acknowledge: ${JSON.stringify(acknowledge)} isn't one of ${ACKNOWLEDGEMENTS.join(", ")}`);
+    const known = Object.keys(ACKNOWLEDGEMENTS);
+    if (!known.includes(acknowledge)) {
+      throw new TypeError(`acknowledge: ${JSON.stringify(acknowledge)} isn't one of ${known.join(", ")}`);
     }
     const producer = new Producer(this, topic, { acknowledge, role, settings: encodeSettings(settings), bufferRecords, bufferBytes });
     this.#producers.add(producer);
@@ -102,13 +102,7 @@ export class Client {
 
   /** All topics that the client may know of, in the byte order of their names. */
   async *topics() {
-    let after = "";
-    for (;;) {
-      const page = await this.#ask("TOPIC_LIST", TOPICS, { after, limit: PAGE }, { isReading: true });
-      for (const topic of page.topics) yield topicSummary(topic);
-      if (page.more === 0 || page.topics.length === 0) return;
-      after = page.topics.at(-1).topic;
-    }
+    for await (const topic of this.#list("TOPIC_LIST", TOPICS, "topics", "topic")) yield topicSummary(topic);
   }
 
   /** Removes the oldest records: those before an offset, or all but the newest `keepLast`. */
@@ -142,13 +136,7 @@ export class Client {
 
   /** The durable cursors and groups of a topic, in the byte order of their names. */
   async *consumers(topic) {
-    let after = "";
-    for (;;) {
-      const page = await this.#ask("CURSOR_LIST", CURSORS, { topic, after, limit: PAGE }, { isReading: true });
-      for (const cursor of page.cursors) yield consumerInfo(cursor);
-      if (page.more === 0 || page.cursors.length === 0) return;
-      after = page.cursors.at(-1).name;
-    }
+    for await (const cursor of this.#list("CURSOR_LIST", CURSORS, "cursors", "name", { topic })) yield consumerInfo(cursor);
   }
 
   /** Moves a durable cursor or a group; a cursor is made if there is none. */
@@ -171,13 +159,7 @@ export class Client {
 
   /** The broker's connections in the order of their numbers. */
   async *connections() {
-    let after = 0;
-    for (;;) {
-      const page = await this.#ask("CONNECTION_LIST", CONNECTIONS, { after, limit: PAGE }, { isReading: true });
-      for (const connection of page.connections) yield connectionInfo(connection);
-      if (page.more === 0 || page.connections.length === 0) return;
-      after = page.connections.at(-1).connection;
-    }
+    for await (const values of this.#list("CONNECTION_LIST", CONNECTIONS, "connections", "connection")) yield connectionInfo(values);
   }
 
   /** Closes another client's connection. */
@@ -237,6 +219,18 @@ export class Client {
     const request = new Request(name, values, answer, options);
     this.attach(request);
     return request.result;
+  }
+
+  /** The elements of a list that comes in pages. Each page begins behind the field `key` of the last element before it. */
+  async *#list(name, answer, elements, key, values) {
+    let after;
+    for (;;) {
+      const page = await this.#ask(name, answer, { ...values, after, limit: PAGE }, { isReading: true });
+      const found = page[elements];
+      yield* found;
+      if (page.more === 0 || found.length === 0) return;
+      after = found.at(-1)[key];
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // One connection to a broker: handshake, frames, stream numbers, keepalive.
 
 import { ConnectionLostError, ErrorCode, ProtocolError, SluiceError, connectionError } from "./errors.js";
-import { BY_NUMBER, decode, encode } from "./layout.js";
+import { BY_NUMBER, decode, encode, joined } from "./layout.js";
 import { openTransport } from "./transport.js";
 
 const LONGEST_FRAME = 1 << 20;
@@ -308,16 +308,4 @@ export class Connection {
 
 function handshakeError(error) {
   return new ConnectionLostError("the server closed the connection during the handshake", { cause: error });
-}
-
-function joined(parts) {
-  let length = 0;
-  for (const part of parts) length += part.length;
-  const bytes = new Uint8Array(length);
-  let position = 0;
-  for (const part of parts) {
-    bytes.set(part, position);
-    position += part.length;
-  }
-  return bytes;
 }

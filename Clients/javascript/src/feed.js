@@ -3,7 +3,7 @@
 import { Attachment } from "./attachment.js";
 import { commit, deliverHeader, demand, settle, walkBatch } from "./batch.js";
 import { ErrorCode, ProtocolError, SubscriptionError, TopicFailedError, malformed, misplaced } from "./errors.js";
-import { encode } from "./layout.js";
+import { encode, joined } from "./layout.js";
 import { Delivery, Lag, Live, Matched, Producers, Record, Restarted, Rewound, Unmatched } from "./records.js";
 
 const SUBSCRIBED = 0x11;
@@ -57,7 +57,7 @@ class Position {
 }
 
 /** The queue of a subscription, and the stream that fills it. Bounded by the demand that the program has given. */
-export class Feed extends Attachment {
+class Feed extends Attachment {
   plan;
   /** Records that the program has requested, and those that were received, over all streams. */
   granted = 0;
@@ -411,14 +411,7 @@ export class PatternFeed extends Feed {
           )
         : encode("POSITIONS", stream, { more: index < pages.length - 1 ? 1 : 0, positions }),
     );
-    if (frames.length === 1) return frames[0];
-    const bytes = new Uint8Array(frames.reduce((sum, frame) => sum + frame.length, 0));
-    let position = 0;
-    for (const frame of frames) {
-      bytes.set(frame, position);
-      position += frame.length;
-    }
-    return bytes;
+    return joined(frames);
   }
 
   handle(number, values) {

@@ -6,9 +6,8 @@
 import { ErrorCode, ProtocolError, malformed } from "./errors.js";
 
 /** Stands for "without limit" in demand and settings: all ones on the wire. */
-export const UNLIMITED = Infinity;
+const UNLIMITED = Infinity;
 const ALL_ONES = 0xffff_ffff_ffff_ffffn;
-const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -371,4 +370,17 @@ export function header(view, position, length, number, flags, stream) {
   view.setUint32(position + 8, stream, true);
 }
 
-export { ALL_ONES, SAFE, encoder as utf8 };
+/** The bytes of all parts, one behind the other. */
+export function joined(parts) {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const bytes = new Uint8Array(length);
+  let position = 0;
+  for (const part of parts) {
+    bytes.set(part, position);
+    position += part.length;
+  }
+  return bytes;
+}
+
+export { encoder as utf8 };

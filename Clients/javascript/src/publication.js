@@ -15,7 +15,7 @@ const CONNECTED = 0x24;
 const DISCONNECTED = 0x25;
 /** About the most bytes of one PUBLISH, as far as the broker's limit allows. */
 const BATCH_BYTES = 256 << 10;
-const ACKNOWLEDGEMENTS = { none: 0, received: 1, durable: 2 };
+export const ACKNOWLEDGEMENTS = { none: 0, received: 1, durable: 2 };
 const ROLES = { producer: 0, source: 1, requester: 2 };
 
 function randomNumber() {

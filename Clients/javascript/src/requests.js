@@ -3,6 +3,7 @@
 // A request is a record with two headers: `reply-to`, the topic for its reply, and `correlation-id`. The reply is a record in that
 // topic with the same `correlation-id`, and with `reply-error` where the request couldn't be answered.
 
+import { headerPairs } from "./batch.js";
 import { ReplyError, RequestTimeoutError, SluiceError } from "./errors.js";
 import { asyncDispose } from "./subscription.js";
 
@@ -11,8 +12,6 @@ const CORRELATION = "correlation-id";
 const REPLY_ERROR = "reply-error";
 /** Producers for requests and replies that are kept open. */
 const MOST_PRODUCERS = 64;
-
-const pairs = (headers = []) => (Array.isArray(headers) ? headers : Object.entries(headers));
 
 /** The most recently used producers, by topic. */
 class ProducerCache {
@@ -69,7 +68,7 @@ export class Requester {
         }, timeout);
         onAbort = () => reject(signal.reason);
         signal?.addEventListener("abort", onAbort, { once: true });
-        const all = [...pairs(headers), [REPLY_TO, inbox], [CORRELATION, correlation]];
+        const all = [...headerPairs(headers), [REPLY_TO, inbox], [CORRELATION, correlation]];
         this.#producers.use(topic).publish(payload, { key, headers: all }).catch(reject);
       });
     } finally {
@@ -144,7 +143,7 @@ export class Responder {
       const reply = await this.#handler(request);
       const isMessage = typeof reply === "object" && reply !== null && "payload" in reply;
       payload = isMessage ? reply.payload : (reply ?? "");
-      headers = isMessage ? pairs(reply.headers) : [];
+      headers = isMessage ? headerPairs(reply.headers) : [];
     } catch (error) {
       // A line that the program can choose by throwing ReplyError; otherwise only the error's type crosses the network.
       const line = error instanceof ReplyError ? error.message : (error?.name ?? "Error");

@@ -1,10 +1,10 @@
 // Topics, patterns and groups as asynchronous iterables, streams and observables.
 
-import { Feed, GroupFeed, PatternFeed, TopicFeed } from "./feed.js";
+import { GroupFeed, PatternFeed, TopicFeed } from "./feed.js";
 import { Delivery, Record } from "./records.js";
 
 const observable = Symbol.observable ?? "@@observable";
-const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
+export const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 
 /**
  * One iteration. Iterating is demand: each `next()` requests one value, and `prefetch` more ahead.
@@ -195,5 +195,3 @@ export class Topic {
 export function groupSubscription(client, plan) {
   return new Subscription(client, new GroupFeed(plan), (item) => item instanceof Delivery);
 }
-
-export { Feed, asyncDispose };

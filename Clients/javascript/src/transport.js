@@ -37,7 +37,7 @@ async function openSocket(server, options, handlers) {
     throw new SluiceError(`${server.name} needs TCP, which this runtime doesn't have; use ws:// or wss://`, { cause });
   }
   return new Promise((resolve, reject) => {
-    const target = { host: server.host, port: server.port, noDelay: true };
+    const target = { host: server.host, port: server.port };
     const socket = isSecure
       ? net.connect({ ...target, servername: /^[\d.:]+$/.test(server.host) ? undefined : server.host, ALPNProtocols: ["sluice/1"], ...options.tls })
       : net.connect(target);
@@ -51,7 +51,6 @@ async function openSocket(server, options, handlers) {
       resolve({
         write: (bytes) => socket.write(bytes),
         close: () => socket.end(),
-        abort,
       });
     });
     socket.on("data", (data) => handlers.onData(data));
@@ -106,7 +105,6 @@ function openWebSocket(server, handlers) {
           return false;
         },
         close: () => socket.close(1000),
-        abort: () => socket.close(),
       });
     };
     socket.onmessage = ({ data }) => {
