@@ -13,8 +13,6 @@ from typing import Any
 
 from . import wire
 
-Closing = asyncio.IncompleteReadError | ConnectionError
-
 
 def free_port() -> int:
     """Returns a port of 127.0.0.1 that no program listens on."""
@@ -183,17 +181,7 @@ class Peer:
         _, hello = await self.expect("HELLO")
         self.hello = hello
         assert hello["magic"] == wire.MAGIC and hello["lowest"] <= 1 <= hello["highest"] and hello["longest_frame"] >= 65_536
-        answer = {
-            "magic": wire.MAGIC,
-            "version": 1,
-            "features": hello["features"] & 1,
-            "longest_frame": 1 << 20,
-            "longest_record": 1 << 18,
-            "streams": 64,
-            "broker": 1,
-            "software": "scripted",
-            "expires": wire.ALL_ONES,
-        }
+        answer = wire.WELCOME | {"features": hello["features"] & 1, "streams": 64, "broker": 1, "software": "scripted"}
         self.send("WELCOME", 0, **(answer | values))
         return hello
 

@@ -52,8 +52,8 @@ class Stage:
         """What went wrong in the scripted brokers, which is often why the client waits in vain."""
         return [broker.failure for broker in self._brokers if broker.failure is not None]
 
-    async def proxy(self, broker: RealBroker | None = None) -> Proxy:
-        proxy = Proxy(broker.port if broker else self._port)
+    async def proxy(self) -> Proxy:
+        proxy = Proxy(self._port)
         await proxy.start()
         self._stack.push_async_callback(proxy.close)
         return proxy

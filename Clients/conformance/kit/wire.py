@@ -78,6 +78,15 @@ FRAMES: dict[str, tuple[int, str]] = {
     "DONE": (0x36, ""),
 }
 MAGIC = int.from_bytes(b"SLCE", "little")
+#: The fields of a plain WELCOME.
+WELCOME: dict[str, Any] = {
+    "magic": MAGIC,
+    "version": 1,
+    "longest_frame": 1 << 20,
+    "longest_record": 1 << 18,
+    "streams": 8,
+    "expires": ALL_ONES,
+}
 _BY_NUMBER = {number: (name, layout) for name, (number, layout) in FRAMES.items()}
 
 
@@ -185,9 +194,9 @@ def item(payload: bytes, kind: int = 0) -> bytes:
 MARK = item(struct.pack("<q", 1_000), 2)
 
 
-def batch(*payloads: bytes, time: int = 1_000) -> bytes:
+def batch(*payloads: bytes) -> bytes:
     """Returns a batch of plain records behind a time mark."""
-    return item(struct.pack("<q", time), 2) + b"".join(item(payload) for payload in payloads)
+    return MARK + b"".join(item(payload) for payload in payloads)
 
 
 def deliver(stream: int, batch: bytes, count: int = 1, first: int = 0, flags: int = 0) -> bytes:

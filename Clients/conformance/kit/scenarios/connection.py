@@ -106,11 +106,7 @@ async def byte_by_byte(stage: Stage) -> None:
 
     async def script(peer: Peer) -> None:
         await peer.expect("HELLO")
-        stream = 1
-        data = wire.encode(
-            "WELCOME", 0, magic=wire.MAGIC, version=1, longest_frame=1 << 20, longest_record=1 << 18, streams=8, expires=wire.ALL_ONES
-        )
-        await dribble(peer, data)
+        await dribble(peer, wire.encode("WELCOME", 0, **wire.WELCOME))
         stream, _ = await peer.expect("SUBSCRIBE")
         await dribble(peer, wire.encode("SUBSCRIBED", stream, epoch=7) + wire.encode("PING", 0) + wire.encode("LIVE", stream))
         await peer.granted(stream, 2)
@@ -202,10 +198,7 @@ async def streams(stage: Stage) -> None:
         for _ in range(2):
             stream, _ = await peer.subscribed()
             assert 1 <= stream <= 2
-        found, stream, _ = await peer.read()
-        while found == "DEMAND":
-            found, stream, _ = await peer.read()
-        assert found == "CANCEL"
+        stream, _ = await peer.expect("CANCEL", skipping=("DEMAND",))
         peer.send("CANCELLED", stream)
         again, _ = await peer.expect("SUBSCRIBE")
         assert again == stream, "the number that is free again isn't used"

@@ -182,25 +182,24 @@ async def going_back(stage: Stage, frame: str) -> None:
     await broker.finished()
 
 
-WELCOME = {"magic": wire.MAGIC, "version": 1, "longest_frame": 1 << 20, "longest_record": 1 << 18, "streams": 8, "expires": wire.ALL_ONES}
 #: What the broker answers to HELLO.
 HANDSHAKE: dict[str, tuple[tuple[int, ...], bytes]] = {
     "http": ((1,), b"HTTP/1.1 400 Bad Request\r\n\r\n"),
     "noise": ((1,), bytes(range(200, 256))),
-    "other-magic": ((1,), wire.encode("WELCOME", 0, **(WELCOME | {"magic": 1}))),
+    "other-magic": ((1,), wire.encode("WELCOME", 0, **(wire.WELCOME | {"magic": 1}))),
     "ping": ((1,), wire.encode("PING", 0)),
     "goaway": ((1,), wire.encode("GOAWAY", 0, code=8)),
     "unknown-type": ((1,), wire.frame(0x90, 0)),
     "deliver": ((1,), wire.deliver(1, wire.batch(b"x"))),
-    "version-2": ((2, MALFORMED), wire.encode("WELCOME", 0, **(WELCOME | {"version": 2}))),
-    "version-0": ((2, MALFORMED), wire.encode("WELCOME", 0, **(WELCOME | {"version": 0}))),
-    "other-features": ((MALFORMED,), wire.encode("WELCOME", 0, **(WELCOME | {"features": 2}))),
-    "short": ((MALFORMED,), wire.frame(0x02, 0, wire.body("WELCOME", **WELCOME)[:-1])),
+    "version-2": ((2, MALFORMED), wire.encode("WELCOME", 0, **(wire.WELCOME | {"version": 2}))),
+    "version-0": ((2, MALFORMED), wire.encode("WELCOME", 0, **(wire.WELCOME | {"version": 0}))),
+    "other-features": ((MALFORMED,), wire.encode("WELCOME", 0, **(wire.WELCOME | {"features": 2}))),
+    "short": ((MALFORMED,), wire.frame(0x02, 0, wire.body("WELCOME", **wire.WELCOME)[:-1])),
     "long": ((TOO_LARGE,), wire.frame(0x02, 0, length=8_193)),
-    "on-stream-5": ((1, INVALID_STREAM), wire.encode("WELCOME", 5, **WELCOME)),
-    "low-flag": ((1, UNSUPPORTED), wire.frame(0x02, 0, wire.body("WELCOME", **WELCOME), 0x02)),
-    "frames-of-less-than-64-kib": ((MALFORMED,), wire.encode("WELCOME", 0, **(WELCOME | {"longest_frame": 65_535}))),
-    "no-streams": ((MALFORMED,), wire.encode("WELCOME", 0, **(WELCOME | {"streams": 0}))),
+    "on-stream-5": ((1, INVALID_STREAM), wire.encode("WELCOME", 5, **wire.WELCOME)),
+    "low-flag": ((1, UNSUPPORTED), wire.frame(0x02, 0, wire.body("WELCOME", **wire.WELCOME), 0x02)),
+    "frames-of-less-than-64-kib": ((MALFORMED,), wire.encode("WELCOME", 0, **(wire.WELCOME | {"longest_frame": 65_535}))),
+    "no-streams": ((MALFORMED,), wire.encode("WELCOME", 0, **(wire.WELCOME | {"streams": 0}))),
 }
 
 
@@ -227,7 +226,7 @@ async def no_handshake(stage: Stage, how: str) -> None:
     async def script(peer: Peer) -> None:
         await peer.expect("HELLO")
         if how == "half-a-frame":
-            peer.raw(wire.encode("WELCOME", 0, **WELCOME)[:20])
+            peer.raw(wire.encode("WELCOME", 0, **wire.WELCOME)[:20])
         if how == "close":
             await peer.cut()
 

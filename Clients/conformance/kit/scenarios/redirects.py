@@ -9,15 +9,15 @@ from ..brokers import Peer, Script, free_port
 from ..stage import Stage, each, scenario
 
 
-def serves(*texts: str, first: int = 0, epoch: int = 7) -> Script:
+def serves(*texts: str) -> Script:
     """Returns a script of a node that serves the subscription."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
-        stream, _ = await peer.subscribed(epoch=epoch, next_offset=first)
+        stream, _ = await peer.subscribed()
         for index, text in enumerate(texts):
             await peer.granted(stream, index + 1)
-            peer.deliver(stream, first + index, text.encode())
+            peer.deliver(stream, index, text.encode())
 
     return script
 
