@@ -224,7 +224,6 @@ final class PipelinedTopic: DurableTopic, @unchecked Sendable {
   private(set) var asked = 0
   private(set) var completed = 0
   private(set) var isRejected = false
-  private var isRowStored = false
 
   init(_ name: String, _ service: StoreService) {
     self.name = name

@@ -3,7 +3,6 @@ import SluiceLog
 import SluiceSimulation
 import SluiceStore
 import SluiceWire
-import TestSupport
 import Testing
 
 @testable import SluiceBroker
@@ -31,13 +30,9 @@ final class CompactStory {
 
   let world: SimulatedWorld
   let disk: DurableDisk
-  private(set) var broker: Broker!
-  private var opened: OpenedDisk!
-  private var loops: [SimulatedLoop] = []
+  private let host: DurableHost
   private let clients: SimulatedLoop
-  private let address = SocketAddress.host("broker", port: 7420)
-  private var random: SluiceIO.SeededRandom
-  private var isDead = false
+  private var random: SeededRandom
 
   private(set) var made: [Made] = []
   /// How many of them are on disk.
@@ -61,16 +56,17 @@ final class CompactStory {
     store: any TopicStore = MemoryStore()
   ) throws {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
-    random = SluiceIO.SeededRandom(seed: seed &* 0x9e37_79b9)
+    random = SeededRandom(seed: seed &* 0x9e37_79b9)
     clients = world.makeLoop(name: "clients")
     disk = DurableDisk(seed: seed, store: store)
+    host = DurableHost(world, disk, brokerLoops: 2) { _ in }
     self.keys = keys
     self.largest = largest
     self.limit = limit
     isLimited = limit != nil
     resuming = StoryReader()
     disk.whenCommitted = { [unowned self] in committed($0) }
-    try start()
+    try host.start()
     var settings = TopicSettings()
     settings.storage = .durable
     settings.sync = sync
@@ -84,54 +80,30 @@ final class CompactStory {
 
   // MARK: The broker
 
-  private func start() throws {
-    var configuration = BrokerConfiguration()
-    configuration.listen = [address]
-    configuration.identity = world.random.next()
-    configuration.drainTime = .seconds(1)
-    loops = (0..<5).map { world.makeLoop(name: "broker \($0)") }
-    opened = disk.open()
-    isDead = false
-    broker = try Broker(
-      configuration, network: world.network, group: LoopGroup(Array(loops[..<2])),
-      storage: StoreConfiguration(opened), storageGroup: LoopGroup(Array(loops[2...])))
-    try broker.start()
-  }
+  var broker: Broker { host.broker }
 
   func kill() {
-    isDead = true
-    opened.die()
-    for loop in loops { world.network.crash(loop) }
+    host.kill()
     publication = nil
   }
 
   func restart() throws {
     world.run(for: .milliseconds(50))
-    try start()
+    try host.start()
     try checkRestored()
   }
 
   func stop() throws {
-    let isStopped = Flag()
-    broker.whenStopped { isStopped.raise() }
-    broker.shutdown()
-    #expect(world.run(limit: .seconds(20)) { isStopped.isRaised })
-    for loop in loops { world.network.crash(loop) }
+    #expect(host.stop())
     publication = nil
-    try start()
+    try host.start()
     try checkRestored()
   }
 
   func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
 
   private func connect() -> ScriptedClient {
-    let client = ScriptedClient(loop: clients)
-    clients.perform {
-      _ = world.network.connect(to: address, on: clients) { result in
-        if case .success(let stream) = result { client.begin(stream) }
-      }
-    }
-    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    let client = ScriptedClient.connected(to: DurableHost.address, in: world, on: clients)
     client.send(Hello(maximumFrame: 1 << 20, keepalive: 600_000, name: "test"), stream: 0)
     settle(.milliseconds(20))
     return client
@@ -179,14 +151,14 @@ final class CompactStory {
 
   func push() throws {
     var attempts = 0
-    while stored < made.count, !isDead {
+    while stored < made.count, !host.isDead {
       attempts += 1
       try #require(attempts < 400, "\(stored) of \(made.count) records are stored")
       if let open = publication, open.hasEnded || open.refusal(on: 1) != nil { publication = nil }
       if publication == nil { try openPublication() }
       if publication != nil, sent < made.count { try sendRest() }
       // Time passes also where nothing is due.
-      if !world.run(limit: .milliseconds(100), until: { stored == made.count || isDead }) { settle() }
+      if !world.run(limit: .milliseconds(100), until: { stored == made.count || host.isDead }) { settle() }
     }
   }
 

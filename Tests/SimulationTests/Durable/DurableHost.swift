@@ -11,7 +11,8 @@ final class DurableHost {
 
   let disk: DurableDisk
   private let world: SimulatedWorld
-  private let brokerLoops: Int
+  private let loopCounts: (broker: Int, storage: Int)
+  private let configure: (inout BrokerConfiguration) -> Void
   private(set) var broker: Broker!
   private(set) var storageLoops: [SimulatedLoop] = []
   /// The broker's process is no more.
@@ -19,20 +20,24 @@ final class DurableHost {
   private var opened: OpenedDisk!
   private var loops: [SimulatedLoop] = []
 
-  init(_ world: SimulatedWorld, _ disk: DurableDisk, brokerLoops: Int) {
+  init(
+    _ world: SimulatedWorld, _ disk: DurableDisk, brokerLoops: Int, storageLoops: Int = 3,
+    _ configure: @escaping (inout BrokerConfiguration) -> Void = { $0.limits.keepalive = 1_000 }
+  ) {
     self.world = world
     self.disk = disk
-    self.brokerLoops = brokerLoops
+    loopCounts = (brokerLoops, storageLoops)
+    self.configure = configure
   }
 
   func start() throws {
     var configuration = BrokerConfiguration()
     configuration.listen = [Self.address]
     configuration.identity = world.random.next()
-    configuration.limits.keepalive = 1_000
     configuration.drainTime = .seconds(1)
-    loops = (0..<brokerLoops).map { world.makeLoop(name: "broker \($0)") }
-    storageLoops = (0..<3).map { world.makeLoop(name: "storage \($0)") }
+    configure(&configuration)
+    loops = (0..<loopCounts.broker).map { world.makeLoop(name: "broker \($0)") }
+    storageLoops = (0..<loopCounts.storage).map { world.makeLoop(name: "storage \($0)") }
     opened = disk.open()
     isDead = false
     broker = try Broker(

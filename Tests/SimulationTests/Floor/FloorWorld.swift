@@ -1,6 +1,5 @@
 import SluiceIO
 import SluiceSimulation
-import SluiceStore
 import SluiceWire
 
 @testable import SluiceBroker
@@ -9,14 +8,8 @@ import SluiceWire
 /// A broker whose disk outlives it, one topic, and clients that speak the protocol. Nothing happens by chance but the order of what happens at the same time.
 final class FloorWorld {
   let world: SimulatedWorld
-  private(set) var broker: Broker!
-  private let disk: DurableDisk
-  private let address = SocketAddress.host("broker", port: 7420)
+  private let host: DurableHost
   private let clients: SimulatedLoop
-  private var opened: OpenedDisk!
-  private var loops: [SimulatedLoop] = []
-  private var storageLoops: [SimulatedLoop] = []
-  private let brokerLoops: Int
   private var admin: ScriptedClient!
   private var producer: ScriptedClient!
   private(set) var head: UInt64 = 0
@@ -24,27 +17,20 @@ final class FloorWorld {
   static let topic = "t"
 
   init(seed: UInt64 = 1, brokerLoops: Int = 1) throws {
-    self.brokerLoops = brokerLoops
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
-    disk = DurableDisk(seed: seed)
+    host = DurableHost(world, DurableDisk(seed: seed), brokerLoops: brokerLoops, storageLoops: 2) {
+      $0.drainTime = .milliseconds(100)
+    }
     clients = world.makeLoop(name: "clients")
     try start()
   }
 
   // MARK: The broker
 
+  var broker: Broker { host.broker }
+
   private func start() throws {
-    var configuration = BrokerConfiguration()
-    configuration.listen = [address]
-    configuration.identity = world.random.next()
-    configuration.drainTime = .milliseconds(100)
-    loops = (0..<brokerLoops).map { world.makeLoop(name: "broker \($0)") }
-    storageLoops = (0..<2).map { world.makeLoop(name: "storage \($0)") }
-    opened = disk.open()
-    broker = try Broker(
-      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(opened),
-      storageGroup: LoopGroup(storageLoops))
-    try broker.start()
+    try host.start()
     admin = connect()
     producer = nil
   }
@@ -52,14 +38,10 @@ final class FloorWorld {
   /// Ends the broker, in order or not, and starts another one on its disk so much later.
   func restart(inOrder: Bool = true, after pause: Duration = .zero) throws {
     if inOrder {
-      let isStopped = Shared(false)
-      broker.whenStopped { isStopped.set(true) }
-      broker.shutdown()
-      _ = world.run(limit: .seconds(20)) { isStopped.value }
+      _ = host.stop()
     } else {
-      opened.die()
+      host.kill()
     }
-    for loop in loops + storageLoops { world.network.crash(loop) }
     world.run(for: pause)
     try start()
   }
@@ -74,13 +56,7 @@ final class FloorWorld {
   // MARK: Clients
 
   func connect() -> ScriptedClient {
-    let client = ScriptedClient(loop: clients)
-    clients.perform {
-      _ = world.network.connect(to: address, on: clients) { result in
-        if case .success(let stream) = result { client.begin(stream) }
-      }
-    }
-    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    let client = ScriptedClient.connected(to: DurableHost.address, in: world, on: clients)
     client.send(Hello(maximumFrame: 1 << 20, keepalive: 60_000, name: "test"), stream: 0)
     settle(.milliseconds(20))
     return client

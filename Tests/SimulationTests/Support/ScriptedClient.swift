@@ -36,13 +36,7 @@ final class SmallWorld {
     raw: Bool = false, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
     credentials: Credentials = .none
   ) -> ScriptedClient {
-    let client = ScriptedClient(loop: loop)
-    loop.perform {
-      _ = world.network.connect(to: address, on: loop) { result in
-        if case .success(let stream) = result { client.begin(stream) }
-      }
-    }
-    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    let client = ScriptedClient.connected(to: address, in: world, on: loop)
     if raw { return client }
     client.send(
       Hello(maximumFrame: maximumFrame, keepalive: keepalive, name: "test", credentials: credentials),
@@ -78,6 +72,20 @@ final class ScriptedClient: ByteStreamHandler {
 
   init(loop: SimulatedLoop) {
     self.loop = loop
+  }
+
+  /// A client that has connected to that address, if that takes no longer than a second.
+  static func connected(
+    to address: SocketAddress, in world: SimulatedWorld, on loop: SimulatedLoop
+  ) -> ScriptedClient {
+    let client = ScriptedClient(loop: loop)
+    loop.perform {
+      _ = world.network.connect(to: address, on: loop) { result in
+        if case .success(let stream) = result { client.begin(stream) }
+      }
+    }
+    _ = world.run(limit: .seconds(1)) { client.isConnected }
+    return client
   }
 
   var isConnected: Bool { stream != nil }
