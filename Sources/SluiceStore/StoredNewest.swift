@@ -87,6 +87,34 @@ public enum StoredNewest {
     }
   }
 
+  /// Calls a closure with each record of a batch that has a key, from an offset on. One without a key can only come from a store that something else has
+  /// written.
+  ///
+  /// - Parameters:
+  ///   - items: the batch's records and time marks.
+  ///   - first: the offset of the batch's first record.
+  ///   - time: that record's.
+  ///   - start: the offset before which records are passed by.
+  ///   - body: gets the record's item, with its length word, its offset and its time.
+  /// - Returns: the offset behind the batch's last record.
+  package static func forEachRecord(
+    in items: UnsafeRawBufferPointer, at first: UInt64, time: Int64, from start: UInt64,
+    _ body: (UnsafeRawBufferPointer, _ offset: UInt64, _ time: Int64) -> Void
+  ) -> UInt64 {
+    var offset = first
+    var iterator = unsafe BatchIterator(items, time: time)
+    while let record = try? iterator.next() {
+      if offset >= start, record.isAttributed, unsafe (try? RecordAttributes(record.body))?.key != nil {
+        let item = unsafe UnsafeRawBufferPointer(
+          start: record.body.baseAddress.unsafelyUnwrapped - RecordLayout.wordSize,
+          count: RecordLayout.wordSize + record.body.count)
+        unsafe body(item, offset, record.time)
+      }
+      offset += 1
+    }
+    return offset
+  }
+
   private static func decode(
     _ key: some Collection<UInt8>, _ value: UnsafeRawBufferPointer
   ) throws(WireError) -> Content {

@@ -107,19 +107,10 @@ private final class NewestRestoration: @unchecked Sendable {
   func take(_ first: UInt64, _ value: UnsafeRawBufferPointer) -> Bool {
     guard let batch = unsafe BatchView(value, of: storage.id, at: first) else { return true }
     if first > nextOffset { lose(before: first) }
-    var iterator = unsafe BatchIterator(batch.items, time: batch.header.firstTime)
-    var offset = first
-    while let record = try? iterator.next() {
-      // A record without a key can only come from a store that something else has written.
-      if offset >= nextOffset, record.isAttributed, unsafe (try? RecordAttributes(record.body))?.key != nil {
-        let item = unsafe UnsafeRawBufferPointer(
-          start: record.body.baseAddress.unsafelyUnwrapped - RecordLayout.wordSize,
-          count: RecordLayout.wordSize + record.body.count)
-        unsafe newest.restore(item, at: offset, time: record.time)
-      }
-      offset += 1
-    }
-    nextOffset = max(nextOffset, offset)
+    let end = unsafe StoredNewest.forEachRecord(
+      in: batch.items, at: first, time: batch.header.firstTime, from: nextOffset
+    ) { item, offset, time in unsafe newest.restore(item, at: offset, time: time) }
+    nextOffset = max(nextOffset, end)
     return nextOffset < storage.birthExtent.head
   }
 

@@ -165,18 +165,12 @@ struct ImportAssembly {
     var first: UInt64 = 0
     if case .marks(let carriedBefore, _, _)? = marks { first = carriedBefore }
     unsafe value.withUnsafeBytes { value in
-      var offset = header.firstOffset
-      var iterator = unsafe BatchIterator(
-        UnsafeRawBufferPointer(rebasing: value[BatchHeader.size...]), time: header.firstTime)
-      while let record = try? iterator.next() {
-        if offset >= first, record.isAttributed, unsafe (try? RecordAttributes(record.body))?.key != nil {
-          let item = unsafe UnsafeRawBufferPointer(
-            start: record.body.baseAddress.unsafelyUnwrapped - RecordLayout.wordSize,
-            count: RecordLayout.wordSize + record.body.count)
-          let change = unsafe StoredNewest.change(item, at: offset, time: record.time)
-          states.append(StoredState(.newest, key: change.key, value: change.value ?? []))
-        }
-        offset += 1
+      _ = unsafe StoredNewest.forEachRecord(
+        in: UnsafeRawBufferPointer(rebasing: value[BatchHeader.size...]), at: header.firstOffset,
+        time: header.firstTime, from: first
+      ) { item, offset, time in
+        let change = unsafe StoredNewest.change(item, at: offset, time: time)
+        states.append(StoredState(.newest, key: change.key, value: change.value ?? []))
       }
     }
   }
