@@ -35,12 +35,8 @@ extension StoredTopic {
   ///   - end: where the two part: records from there on that clients know of the present epoch aren't in the new one.
   ///   - through: see ``Ancestor/through``; nil for `end`.
   public mutating func begin(epoch: UInt64, continuingUpTo end: UInt64, through: UInt64? = nil) {
-    if settings.compact == true {
-      lineage = []
-    } else {
-      lineage.append(Ancestor(epoch: self.epoch, end: end, through: through))
-      lineage.shorten()
-    }
+    lineage.add(
+      Ancestor(epoch: self.epoch, end: end, through: through), isCompact: settings.compact == true)
     self.epoch = epoch
   }
 
@@ -68,6 +64,13 @@ extension [StoredTopic.Ancestor] {
     guard let index = firstIndex(where: { $0.epoch == epoch }) else { return nil }
     // Records behind the end of an ancestor are lost, also those that the client has received.
     return self[index...].reduce(offset) { $1.position(of: $0) }
+  }
+
+  /// Adds the epoch that a new one continues. That of a compact topic continues none.
+  public mutating func add(_ former: StoredTopic.Ancestor, isCompact: Bool) {
+    if isCompact { return removeAll() }
+    append(former)
+    shorten()
   }
 
   fileprivate mutating func shorten() {

@@ -77,13 +77,8 @@ package final class TopicEpoch: Sendable {
   ///   - end: where clients that know more of the present number go on.
   ///   - through: how much clients may know of it that is in this epoch.
   func `continue`(as number: UInt64, upTo end: UInt64, through: UInt64) {
-    ancestors.withLock { ancestors in
-      if newest == nil {
-        ancestors.append(StoredTopic.Ancestor(epoch: self.number, end: end, through: through))
-      } else {
-        ancestors = []
-      }
-    }
+    let former = StoredTopic.Ancestor(epoch: self.number, end: end, through: through)
+    ancestors.withLock { $0.add(former, isCompact: newest != nil) }
     // A reader that sees a record from later on sees the number, too.
     atomicNumber.store(number, ordering: .releasing)
   }

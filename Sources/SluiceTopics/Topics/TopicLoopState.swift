@@ -40,7 +40,7 @@ package final class TopicLoopState: @unchecked Sendable {
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
   /// The number of the topic's epoch when this loop looked last.
-  private var seenEpoch: UInt64
+  private var seenEpoch: UInt64 = 0
   /// Whether the topic's producers were paced at the last change of its state.
   private var isPacing = false
   /// The end of the topic's holds that are counted here.
@@ -51,7 +51,6 @@ package final class TopicLoopState: @unchecked Sendable {
   init(topic: Topic, loop: TopicLoop) {
     self.topic = topic
     self.loop = loop
-    seenEpoch = 0
   }
 
   /// Has the loop handle new records or a changed state of the topic. From any thread.
