@@ -7,10 +7,10 @@ struct BackupName {
   static let placeholder = "{time}"
 
   private let template: String
-  private let count: Int
+  private let count: Int?
 
-  /// - Parameter count: how many of them stay.
-  init(_ template: String, keeping count: Int) {
+  /// - Parameter count: how many of them stay; nil for all.
+  init(_ template: String, keeping count: Int?) {
     self.template = template
     self.count = count
   }
@@ -64,6 +64,7 @@ struct BackupName {
 
   /// Removes the oldest files beyond the count. Directories, and what else isn't a file, are left alone.
   func removeOld() throws(StoreError) {
+    guard let count else { return }
     let directory = place.directory
     let files = directory.names.filter { directory.isFile($0) }
     for name in Self.old(files, String(place.name), keeping: count) {

@@ -7,10 +7,8 @@ import SluiceStoreLMDB
 struct ExportTarget {
   /// Nil for standard output.
   let file: String?
-  /// How many files of that kind stay; nil for all.
-  private let copies: BackupName?
-  /// The name with its placeholder, of a file that has its name only when it is whole; nil for others.
-  private let template: String?
+  /// The name of a file that has its name only when it is whole; nil for others.
+  private let backup: BackupName?
 
   static let options = [
     CommandOption(
@@ -31,11 +29,8 @@ struct ExportTarget {
     guard count == nil || template?.contains(BackupName.placeholder) == true else {
       throw UsageError("--keep-copies needs --to with {time} in it, by which files are told apart")
     }
-    copies = count.flatMap { count in template.map { BackupName($0, keeping: Int(count)) } }
-    file =
-      template.map { BackupName($0, keeping: 1).path(at: WallTime.now) }
-      ?? operand.flatMap { $0 == "-" ? nil : $0 }
-    self.template = template
+    backup = template.map { BackupName($0, keeping: count.map { Int($0) }) }
+    file = backup?.path(at: WallTime.now) ?? operand.flatMap { $0 == "-" ? nil : $0 }
     if file == nil, isatty(STDOUT_FILENO) == 1 {
       throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
     }
@@ -45,8 +40,8 @@ struct ExportTarget {
   ///
   /// - Returns: what `body` does; nil when the reader of a pipe wants no more.
   func write<Result>(_ body: (ExportFile) throws(StoreError) -> Result) throws(StoreError) -> Result? {
-    if let template { BackupName(template, keeping: 1).removeAbandoned() }
-    let output = try ExportFile(file, isNamedWhenWhole: template != nil)
+    backup?.removeAbandoned()
+    let output = try ExportFile(file, isNamedWhenWhole: backup != nil)
     let result: Result
     do throws(StoreError) {
       result = try body(output)
@@ -56,7 +51,7 @@ struct ExportTarget {
       if output.isUnwanted { return nil }
       throw error
     }
-    try copies?.removeOld()
+    try backup?.removeOld()
     return result
   }
 }
