@@ -7,7 +7,7 @@ enum ClusterJSON {
   static func object(_ cluster: ClusterSnapshot) -> JSON {
     let info = cluster.info
     return [
-      "node": .text(info.name), "unreadiness": .textOrNull(info.unreadiness.isEmpty ? nil : info.unreadiness),
+      "node": .text(info.name), "unreadiness": .textUnlessEmpty(info.unreadiness),
       "leaseValid": .flag(cluster.isLeaseValid), "engine": engine(info.engine),
       "engineCopies": .number(cluster.engineCopies),
       "currentEngineCopies": .number(cluster.currentEngineCopies),
@@ -55,7 +55,7 @@ enum ClusterJSON {
       "name": .text(node.name), "address": .text(node.address), "version": .text(node.version),
       "state": .text(state), "shards": .exact(node.shards),
       "silenceSeconds": .seconds(milliseconds: node.silence),
-      "problem": .textOrNull(node.problem.isEmpty ? nil : node.problem),
+      "problem": .textUnlessEmpty(node.problem),
     ]
   }
 
@@ -66,10 +66,10 @@ enum ClusterJSON {
       case .moving: "moving"
       default: "free"
       }
-    func name(_ text: String) -> JSON { .textOrNull(text.isEmpty ? nil : text) }
     return [
-      "number": .exact(shard.number), "state": .text(state), "owner": name(shard.owner),
-      "term": .exact(shard.term), "target": name(shard.target), "pin": name(shard.pin),
+      "number": .exact(shard.number), "state": .text(state), "owner": .textUnlessEmpty(shard.owner),
+      "term": .exact(shard.term), "target": .textUnlessEmpty(shard.target),
+      "pin": .textUnlessEmpty(shard.pin),
       "commits": .number(commits?.count),
       "commitLatencySeconds": .number(commits.map { Double($0.recent) / 1e9 } ?? .nan, decimals: 6),
     ]
@@ -78,7 +78,7 @@ enum ClusterJSON {
   private static func takeOver(_ takeOver: ClusterSnapshot.TakeOver) -> JSON {
     [
       "shard": .exact(takeOver.shard), "term": .exact(takeOver.term), "cause": .text(takeOver.cause.rawValue),
-      "from": .textOrNull(takeOver.from.isEmpty ? nil : takeOver.from),
+      "from": .textUnlessEmpty(takeOver.from),
       "seconds": .seconds(milliseconds: takeOver.milliseconds), "time": .number(takeOver.time),
     ]
   }

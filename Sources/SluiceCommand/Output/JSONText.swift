@@ -16,6 +16,8 @@ public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConverti
 
   /// Null for no text.
   public static func textOrNull(_ value: String?) -> JSON { value.map { .text($0) } ?? .null }
+  /// Null for an empty text, which stands for none.
+  public static func textUnlessEmpty(_ text: String) -> JSON { text.isEmpty ? .null : .text(text) }
   public static func flag(_ value: Bool) -> JSON { .notation(value ? "true" : "false") }
   /// Null for no value.
   public static func number<Number: BinaryInteger>(_ value: Number?) -> JSON {

@@ -147,7 +147,7 @@ enum ClusterTable {
     [
       "node": .text(node.name), "address": .text(node.address), "version": .text(node.version),
       "state": .text(state(node.state)), "shards": .number(node.shards), "silent_ms": .number(node.silence),
-      "problem": .textOrNull(node.problem.isEmpty ? nil : node.problem),
+      "problem": .textUnlessEmpty(node.problem),
     ]
   }
 
@@ -178,10 +178,10 @@ enum ClusterTable {
 
   static func object(_ shard: ClusterInfo.Shard, _ info: ClusterInfo) -> JSON {
     [
-      "shard": .number(shard.number), "owner": .textOrNull(shard.owner.isEmpty ? nil : shard.owner),
+      "shard": .number(shard.number), "owner": .textUnlessEmpty(shard.owner),
       "state": .text(state(shard.state)), "term": .number(shard.term),
-      "target": .textOrNull(shard.target.isEmpty ? nil : shard.target),
-      "pin": .textOrNull(shard.pin.isEmpty ? nil : shard.pin),
+      "target": .textUnlessEmpty(shard.target),
+      "pin": .textUnlessEmpty(shard.pin),
       "commit_latency_us": .number(info[ClusterInfo.shardCommitLatency(Int(shard.number))]),
     ]
   }

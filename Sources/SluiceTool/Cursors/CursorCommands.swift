@@ -275,7 +275,7 @@ enum CursorTable {
           members.map { member in
             [
               "client": .text(member.client), "connection": .number(member.connection),
-              "node": .textOrNull(member.node.isEmpty ? nil : member.node),
+              "node": .textUnlessEmpty(member.node),
               "stream": .number(member.stream),
               "sent": .number(member.sent),
               "granted": member.granted == .max ? .null : .number(member.granted),

@@ -6,7 +6,7 @@ enum HiddenTopics {
   static let option = CommandOption(
     "all", help: "List the topics of pending requests and of the MQTT gateway, too: _inbox.* and mqtt.*.")
 
-  private static let prefixes = ["_inbox.", "mqtt."]
+  private static let prefixes = [TopicName.inboxPrefix, "mqtt."]
 
   static func contains(_ topic: String) -> Bool { prefixes.contains { topic.utf8.starts(with: $0.utf8) } }
 

@@ -60,7 +60,7 @@ enum TopicJSON {
   private static func object(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> JSON {
     [
       "client": .text(subscription.client), "connection": .number(subscription.connection),
-      "node": .textOrNull(subscription.node.isEmpty ? nil : subscription.node),
+      "node": .textUnlessEmpty(subscription.node),
       "state": .text(TopicTable.subscriptionState(subscription)),
       "next_offset": .number(subscription.nextOffset),
       "behind": .number(subscription.behind(summary)), "sent": .number(subscription.sent),
@@ -95,7 +95,7 @@ enum TopicJSON {
   private static func object(_ publication: TopicInfo.Publication) -> JSON {
     [
       "client": .text(publication.client), "connection": .number(publication.connection),
-      "node": .textOrNull(publication.node.isEmpty ? nil : publication.node),
+      "node": .textUnlessEmpty(publication.node),
       "received": .number(publication.received), "granted": .limit(publication.granted),
       "waiting_ms": .number(publication.waiting),
       "wait_reason": .text(StorageText.reason(publication.reason)),
