@@ -121,8 +121,8 @@ let package = Package(
     .target(
       name: "SluiceAdmin",
       dependencies: [
-        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
-        "CMicroHTTPD",
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP", "SluiceIO",
+        "SluiceWire", "CMicroHTTPD",
       ],
       // The page becomes part of the code: the program stays one file.
       resources: [

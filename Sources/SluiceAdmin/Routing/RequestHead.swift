@@ -1,3 +1,5 @@
+import SluiceHTTP
+
 /// Finds heads that HTTP forbids and that the library passes on (RFC 9112, 3.2, 5.1 and 6.3).
 ///
 /// A proxy in front may take such a request for another one than this listener does. So its connection ends after the answer.
@@ -5,7 +7,7 @@ enum RequestHead {
   /// - Parameter fields: the lines of a head, in their order.
   /// - Returns: why the head is refused; nil for one that is allowed.
   static func fault(in fields: [HTTPHeader]) -> AdminProblem? {
-    if let field = fields.first(where: { !isToken($0.name) }) {
+    if let field = fields.first(where: { !HTTPRequestHead.isToken($0.name[...]) }) {
       return .badRequest(
         "'\(field.name)' isn't the name of a header: it has letters, digits and a few signs, and no space before the colon"
       )
@@ -18,18 +20,5 @@ enum RequestHead {
       return .badRequest("the request has both Content-Length and Transfer-Encoding; send one of them")
     }
     return nil
-  }
-
-  /// A token of RFC 9110, 5.6.2.
-  private static func isToken(_ text: String) -> Bool {
-    !text.isEmpty
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "a")...UInt8(ascii: "z"):
-          true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-      }
   }
 }

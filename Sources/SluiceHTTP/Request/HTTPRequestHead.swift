@@ -82,6 +82,7 @@ package struct HTTPRequestHead: Hashable, Sendable {
     }
   }
 
+  /// A token of RFC 9110, 5.6.2.
   package static func isToken(_ text: Substring) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { byte in
