@@ -12,7 +12,6 @@ struct PeerCheck: Hashable, Sendable {
 struct PeerChecks {
   private struct Finding {
     var peer: PeerCheck
-    var isReached = false
     var isUnderWay = false
     var failures = 0
     /// Why the last check has failed; nil if none has, or it has succeeded.
@@ -57,9 +56,11 @@ struct PeerChecks {
     unstated.remove(node)
   }
 
+  private func isReached(_ node: String) -> Bool { findings[node] != nil && !open.contains(node) }
+
   /// Another node has stated which broker of a node it has reached; this one's statement may be needed nevertheless.
   mutating func stated(about node: String) {
-    if findings[node]?.isReached == true { unstated.insert(node) }
+    if isReached(node) { unstated.insert(node) }
   }
 
   /// What this node has to say about a node is stored.
@@ -67,8 +68,7 @@ struct PeerChecks {
 
   /// A link to a node has failed: checks whether the node can be reached.
   mutating func doubt(_ node: String, at now: MonotonicTime) {
-    guard findings[node]?.isReached == true else { return }
-    findings[node]?.isReached = false
+    guard isReached(node) else { return }
     findings[node]?.next = now
     open.insert(node)
   }
@@ -92,7 +92,6 @@ struct PeerChecks {
     guard var finding = findings[peer.node], finding.peer == peer else { return }
     finding.isUnderWay = false
     finding.problem = problem
-    finding.isReached = problem == nil
     if problem == nil {
       finding.failures = 0
       finding.failingSince = nil
