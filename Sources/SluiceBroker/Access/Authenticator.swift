@@ -239,5 +239,4 @@ extension AttemptLimiter {
   fileprivate func delay(of attempt: Authenticator.Attempt, at now: MonotonicTime) -> Duration {
     attempt.isGuess ? delay(for: attempt.peer.host, at: now.nanoseconds) : .zero
   }
-
 }

@@ -60,7 +60,7 @@ struct KeptCost: Equatable {
     filter.conditions.reduce(0) { $0 + condition + $1.subject.name.utf8.count + $1.test.value.count }
   }
 
-  static func bytes(of positions: [TopicPosition]) -> Int {
+  static func bytes(of positions: some Sequence<TopicPosition>) -> Int {
     positions.reduce(0) { $0 + position + $1.topic.utf8.count }
   }
 }

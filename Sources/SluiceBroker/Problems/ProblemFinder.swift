@@ -164,7 +164,7 @@ public struct ProblemFinder: Sendable {
 
   /// Memory that is kept besides records: used up by all clients together, or nearly so by one.
   private mutating func findKeptMemory(_ snapshot: BrokerSnapshot) {
-    guard let kept = snapshot.kept else { return }
+    guard let kept = snapshot.kept, kept.isFull || !kept.nearlyFull.isEmpty else { return }
     let remedy = ProblemText.keptRemedy(snapshot.topics)
     if kept.isFull {
       let most =

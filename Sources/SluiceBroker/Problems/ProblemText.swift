@@ -44,11 +44,11 @@ enum ProblemText {
 
   /// What to delete where clients make the broker keep too much: the cursors and groups of the topics that have the most of them.
   static func keptRemedy(_ topics: [TopicSnapshot]) -> String {
-    let crowded = topics.map { (name: $0.summary.topic, consumers: $0.consumers) }
+    let most = topics.lazy.map { (name: $0.summary.topic, consumers: $0.consumers) }
       .filter { $0.consumers.count >= 100 }
-      .sorted { ($1.consumers.count, $0.name) < ($0.consumers.count, $1.name) }
+      .min { ($1.consumers.count, $0.name) < ($0.consumers.count, $1.name) }
     let base = "Delete topics, durable cursors and groups that aren't needed"
-    guard let first = crowded.first else { return "\(base) (sluice topic list, sluice cursor list TOPIC)" }
+    guard let first = most else { return "\(base) (sluice topic list, sluice cursor list TOPIC)" }
     let (cursors, groups) = (UInt64(first.consumers.cursors), UInt64(first.consumers.groups))
     return
       "\(base): topic \(first.name) has \(counted(cursors, "cursor")) and \(counted(groups, "group")) (sluice cursor list \(first.name), sluice cursor delete \(first.name) NAME)"
@@ -60,7 +60,7 @@ enum ProblemText {
   }
 
   /// A problem's text as a sentence: with a capital letter and a full stop.
-  static func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() + "." }
+  static func sentence(_ text: String) -> String { capitalized(text) + "." }
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
 

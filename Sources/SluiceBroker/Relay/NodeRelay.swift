@@ -120,8 +120,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     _ action: ServerAction, on stream: UInt32, after: String, limit: UInt32, on streams: StreamMultiplexer
   ) throws(WireError) -> Bool {
     // One that no node reaches has no topics.
-    let owners = routes.owners
-    let nodes = routes.nodes.filter { routes.problem(of: $0) == nil || owners.contains($0) }
+    let nodes = routes.nodes.filter { routes.problem(of: $0) == nil || routes.owners.contains($0) }
     if nodes.isEmpty || streams.client.isNode { return false }
     var links: [NodeLink] = []
     for node in nodes {

@@ -90,7 +90,7 @@ struct PatternTopics {
   ///   from another node. Nil when none is kept.
   mutating func begin(where isAbsent: ((String) -> Bool)?) -> [(Topic, TopicEpoch)] {
     positions = isAbsent.map { isAbsent in positions.filter { !isAbsent($0.key) } } ?? [:]
-    positionBytes = KeptCost.bytes(of: Array(positions.values))
+    positionBytes = KeptCost.bytes(of: positions.values)
     hasBegun = true
     return search.take()?.made ?? []
   }

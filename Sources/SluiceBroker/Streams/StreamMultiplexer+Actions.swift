@@ -96,13 +96,13 @@ extension StreamMultiplexer {
   private func keep(_ action: ServerAction) throws(WireError) {
     guard let (stream, cost) = KeptCost.of(action) else { return }
     // Positions that came before in other frames are among those of the last one.
-    (session.charge(of: stream) as? KeptAccount.Charge)?.set(to: 0)
+    charge(of: stream)?.set(to: 0)
     session.setCharge(try client.kept.charge(cost.bytes, isPlain: cost.isPlain), of: stream)
   }
 
   /// Charges a stream that is opening with more that it makes the broker keep.
   private func keep(_ bytes: Int, of stream: UInt32) throws(WireError) {
-    if let charge = session.charge(of: stream) as? KeptAccount.Charge { return try charge.grow(by: bytes) }
+    if let charge = charge(of: stream) { return try charge.grow(by: bytes) }
     session.setCharge(try client.kept.charge(bytes), of: stream)
   }
 
