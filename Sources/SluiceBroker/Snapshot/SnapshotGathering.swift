@@ -161,7 +161,7 @@ final class SnapshotGathering: Sendable {
     snapshot.loops = found.loops
     snapshot.latency = found.latency
     snapshot.commits = stores.commitHistogram ?? Histogram()
-    snapshot.kept = KeptSnapshot(core.memory, nearlyFull: ProblemLimits().fullness)
+    snapshot.kept = KeptSnapshot(core.memory, nearlyFull: core.configuration.problems.fullness)
     let metrics = metrics()
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot
