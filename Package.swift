@@ -37,7 +37,6 @@ let package = Package(
     // Compression of WebSocket messages.
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     // HTTP, for the admin listener.
-    .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
 
     // Reads the configuration file, by toml++, which is headers alone.
     .target(name: "CTOML"),
@@ -122,7 +121,7 @@ let package = Package(
       name: "SluiceAdmin",
       dependencies: [
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP", "SluiceIO",
-        "SluiceWire", "CMicroHTTPD",
+        "SluiceWire",
       ],
       // The page becomes part of the code: the program stays one file.
       resources: [

@@ -8,10 +8,10 @@ cd "$(dirname "$0")/.."
 say() { echo "bootstrap: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# The libraries that the toolchain links with, the durable store's engine and checksums, HTTP, TLS and cryptography, compression, the configuration's parser, and the word list that
+# The libraries that the toolchain links with, the durable store's engine and checksums, TLS and cryptography, compression, the configuration's parser, and the word list that
 # the tests and the demonstration publish.
 packages=(
-  binutils git libc6-dev libgcc-12-dev liblmdb-dev libmicrohttpd-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxxhash-dev openssl
+  binutils git libc6-dev libgcc-12-dev liblmdb-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxxhash-dev openssl
   tzdata wamerican zlib1g-dev
 )
 

@@ -37,7 +37,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
 # One library per module that has changed.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
 flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
-flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CMicroHTTPD -I Sources/CZlib"
+flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CZlib"
 flags="$flags -I $build/modules/CTOML"
 newest=$build/flags
 printf '%s\n' "$flags" | cmp -s - "$newest" || printf '%s\n' "$flags" >"$newest"

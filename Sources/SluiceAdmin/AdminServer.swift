@@ -1,9 +1,10 @@
 import Glibc
 import SluiceAccess
 import SluiceBroker
+import SluiceHTTP
 import SluiceIO
+import SluiceTLS
 import SluiceWire
-import Synchronization
 
 /// The admin listener: health, metrics, an API and a page for people, over HTTP, on a thread of its own.
 ///
@@ -11,52 +12,30 @@ import Synchronization
 public final class AdminServer: Sendable {
   /// Where it listens, with the real port.
   public let address: SocketAddress
-  /// Keeps the file of a Unix socket until the end.
-  private let sockets: ListeningSockets
+  private let listener: any Listener
   private let loop: EpollLoop
   private let service: AdminService
-  /// Those that accept connections, each with a copy of its listening socket from which another one can be made.
-  private let servers: Mutex<[(server: HTTPServer, socket: Int32)]>
-  private let limits: AdminLimits
+  private let connections: AdminConnections
 
   /// Listens, and answers from now on.
   ///
   /// - Throws: when the address can't be bound, or the system has no more threads or descriptors.
   public init(at address: SocketAddress, _ source: any AdminSource, _ options: AdminOptions) throws(IOError) {
-    // TLS is the library's.
-    if case .tls(let host, let port) = address {
-      sockets = try ListeningSockets(at: .host(host, port: port))
-    } else {
-      sockets = try ListeningSockets(at: address)
-    }
-    if address.hasTLS, case .host(let host, let port) = sockets.address {
-      self.address = .tls(host, port: port)
-    } else {
-      self.address = sockets.address
-    }
-    loop = try EpollLoop.start(name: "admin")
-    service = AdminService(source, on: loop, options)
-    limits = options.limits
-    var servers: [(server: HTTPServer, socket: Int32)] = []
-    do throws(IOError) {
-      while let descriptor = sockets.take() {
-        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        servers.append((try HTTPServer(descriptor, service, on: loop, options.limits, options.tls), copy))
+    let loop = try EpollLoop.start(name: "admin")
+    let service = AdminService(source, on: loop, options)
+    let connections = AdminConnections(service, options.limits, on: loop)
+    (self.loop, self.service, self.connections) = (loop, service, connections)
+    let network = TLSNetwork(over: SocketNetwork(), server: options.tls)
+    do {
+      listener = try network.listen(at: address.overHTTP, group: LoopGroup([loop])) { stream, _ in
+        connections.accept(stream)
       }
     } catch {
-      for (server, socket) in servers {
-        server.stop()
-        close(socket)
-      }
       loop.stop()
-      throw error
+      throw error as? IOError ?? IOError(action: "listen at \(address)", code: EINVAL, reason: "\(error)")
     }
-    self.servers = Mutex(servers)
-    let made = servers.map(\.server)
-    loop.execute { [made, service] in
-      for server in made { server.start() }
-      service.sampler.start()
-    }
+    self.address = address.bound(to: listener.address)
+    loop.execute { service.sampler.start() }
   }
 
   /// Whether it looks for the broker's problems: it does unless it keeps no history.
@@ -64,60 +43,22 @@ public final class AdminServer: Sendable {
 
   /// Closes every connection, and waits for that. Not on its own thread.
   public func stop() {
-    let ended = servers.withLock { servers in
-      defer { servers = [] }
-      return servers
-    }
-    loop.execute { [loop, service, ended] in
+    listener.close()
+    loop.execute { [loop, service, connections] in
       service.feed.end()
       service.sampler.end()
-      for (server, socket) in ended {
-        server.stop()
-        close(socket)
-      }
+      connections.end()
       loop.stop()
     }
     loop.join()
   }
 }
 
-extension AdminServer {
-  /// Serves new connections with other certificates. Connections that are open are closed: watchers of the events come back by themselves.
-  ///
-  /// - Throws: when a server can't be made with them; the former ones go on then.
-  public func reload(_ tls: AdminTLS) throws(IOError) {
-    let former = servers.withLock { $0 }
-    var new: [(server: HTTPServer, socket: Int32)] = []
-    do throws(IOError) {
-      for (_, socket) in former {
-        let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw IOError(action: "copy the admin listener", code: errno) }
-        new.append((try HTTPServer(descriptor, service, on: loop, limits, tls), socket))
-      }
-    } catch {
-      let made = new.map(\.server)
-      loop.execute {
-        for server in made { server.stop() }
-      }
-      throw error
-    }
-    servers.withLock { [new] servers in servers = new }
-    let (old, made) = (former.map(\.server), new.map(\.server))
-    loop.execute {
-      for server in made { server.start() }
-      for server in old { server.stop() }
-    }
-  }
-}
-
-/// The certificates of the admin listener, and their private key, in PEM.
-public struct AdminTLS: Hashable, Sendable {
-  public var certificate: String
-  public var key: String
-
-  public init(certificate: String, key: String) {
-    self.certificate = certificate
-    self.key = key
+extension SocketAddress {
+  /// The address with the name by which TLS knows HTTP: clients that name protocols name that one.
+  fileprivate var overHTTP: SocketAddress {
+    guard case .tls(let host, let port) = self else { return self }
+    return .door(.http, host, port: port, isSecure: true)
   }
 }
 
@@ -134,7 +75,7 @@ public struct AdminOptions: Sendable {
   /// The programs' version.
   public var version = ""
   /// Nil for plain HTTP.
-  public var tls: AdminTLS?
+  public var tls: TLSServer?
   public var limits = AdminLimits()
   /// Whether visitors with the permission may change topics and close connections.
   public var actions = false
@@ -147,7 +88,7 @@ public struct AdminOptions: Sendable {
 
 /// Limits on what visitors can make the admin listener do.
 public struct AdminLimits: Sendable {
-  /// Connections at a time; others wait to be accepted.
+  /// Connections at a time; an eighth as many others wait, and more are refused.
   public var connections = 64
   /// Watchers of the events at a time.
   public var watchers = 32
@@ -159,7 +100,7 @@ public struct AdminLimits: Sendable {
   public var answer = 60
   /// Seconds that the broker may take to provide a snapshot or records.
   public var source = 10
-  /// Bytes for a connection's requests and responses: the head of a request has to fit into them.
+  /// The longest head of a request, in bytes.
   public var connectionBytes = 32 << 10
   /// Topics in one answer, and among the events.
   public var topics = 5_000
@@ -180,6 +121,14 @@ public struct AdminLimits: Sendable {
   public var bodyBytes = 16 << 10
 
   public init() {}
+
+  /// How long a request may be.
+  var http: HTTPLimits {
+    var limits = HTTPLimits()
+    limits.head = connectionBytes
+    limits.body = bodyBytes
+    return limits
+  }
 }
 
 /// The source of what the admin listener shows: a broker, or a fixture of a test. From any thread.

@@ -52,12 +52,13 @@ final class Daemon: Sendable {
       self.settings = settings.broker
       self.loop = loop
       let tls = try Startup.tlsServer(settings, logger)
-      admin = try Startup.adminServer(settings, view)
+      let adminTLS = try Startup.adminTLS(settings)
+      admin = try Startup.adminServer(settings, view, adminTLS)
       looksForProblems = admin?.looksForProblems != true
       cluster = settings.cluster.isOn ? try DaemonCluster(settings, logger) : nil
       let peers = try Startup.clusterPeers(settings, tls)
       broker = try Startup.broker(settings, tls, cluster, peers, logger)
-      reload = SettingsReload(stated, from: source, broker, tls, peers, admin, logger, log)
+      reload = SettingsReload(stated, from: source, broker, tls, peers, adminTLS, logger, log)
       view.show(broker, cluster)
     } catch let error as UsageError {
       throw error

@@ -1,5 +1,4 @@
 import SluiceAccess
-import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
@@ -18,21 +17,21 @@ final class SettingsReload: Sendable {
   private let tls: TLSServer?
   /// Nil where nodes don't prove themselves to each other.
   private let peers: ClusterPeers?
-  /// The admin listener, if it has TLS.
-  private let admin: AdminServer?
+  /// Nil where the admin listener has no TLS.
+  private let adminTLS: TLSServer?
   private let logger: Logger
   private let log: BrokerLog
 
   init(
     _ settings: DaemonSettings, from source: SettingsSource, _ broker: Broker, _ tls: TLSServer?,
-    _ peers: ClusterPeers?, _ admin: AdminServer?, _ logger: Logger, _ log: BrokerLog
+    _ peers: ClusterPeers?, _ adminTLS: TLSServer?, _ logger: Logger, _ log: BrokerLog
   ) {
     self.source = source
     running = Mutex(settings)
     self.broker = broker
     self.tls = tls
     self.peers = peers
-    self.admin = admin.flatMap { $0.address.hasTLS ? $0 : nil }
+    self.adminTLS = adminTLS
     self.logger = logger
     self.log = log
   }
@@ -181,16 +180,6 @@ final class SettingsReload: Sendable {
     }
   }
 
-  private func reloadAdmin(_ files: TLSServerOptions) {
-    guard let admin else { return }
-    do {
-      try admin.reload(try Startup.adminTLS(files))
-    } catch {
-      logger.log(
-        .error, "the admin listener's certificates stay as they were", ["cause": .text("\(error)")])
-    }
-  }
-
   /// Reads certificates again. What can't be read changes nothing.
   ///
   /// - Parameter options: where they are now; nil for where they were.
@@ -200,7 +189,8 @@ final class SettingsReload: Sendable {
     guard let tls else { return false }
     do throws(TLSSetupError) {
       try tls.reload(options)
-      reloadAdmin(tls.options)
+      try adminTLS?.reload(
+        TLSServerOptions(certificate: tls.options.certificate, key: tls.options.key))
       logger.log(
         .info, "reread certificates; connections stay",
         [

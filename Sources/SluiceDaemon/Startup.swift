@@ -130,10 +130,24 @@ enum Startup {
     }
   }
 
+  /// The certificate of the admin listener, whose visitors show none; nil where the listener has no TLS.
+  ///
+  /// - Throws: `UsageError` that names the file.
+  static func adminTLS(_ settings: DaemonSettings) throws(UsageError) -> TLSServer? {
+    guard settings.admin.address?.hasTLS == true, let files = try settings.tlsOptions() else { return nil }
+    do throws(TLSSetupError) {
+      return try TLSServer(TLSServerOptions(certificate: files.certificate, key: files.key))
+    } catch {
+      throw UsageError("TLS can't be set up: \(error)")
+    }
+  }
+
   /// Nil where it is off. Listens from now on, before there is a broker: until then it answers that the broker is starting.
   ///
   /// - Throws: `UsageError` when the address can't be bound.
-  static func adminServer(_ settings: DaemonSettings, _ view: BrokerView) throws(UsageError) -> AdminServer? {
+  static func adminServer(
+    _ settings: DaemonSettings, _ view: BrokerView, _ tls: TLSServer?
+  ) throws(UsageError) -> AdminServer? {
     guard let address = settings.admin.address else { return nil }
     var options = AdminOptions()
     options.topics = settings.admin.topics
@@ -146,26 +160,12 @@ enum Startup {
     options.actions = settings.admin.actions
     options.isLocal = !address.isReachedByOthers
     options.version = Version.text
-    if address.hasTLS, let files = try settings.tlsOptions() { options.tls = try adminTLS(files) }
+    options.tls = tls
     do {
       return try AdminServer(at: address, view, options)
     } catch {
       throw UsageError("\(explained(error, option: "admin")); --admin off does without")
     }
-  }
-
-  /// The files' contents, as the admin listener takes them. They were read before, by the broker's own side of TLS.
-  ///
-  /// - Throws: `UsageError` that names the file.
-  static func adminTLS(_ files: TLSServerOptions) throws(UsageError) -> AdminTLS {
-    func text(_ path: String) throws(UsageError) -> String {
-      do {
-        return String(decoding: try FileBytes.read(path, limit: 1 << 20), as: UTF8.self)
-      } catch {
-        throw UsageError("TLS can't be set up: \(error.message(of: path))")
-      }
-    }
-    return AdminTLS(certificate: try text(files.certificate), key: try text(files.key))
   }
 
   /// - Parameter option: the option that states the address.

@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "healthz", "http://x/healthz", "/%", "/%4", "/%zz", "/%ff", "/a b", "/é", "/api/topics?limit=0",
+    "", "healthz", "http://x/healthz", "/%", "/%4", "/%zz", "/%ff", "/api/topics?limit=0",
     "/api/topics?limit=x", "/api/topics?limit=1&limit=2", "/api/topics?lmit=1",
     "/api/topics/a/records?count=-1",
     "/api/topics/a/records?count=1000000", "/api/broker?x",

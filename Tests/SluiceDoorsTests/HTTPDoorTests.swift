@@ -162,7 +162,7 @@ import Testing
     ("GET /topics/a..b HTTP/1.1\nHost: b", 400), ("GET /topics/t?from=x HTTP/1.1\nHost: b", 400),
     ("GET /topics/%zz HTTP/1.1\nHost: b", 400),
     ("POST /topics/t HTTP/1.1\nHost: b\nContent-Length: 99999999999", 413),
-    ("POST /topics/t HTTP/1.1\nHost: b\nContent-Length: 1\nTransfer-Encoding: chunked", 501),
+    ("POST /topics/t HTTP/1.1\nHost: b\nContent-Length: 1\nTransfer-Encoding: chunked", 400),
     ("GET /topics/t HTTP/1.1\nHost: b\nAuthorization: Nonsense", 401),
     ("GET /topics/t HTTP/1.1\nHost: b\nOrigin: https://evil.example", 403),
     ("nonsense", 400),

@@ -184,7 +184,15 @@ struct HTTPServerSessionTests {
       ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n", "400 the target has a % without two hexadecimal digits"),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
-        "413 the body has more than 16777216 bytes; publish it in several requests"
+        "413 the body has more than 16777216 bytes, which is the limit; send several requests"
+      ),
+      (
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+        "400 the header Content-Length is there twice; a request has it once"
+      ),
+      (
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "400 the request has both Content-Length and Transfer-Encoding; send one of them"
       ),
       (
         "GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\n\r\n",

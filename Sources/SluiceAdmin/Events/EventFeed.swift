@@ -193,9 +193,8 @@ final class Watcher: @unchecked Sendable {
   private(set) var hasEnded = false
   /// Makes the connection look for bytes again. Called when there are some, and at the end.
   var wake: (() -> Void)?
-  /// Arrays that several watchers share, and the number of bytes taken of the first.
+  /// Arrays that several watchers share.
   private var parts: [[UInt8]] = []
-  private var taken = 0
 
   init(identity: Identity, topic: String?) {
     self.identity = identity
@@ -217,16 +216,6 @@ final class Watcher: @unchecked Sendable {
     wake?()
   }
 
-  /// Takes the next bytes; 0 when there are none now.
-  func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-    guard let first = parts.first else { return 0 }
-    let count = min(buffer.count, first.count - taken)
-    unsafe buffer.copyBytes(from: first[taken..<taken + count])
-    taken += count
-    if taken == first.count {
-      parts.removeFirst()
-      taken = 0
-    }
-    return count
-  }
+  /// Takes the next bytes; nil when there are none now.
+  func next() -> [UInt8]? { parts.isEmpty ? nil : parts.removeFirst() }
 }

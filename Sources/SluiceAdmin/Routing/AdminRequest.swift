@@ -23,8 +23,6 @@ struct AdminRequest: Sendable {
   /// The body of a request that may have one.
   var body: [UInt8] = []
   var peer = SocketAddress.unix("")
-  /// Why the request's head is refused, as ``RequestHead`` says; nil for one that is allowed.
-  var fault: AdminProblem?
 }
 
 /// Keeps pages of other sites from reading what this machine's browser can reach.

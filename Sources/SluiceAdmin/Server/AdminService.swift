@@ -52,7 +52,6 @@ final class AdminService: @unchecked Sendable {
   }
 
   private func route(of request: AdminRequest) throws(AdminProblem) -> Route {
-    if let fault = request.fault { throw fault }
     let route = try Route(request, options.limits, actions: options.actions)
     try HostCheck.check(request, route, isLocal: options.isLocal, hasTLS: options.tls != nil)
     if case .action(let action) = route { try ActionCheck.check(request, action, options.limits) }

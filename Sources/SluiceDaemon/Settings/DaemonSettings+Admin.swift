@@ -89,7 +89,7 @@ extension DaemonSettings {
     return [
       .count(
         "admin-connections", \.admin.limits.connections, in: 1...10_000,
-        "Connections to the admin listener at a time; others wait until there is room."),
+        "Connections to the admin listener at a time; an eighth as many others wait, and more are refused."),
       .count(
         "admin-watchers", \.admin.limits.watchers, in: 0...10_000,
         "Pages and programs that watch its events at a time."),
@@ -107,7 +107,7 @@ extension DaemonSettings {
         "How long the broker may take to say what an answer is made of."),
       .size(
         "admin-connection-bytes", \.admin.limits.connectionBytes, in: 4 << 10...16 << 20,
-        "Memory of a connection to it; the head of a request has to fit into it."),
+        "The longest head of a request to it."),
       .count("admin-list-topics", \.admin.limits.topics, in: count, "Topics in one answer."),
       .count(
         "admin-list-connections", \.admin.limits.listedConnections, in: count, "Connections in one answer."),

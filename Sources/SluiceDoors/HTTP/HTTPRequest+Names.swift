@@ -26,7 +26,7 @@ extension HTTPRequest {
   func check(parameters known: [String]?, body use: Body = .none) throws(HTTPProblem) {
     let hasRecords = use == .records
     var seen: Set<String> = []
-    for (name, _) in query {
+    for name in query.map(\.name) {
       if let known, !known.contains(name) { throw Self.unknown("parameter", name, known) }
       guard seen.insert(name).inserted || Self.repeatable.contains(name) else {
         throw HTTPProblem(400, "the parameter '\(name.prefix(64))' comes twice")

@@ -55,8 +55,9 @@ extension HTTPRequest {
   /// The records that are wanted: `key=K`, `key-base64=K` for a key that isn't text, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
   func filter() throws(HTTPProblem) -> RecordFilter {
     var conditions: [RecordFilter.Condition] = []
-    for (name, value) in query {
-      switch name {
+    for parameter in query {
+      let value = parameter.value
+      switch parameter.name {
       case "key": conditions.append(.init(.key, .equals(Array(value.utf8))))
       case "key-base64":
         guard let key = Base64.decode(value) else { throw HTTPProblem(400, "key-base64 isn't base64") }
@@ -127,7 +128,7 @@ extension HTTPRequest {
     do throws(ValueError) {
       guard body.isEmpty else { return try TopicOption.settings(body: body) }
       var settings = TopicSettings()
-      for (name, value) in query { try TopicOption.read(name, value, into: &settings) }
+      for parameter in query { try TopicOption.read(parameter.name, parameter.value, into: &settings) }
       return settings
     } catch {
       throw HTTPProblem(400, "\(error)")

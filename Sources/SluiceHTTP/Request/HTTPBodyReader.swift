@@ -56,7 +56,7 @@ struct HTTPBodyReader {
         guard line.suffix(2) == [0x0D, 0x0A], let size = HexDigits.number(digits) else {
           throw HTTPProblem(400, "a chunk's size can't be read")
         }
-        guard size <= limit else { throw tooLarge }
+        guard size <= limit else { throw Self.tooLarge(limit) }
         state = size == 0 ? .trailer([]) : .chunk(size)
       case .trailer(var line):
         rest = rest.dropFirst()
@@ -72,12 +72,12 @@ struct HTTPBodyReader {
     return bytes.count
   }
 
-  private var tooLarge: HTTPProblem {
-    HTTPProblem(413, "the body has more than \(limit) bytes; publish it in several requests")
+  static func tooLarge(_ limit: Int) -> HTTPProblem {
+    HTTPProblem(413, "the body has more than \(limit) bytes, which is the limit; send several requests")
   }
 
   private mutating func append(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) {
-    guard body.count + bytes.count <= limit else { throw tooLarge }
+    guard body.count + bytes.count <= limit else { throw Self.tooLarge(limit) }
     body += bytes
   }
 }

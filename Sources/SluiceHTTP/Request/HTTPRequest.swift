@@ -4,25 +4,14 @@ package struct HTTPRequest: Sendable {
   package var body: [UInt8] = []
   /// The target's path, cut at slashes and decoded.
   package let path: [String]
-  package let query: [(name: String, value: String)]
+  package let query: [HTTPTarget.Parameter]
 
   /// - Throws: ``HTTPProblem`` for a target that can't be read.
   package init(_ head: HTTPRequestHead) throws(HTTPProblem) {
     self.head = head
-    let target = try Self.originForm(of: &self.head)
-    let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts[0].hasPrefix("/") else { throw HTTPProblem(400, "the target must begin with /") }
-    var path: [String] = []
-    for part in parts[0].dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-      path.append(try Self.decoded(part))
-    }
-    self.path = path
-    var query: [(String, String)] = []
-    for item in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
-      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      query.append((try Self.decoded(pair[0]), pair.count > 1 ? try Self.decoded(pair[1]) : ""))
-    }
-    self.query = query
+    let target = try HTTPTarget(try Self.originForm(of: &self.head))
+    path = target.path
+    query = target.query
   }
 
   /// The target without the scheme and the host of its absolute form, which proxies use; the host takes the place of the field's (RFC 9112, 3.2.2).
@@ -37,28 +26,6 @@ package struct HTTPRequest: Sendable {
       return path.hasPrefix("/") ? path : "/" + path
     }
     return head.target[...]
-  }
-
-  /// Text with `%41` for a byte.
-  private static func decoded(_ text: Substring) throws(HTTPProblem) -> String {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      let digits = rest.prefix(2)
-      guard digits.count == 2, let number = HexDigits.number(digits) else {
-        throw HTTPProblem(400, "the target has a % without two hexadecimal digits")
-      }
-      rest = rest.dropFirst(2)
-      bytes.append(UInt8(number))
-    }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw HTTPProblem(400, "the target isn't UTF-8")
-    }
-    return text
   }
 
   package func parameter(_ name: String) -> String? { query.last { $0.name == name }?.value }
@@ -80,23 +47,29 @@ package struct HTTPRequest: Sendable {
     head.elements("accept").contains { $0.prefix { $0 != ";" }.lowercased() == type }
   }
 
-  /// The number of bytes of the body; nil for one in chunks.
-  func bodyLength() throws(HTTPProblem) -> Int? {
+  /// The number of bytes of the body; nil for one in chunks (RFC 9112, 6.3).
+  package func bodyLength() throws(HTTPProblem) -> Int? {
     let codings = head.elements("transfer-encoding")
     let lengths = head.values("content-length")
     guard codings.isEmpty else {
       guard !head.isOfHTTP10 else {
         throw HTTPProblem(400, "HTTP/1.0 has no Transfer-Encoding; send Content-Length")
       }
-      guard lengths.isEmpty, codings.count == 1, codings[0].lowercased() == "chunked" else {
-        throw HTTPProblem(501, "only the transfer coding chunked is understood, and without Content-Length")
+      guard lengths.isEmpty else {
+        throw HTTPProblem(
+          400, "the request has both Content-Length and Transfer-Encoding; send one of them")
+      }
+      guard codings.count == 1, codings[0].lowercased() == "chunked" else {
+        throw HTTPProblem(501, "only the transfer coding chunked is understood")
       }
       return nil
     }
     guard let first = lengths.first else { return 0 }
-    guard lengths.allSatisfy({ $0 == first }), !first.isEmpty,
-      first.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-      let length = Int(first)
+    // A proxy in front may take another one of them.
+    guard lengths.count == 1 else {
+      throw HTTPProblem(400, "the header Content-Length is there twice; a request has it once")
+    }
+    guard !first.isEmpty, first.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(first)
     else { throw HTTPProblem(400, "Content-Length isn't a number") }
     return length
   }

@@ -1,3 +1,12 @@
+/// How long a request may be, in bytes.
+package struct HTTPLimits: Hashable, Sendable {
+  /// With the empty line behind it.
+  package var head = 8 << 10
+  package var body = 16 << 20
+
+  package init() {}
+}
+
 /// Takes one request from a connection's bytes: its head, then its body.
 package struct HTTPRequestReader: Sendable {
   package enum Event: Sendable {
@@ -7,16 +16,17 @@ package struct HTTPRequestReader: Sendable {
     case body([UInt8])
   }
 
-  /// The longest body of a request, in bytes.
-  package static let maximumBody = 16 << 20
-
-  private var head = HTTPHeadReader()
+  private let limits: HTTPLimits
+  private var head: HTTPHeadReader
   /// The method of a head that has come as a whole.
   private var method: String?
   /// Nil until the head has come.
   private var body: HTTPBodyReader?
 
-  package init() {}
+  package init(_ limits: HTTPLimits = HTTPLimits()) {
+    self.limits = limits
+    head = HTTPHeadReader(limit: limits.head)
+  }
 
   /// Whether nothing of a request has come.
   package var isUntouched: Bool { body == nil && head.heldBytes == 0 }
@@ -52,11 +62,8 @@ package struct HTTPRequestReader: Sendable {
   /// - Returns: whether it has come already, since it is empty.
   package mutating func beginBody(of request: HTTPRequest) throws(HTTPProblem) -> Bool {
     let length = try request.bodyLength()
-    guard length ?? 0 <= Self.maximumBody else {
-      throw HTTPProblem(
-        413, "the body has more than \(Self.maximumBody) bytes; publish it in several requests")
-    }
-    let body = HTTPBodyReader(length: length, limit: Self.maximumBody)
+    guard length ?? 0 <= limits.body else { throw HTTPBodyReader.tooLarge(limits.body) }
+    let body = HTTPBodyReader(length: length, limit: limits.body)
     self.body = body
     return body.isDone
   }

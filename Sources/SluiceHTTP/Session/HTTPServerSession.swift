@@ -26,11 +26,12 @@ package struct HTTPServerSession: Sendable {
     case closing
   }
 
-  private let crossOrigin: HTTPCrossOrigin
+  private let crossOrigin: HTTPCrossOrigin?
+  private let limits: HTTPLimits
   private var phase = Phase.reading
-  private var reader = HTTPRequestReader()
+  private var reader: HTTPRequestReader
   /// The request that comes, from its head on, or is served.
-  private var request: HTTPRequest?
+  package private(set) var request: HTTPRequest?
   /// No request follows the present one.
   private var isLast = false
   private var unread: [UInt8] = []
@@ -39,9 +40,11 @@ package struct HTTPServerSession: Sendable {
   /// What the client hasn't got yet.
   package private(set) var output = HTTPOutput()
 
-  /// - Parameter crossOrigin: which pages may connect.
-  package init(_ crossOrigin: HTTPCrossOrigin) {
+  /// - Parameter crossOrigin: which pages may connect; nil for a server that checks that itself, and answers OPTIONS as any other method.
+  package init(_ crossOrigin: HTTPCrossOrigin?, _ limits: HTTPLimits = HTTPLimits()) {
     self.crossOrigin = crossOrigin
+    self.limits = limits
+    reader = HTTPRequestReader(limits)
   }
 
   /// Whether a request is awaited, or comes.
@@ -92,7 +95,7 @@ package struct HTTPServerSession: Sendable {
   /// The head of a request has come.
   private mutating func begin(_ request: HTTPRequest, at time: Int64) throws(HTTPProblem) -> Event? {
     self.request = request
-    try crossOrigin.check(request.head)
+    try crossOrigin?.check(request.head)
     if try reader.beginBody(of: request) { return complete([], at: time) }
     if request.expectsContinue { output.append("HTTP/1.1 100 Continue\r\n\r\n".utf8) }
     return .waits
@@ -101,10 +104,10 @@ package struct HTTPServerSession: Sendable {
   /// A request has come as a whole. The one by which a browser asks what its page may do is answered here.
   private mutating func complete(_ body: [UInt8], at time: Int64) -> Event? {
     phase = .serving
-    reader = HTTPRequestReader()
+    reader = HTTPRequestReader(limits)
     request?.body = body
     guard let request else { return nil }
-    guard request.head.method == "OPTIONS" else { return .request(request) }
+    guard let crossOrigin, request.head.method == "OPTIONS" else { return .request(request) }
     answer(204, [], type: "", crossOrigin.preflight(request), at: time)
     return .waits
   }
@@ -129,16 +132,17 @@ package struct HTTPServerSession: Sendable {
 
   // MARK: Answers
 
-  /// Answers the request as a whole.
+  /// Answers the request as a whole. The connection ends unless the request has been read.
   package mutating func answer(
     _ status: Int, _ body: [UInt8], type: String, _ fields: [(String, String)], at time: Int64
   ) {
     guard phase != .closing else { return }
+    if phase == .reading { isLast = true }
     let stays = keepsAlive
     // Before the request has come it may be HEAD or not, and the answer must do for both: it has neither content nor length, and ends with the connection.
     let isOfHEAD = isOfHEAD
     let body = isOfHEAD == nil ? [] : body
-    var all = [HTTPDate.field(time)] + fields + crossOrigin.fields(for: request, with: fields)
+    var all = [HTTPDate.field(time)] + fields + (crossOrigin?.fields(for: request, with: fields) ?? [])
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204, isOfHEAD != nil { all.append(("Content-Length", "\(body.count)")) }
@@ -148,21 +152,20 @@ package struct HTTPServerSession: Sendable {
     finish(stays: stays)
   }
 
-  /// Answers with a problem. The connection ends unless the request has been read.
+  /// Answers with a problem.
   ///
   /// - Parameter body: an object of JSON that says the same.
   package mutating func refuse(_ problem: HTTPProblem, _ body: String, at time: Int64) {
-    if phase == .reading { isLast = true }
     answer(problem.status, Array(body.utf8), type: "application/json", problem.fields, at: time)
   }
 
   /// Begins an answer whose length isn't known: in chunks, or, by HTTP/1.0, up to the end of the connection.
-  package mutating func beginAnswer(type: String, at time: Int64) {
+  package mutating func beginAnswer(type: String, _ others: [(String, String)] = [], at time: Int64) {
     var fields = [HTTPDate.field(time), ("Content-Type", type)]
     if hasChunks { fields.append(("Transfer-Encoding", "chunked")) }
     fields.append(("Cache-Control", "no-store"))
     if !keepsAlive { fields.append(("Connection", "close")) }
-    output.append(head: 200, fields + crossOrigin.fields(for: request))
+    output.append(head: 200, fields + others + (crossOrigin?.fields(for: request) ?? []))
   }
 
   /// Appends a chunk to such an answer; nothing for an empty one.
@@ -197,7 +200,7 @@ package struct HTTPServerSession: Sendable {
     guard phase != .closing else { return }
     request = nil
     phase = stays ? .reading : .closing
-    reader = HTTPRequestReader()
+    reader = HTTPRequestReader(limits)
   }
 
   // MARK: Output

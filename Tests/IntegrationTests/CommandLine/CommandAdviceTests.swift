@@ -65,10 +65,13 @@ import Testing
   }
 
   @Test func aNativeClientAtAnHTTPPortIsToldAtOnce() throws {
-    let broker = try BrokerProcess("--listen", "http://127.0.0.1:0")
-    let address = try #require(broker.addresses.last).replacing("http://", with: "")
+    let broker = try BrokerProcess("--listen", "http://127.0.0.1:0", "--admin", "127.0.0.1:0")
+    let gateway = try #require(broker.addresses.last).replacing("http://", with: "")
+    let admin = try #require(broker.adminAddress)
     // Far below the ten seconds in which a server that is silent is given up.
-    for words in [["topic", "list"], ["ping", "--alive"]] {
+    for (words, address) in [
+      (["topic", "list"], gateway), (["ping", "--alive"], gateway), (["topic", "list"], admin),
+    ] {
       let begin = Date()
       let process = try ChildProcess.sluice(words, server: address)
       #expect(try process.waitForExit() == .code(1))
