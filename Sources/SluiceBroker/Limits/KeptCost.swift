@@ -47,8 +47,7 @@ struct KeptCost: Equatable {
     case .openPublication(let number, let frame):
       return (number, KeptCost(bytes: stream + frame.topic.utf8.count, isPlain: true))
     case .restoreStates(let number, let frame):
-      let bytes = frame.states.reduce(request) { $0 + 160 + $1.key.count + $1.value.count }
-      return (number, KeptCost(bytes: bytes, isPlain: true))
+      return (number, KeptCost(bytes: request + frame.entries.byteCount, isPlain: true))
     case .renew(let number, let credentials):
       return (number, KeptCost(bytes: request + credentials.keptBytes, isPlain: true))
     default:

@@ -75,7 +75,7 @@ final class RequestStream: ServerStream {
         $0.describe($1)
       }
     case .listStates(_, let frame): try listStates(frame)
-    case .restoreStates(_, let frame): restore(frame)
+    case .restoreStates(_, let frame): restore(frame, frame.entries.reader())
     case .listConnections(_, let after, let limit):
       try listConnections(after: after, limit: min(Int(limit), Self.connectionsPerPage))
     case .closeConnection(_, let connection): close(connection)
@@ -232,21 +232,20 @@ final class RequestStream: ServerStream {
 
   /// Restores states, a part in each of the connection's turns.
   ///
-  /// - Parameter first: the index of the first state that isn't restored yet.
-  private func restore(_ frame: StateRestore, from first: Int = 0) {
-    administer(.restoreStates(frame.states.count), of: frame.topic) { () throws(WireError) in
+  /// - Parameter states: those that aren't restored yet.
+  private func restore(_ frame: StateRestore, _ states: StateEntries.Reader) {
+    administer(.restoreStates(frame.entries.count), of: frame.topic) { () throws(WireError) in
       let topic = try streams.client.topic(frame.topic, for: .stateRestore)
-      let end = min(first + Self.restoredTogether, frame.states.count)
-      var part = frame
-      part.states = Array(frame.states[first..<end])
-      streams.client.workBudget.spend(end - first, of: .cursors)
-      try topic.restore(part, by: streams.client.keeper, on: streams.topics) { name throws(WireError) in
-        try streams.client.require(.publishOpen, on: name)
+      var states = states
+      let part = states.next(Self.restoredTogether)
+      streams.client.workBudget.spend(part.count, of: .cursors)
+      try topic.restore(part, of: frame, by: streams.client.keeper, on: streams.topics) {
+        name throws(WireError) in try streams.client.require(.publishOpen, on: name)
       }
-      guard end == frame.states.count else {
+      guard states.left == 0 else {
         let token = streams.session.token(of: stream)
-        streams.goOnLater { [self] in
-          if streams.session.isCurrent(token) { restore(frame, from: end) }
+        streams.goOnLater { [self, states] in
+          if streams.session.isCurrent(token) { restore(frame, states) }
         }
         return false
       }

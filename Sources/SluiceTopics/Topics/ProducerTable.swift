@@ -217,11 +217,12 @@ package struct ProducerTable {
   /// - Parameters:
   ///   - number: only producers with larger numbers; nil for all.
   ///   - limit: at most so many.
-  func list(after number: UInt64?, limit: Int) -> [(producer: UInt64, next: UInt64)] {
-    let due = number.map { number in slots.keys.filter { $0 > number } } ?? Array(slots.keys)
-    return due.sorted().prefix(limit).compactMap { producer in
-      next(of: producer).map { (producer, $0) }
-    }
+  func list(
+    after number: UInt64?, limit: Int
+  ) -> (producers: [(producer: UInt64, next: UInt64)], more: Bool) {
+    let due = slots.keys.lazy.filter { producer in number.map { $0 < producer } ?? true }
+    let (page, more) = due.page(atMost: limit, by: <)
+    return (page.compactMap { producer in next(of: producer).map { (producer, $0) } }, more)
   }
 
   /// Returns the producers that were forgotten since the last call and aren't known again, in no order.

@@ -41,28 +41,31 @@ extension Topic {
     // One look under the lock: a producer's number and the topic's next offset never disagree.
     let limit = bytes / Self.producerStateBytes
     let (page, epoch, next) = state.withLock { state in
-      (state.producers.list(after: number, limit: limit + 1), state.epoch.number, state.nextOffset)
+      (state.producers.list(after: number, limit: limit), state.epoch.number, state.nextOffset)
     }
-    let states = page.prefix(limit).map {
+    let states = page.producers.map {
       StateEntry(key: StoredValue.key($0.producer), value: StoredProducer(next: $0.next).encoded())
     }
-    return TopicStates(epoch: epoch, nextOffset: next, states: states, more: page.count > limit)
+    return TopicStates(epoch: epoch, nextOffset: next, states: states, more: page.more)
   }
 
   /// Of a producer's state in a page.
   private static let producerStateBytes = 32
 
+  /// Of a group's state in a page, at least.
+  private static let groupStateBytes = 17
+
   private func groupStates(after key: [UInt8], bytes: Int) -> TopicStates {
     let (groups, epoch, next) = state.withLock { state in
       (Array(state.groups.values), state.epoch.number, state.nextOffset)
     }
-    let due = groups.map { (key: StoredValue.key($0.name), group: $0) }
-      .filter { key.isEmpty || key.lexicographicallyPrecedes($0.key) }
-      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
-    var page = TopicStates(epoch: epoch, nextOffset: next, states: [], more: false)
+    let after = String(decoding: key, as: UTF8.self)
+    let due = groups.lazy.filter { key.isEmpty || NameSpan.precedes(after, $0.name) }
+      .page(atMost: bytes / Self.groupStateBytes) { NameSpan.precedes($0.name, $1.name) }
+    var page = TopicStates(epoch: epoch, nextOffset: next, states: [], more: due.more)
     var size = 0
-    for (key, group) in due {
-      let value = group.stored.encoded()
+    for group in due.page {
+      let (key, value) = (StoredValue.key(group.name), group.stored.encoded())
       size += key.count + value.count + 16
       if size > bytes, !page.states.isEmpty {
         page.more = true
@@ -78,17 +81,18 @@ extension Topic {
   /// Makes producers and groups known as they were elsewhere.
   ///
   /// - Parameters:
+  ///   - states: the next ones of `frame`.
   ///   - account: to which they are charged; nil for the broker's own.
   ///   - mayKeepDeadLetters: throws when the client may not publish to a group's topic of dead letters.
   /// - Throws: ``ErrorCode/unsupported`` for a topic in memory, and for states that this version doesn't understand; ``ErrorCode/groupMismatch`` for a group, or
   ///   a cursor, that is there; ``ErrorCode/limitReached``. The states in front of the one that is refused are there.
   package func restore(
-    _ frame: StateRestore, by account: KeptAccount? = nil, on loop: TopicLoop,
+    _ states: [StateEntry], of frame: StateRestore, by account: KeptAccount? = nil, on loop: TopicLoop,
     _ mayKeepDeadLetters: (String) throws(WireError) -> Void
   ) throws(WireError) {
     try requireStorage()
     defer { groupMoved() }
-    for given in frame.states {
+    for given in states {
       switch frame.kind {
       case .producer: try restoreProducer(given, by: account, now: loop.loop.now)
       case .group:

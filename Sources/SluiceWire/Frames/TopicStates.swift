@@ -96,20 +96,36 @@ public struct StateRestore: LaidOutFrame {
   public var kind: StateEntry.Kind
   /// The offset, in the topic that the states are of, of the record that has offset 0 in this one.
   public var origin: UInt64
-  public var states: [StateEntry]
+  public var entries: StateEntries
 
-  public init(topic: String, kind: StateEntry.Kind, origin: UInt64, states: [StateEntry]) {
+  public init(topic: String, kind: StateEntry.Kind, origin: UInt64, entries: StateEntries) {
     self.topic = topic
     self.kind = kind
     self.origin = origin
-    self.states = states
+    self.entries = entries
+  }
+
+  public init(topic: String, kind: StateEntry.Kind, origin: UInt64, states: [StateEntry]) {
+    self.init(topic: topic, kind: kind, origin: origin, entries: StateEntries(states))
+  }
+
+  /// All of the states.
+  public var states: [StateEntry] {
+    get {
+      var reader = entries.reader()
+      return reader.next(entries.count)
+    }
+    set { entries = StateEntries(newValue) }
   }
 
   public static let layout = FrameLayout(
-    Self.init, Field.name(.topic, "STATE_RESTORE topic", \Self.topic),
+    { Self(topic: $0, kind: $1, origin: $2, entries: $3) },
+    Field.name(.topic, "STATE_RESTORE topic", \Self.topic),
     Field.stateKind("STATE_RESTORE kind", \Self.kind).padded(reserved: ("STATE_RESTORE reserved", 3)),
     Field.integer("STATE_RESTORE origin", \Self.origin),
-    Field.list("state", \Self.states, StateEntry.layout))
+    Field(
+      write: { $0.entries.write(into: &$1) },
+      read: { (reader: inout FieldReader) throws(WireError) in try StateEntries(list: &reader.bytes) }))
 }
 
 extension Field where Value == StateEntry.Kind {
