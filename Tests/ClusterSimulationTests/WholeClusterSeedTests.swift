@@ -16,7 +16,7 @@ struct WholeClusterSeedTests {
   /// Played as stories were when they failed: another one follows from them now.
   private static let onceFailed: [UInt64] = [652]
   /// Seeds that have failed since.
-  private static let failedSince: [UInt64] = [288, 9_375, 795_806_916, 795_807_486, 795_874_056]
+  private static let failedSince: [UInt64] = [288, 9_375, 17_076, 795_806_916, 795_807_486, 795_874_056]
   /// How many seeds a test case plays, one after the other; test cases run at the same time.
   private static let together = 20
   /// How many seeds have to reach every kind of fault and load.

@@ -222,6 +222,40 @@ import Testing
     #expect(same.epoch == place.epoch && same.nextOffset == 5)
   }
 
+  @Test(arguments: [false, true])
+  func theNumberIsOnDiskBeforeAPatternsSubscriberKnowsIt(isAttached: Bool) throws {
+    let client = try setting.client()
+    var frame = SubscribePattern(pattern: "*", start: .earliest, grantedThrough: Credit.unlimited)
+    if !isAttached {
+      frame.start = .offset(0)
+      frame.positions = [TopicPosition(topic: "t", epoch: epoch, nextOffset: 12)]
+    }
+    if isAttached {
+      try client.send(frame, stream: 1)
+      _ = try self.frame(Matched.self, client, stream: 1)
+    }
+    setting.store.hold()
+    if isAttached {
+      let other = try setting.client()
+      try other.sendSubscribe("t", stream: 1, from: .offset(12), epoch: epoch)
+    } else {
+      try client.send(frame, stream: 1)
+    }
+    try eventually("the break is noticed") { breaks().count == 1 }
+    var early = 0
+    for token in 1...2 as ClosedRange<UInt64> {
+      try client.send(Ping(token: token), stream: 0)
+      _ = try client.receive("PONG") { frame in
+        if frame.type == Matched.type { early += 1 }
+        return frame.type == .pong
+      }
+    }
+    #expect(early == 0)
+    setting.store.release()
+    let matched = try self.frame(Matched.self, client, stream: 1)
+    #expect(matched.place.epoch != epoch && matched.place.continues && matched.place.nextOffset == 5)
+  }
+
   @Test func theProblemIsShown() async throws {
     let client = try setting.client()
     _ = try resume(client, stream: 1, at: 12, of: epoch)

@@ -33,6 +33,9 @@ final class PatternMember: SubscriptionOwner, JoinedTopic {
   var isAwaited: Bool
   /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
   private(set) var isCompleted = false
+  /// Where its subscriber is as far as it knows, while the number of the topic's epoch isn't on disk; nil from when it is. The member has no turns until
+  /// then: after a crash the broker wouldn't know the number that MATCHED has told.
+  var unsaved: TopicPosition?
   /// Its turns begin when this frame of another node, which served the topic before, is written.
   var begins: UInt64 = 0
   /// Its index among the pattern's members whose topics pace their producers, if its topic does.

@@ -149,6 +149,7 @@ extension PatternStream {
       makeMembers().add(member)
       if topic.isPaced { pace(member) }
       if wasThere { frames.await(member) }
+      if let position, topic.isEpochUnsaved { awaitEpoch(of: member, from: position) }
       takeTurn(member)
     } catch {
       if former == nil { streams.counts.removeMatches(1) }
@@ -157,6 +158,23 @@ extension PatternStream {
     }
     // It may have gone between the look and the entry in its list.
     if topic.isGone { topic.notify([loopState]) }
+  }
+
+  /// Gives a member no turns until the number of its topic's epoch is on disk.
+  private func awaitEpoch(of member: PatternMember, from position: TopicPosition) {
+    member.unsaved = position
+    let continuation = streams.continuation(of: stream)
+    member.topic.whenCommitted { [name = member.name, number = member.number] fault in
+      continuation.resume { (pattern: PatternStream) in
+        guard let member = pattern.members?[name], member.number == number else { return }
+        // Where the topic goes on at another node, the member moves there from its former position.
+        guard let fault else {
+          member.unsaved = nil
+          return pattern.takeTurn(member)
+        }
+        if fault.code != .topicMoved { pattern.fail(fault) }
+      }
+    }
   }
 
   private func makeMembers() -> PatternMembers<PatternMember> {
@@ -186,9 +204,10 @@ extension PatternStream {
   }
 
   private func position(of member: PatternMember) -> TopicPosition {
-    TopicPosition(
-      topic: member.topic.name, epoch: member.subscription.epochNumber,
-      nextOffset: member.subscription.sentThrough)
+    member.unsaved
+      ?? TopicPosition(
+        topic: member.topic.name, epoch: member.subscription.epochNumber,
+        nextOffset: member.subscription.sentThrough)
   }
 
   /// A topic moves to another node: there it goes on where it is, and so it does here if it comes back.

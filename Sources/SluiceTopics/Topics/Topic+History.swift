@@ -40,7 +40,10 @@ extension Topic {
       storage.service.report(.wentBack(topic: name, from: isNews.from, known: isNews.before))
     }
     guard isProof else { return }
-    whenCommitted { [weak self] _ in self?.state.withLock { $0.isEpochUnsaved = false } }
+    // What the store refuses stays unsaved: another node may own the topic by now, and knows nothing of the number.
+    whenCommitted { [weak self] fault in
+      if fault == nil { self?.state.withLock { $0.isEpochUnsaved = false } }
+    }
     notify(loopStates)
     for loopState in loopStates { loopState.wakeProducers() }
   }
