@@ -87,7 +87,7 @@ public enum TopicName {
 
   /// Whether a character is neither white space nor a control character, by Unicode's properties. A list of these few, since looking up a property takes longer
   /// than the rest of the check.
-  static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+  package static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0...0x20, 0x7F...0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000: false
     default: true

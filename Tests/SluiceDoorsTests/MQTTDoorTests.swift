@@ -71,8 +71,9 @@ import Testing
 
   @Test func namesThatTheBrokerCannotExpressAreRefusedWithAReason() throws {
     let client = MQTTClient.connected(door, "c")
-    client.publish("a.b", "x", .atLeastOnce, 1)
-    client.subscribe("a.b/#", .atMostOnce, 2)
+    let long = String(repeating: "x", count: 256)
+    client.publish(long, "x", .atLeastOnce, 1)
+    client.subscribe("\(long)/#", .atMostOnce, 2)
     client.settle()
     #expect(client.take().dropFirst() == ["puback 1 144", "suback 2 [143]"])
   }

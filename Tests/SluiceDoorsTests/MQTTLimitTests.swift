@@ -131,7 +131,9 @@ import Testing
     let door = try Self.world { _ in }
     let client = MQTTClient.connected(door, "c")
     let options = MQTTSubscriptionOptions(.atLeastOnce)
-    let items = ["fine", "a/#/b", "a.b", "$share/g"].map { MQTTSubscribe.Item($0, options) }
+    let items = ["fine", "a/#/b", String(repeating: "x", count: 256), "$share/g"].map {
+      MQTTSubscribe.Item($0, options)
+    }
     client.send(.subscribe(MQTTSubscribe(7, items)))
     client.settle()
     #expect(client.take() == ["connack 0", "suback 7 [1, 143, 143, 143]"])

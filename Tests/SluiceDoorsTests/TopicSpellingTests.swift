@@ -11,20 +11,23 @@ import Testing
 @Suite struct TopicSpellingTests {
   private static let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
 
-  @Test func namesThatAreNotComposedAreRefusedAtEveryDoor() throws {
+  /// MQTT allows any spelling: one that isn't composed is a topic of its own there, whose name has escapes.
+  @Test func namesThatAreNotComposedAreNoOtherNameAtAnyDoor() throws {
     let door = try DoorWorld([.http, .webSocket, .mqtt])
     let client = MQTTClient.connected(door, "c", at: 3)
     _ = client.take()
     client.publish(Self.composed, "one", .atLeastOnce, 1)
     client.publish(Self.decomposed, "two", .atLeastOnce, 2)
     client.settle()
-    #expect(client.take() == ["puback 2 \(MQTTReason.topicNameInvalid.rawValue)", "puback 1"])
-    for filter in [
-      Self.decomposed, "+/\(Self.decomposed)", "$share/g/\(Self.decomposed)", "$share/\(Self.decomposed)/t",
-    ] {
-      client.subscribe(filter, .atLeastOnce, 3)
-      #expect(client.take() == ["suback 3 [\(MQTTReason.topicFilterInvalid.rawValue)]"], "\(filter)")
+    #expect(client.take().sorted() == ["puback 1", "puback 2"])
+    for (packetID, filter) in [Self.decomposed, "+/\(Self.decomposed)", "$share/g/\(Self.decomposed)"]
+      .enumerated()
+    {
+      client.subscribe(filter, .atLeastOnce, UInt16(3 + packetID))
+      #expect(client.take() == ["suback \(3 + packetID) [1]"], "\(filter)")
     }
+    client.subscribe("$share/\(Self.decomposed)/t", .atLeastOnce, 9)
+    #expect(client.take() == ["suback 9 [\(MQTTReason.topicFilterInvalid.rawValue)]"])
 
     for (path, status) in [("caf%C3%A9", "200"), ("cafe%CC%81", "400")] {
       let publisher = door.connect(1)

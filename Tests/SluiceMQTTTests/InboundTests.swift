@@ -220,9 +220,10 @@ struct InboundTests {
   @Test(
     "a topic that the broker can't have is refused with a reason: MQTT 3.1.1 has none, and is disconnected")
   func inexpressible() {
+    let long = String(repeating: "x", count: 256)
     var rig = SessionRig.connected()
-    rig.publish("a.b", "p", .atLeastOnce, 1)
-    rig.publish("$SYS/a", "p", .exactlyOnce, 2)
+    rig.publish(long, "p", .atLeastOnce, 1)
+    rig.publish(long, "p", .exactlyOnce, 2)
     let packets = rig.packets
     #expect(packets.count == 2)
     for (packet, type) in zip(packets, [MQTTPacketType.puback, .pubrec]) {
@@ -234,10 +235,10 @@ struct InboundTests {
       #expect(packet.reason == .topicNameInvalid)
       #expect(packet.properties.string(.reasonString) != nil)
     }
-    rig.publish("a.b")
+    rig.publish(long)
     #expect(rig.asked == [.end(.topicNameInvalid)])
     var old = SessionRig.connected(.v311)
-    old.publish("a.b", "p", .atLeastOnce, 1)
+    old.publish(long, "p", .atLeastOnce, 1)
     #expect(old.asked == [.end(.topicNameInvalid)])
     #expect(old.bytes == [])
   }

@@ -78,7 +78,7 @@ enum MQTTProbe: Probe {
     let name = lines[0]
     let broker = try? MQTTTopicName.brokerName(name)
     if let broker {
-      guard MQTTTopicName.name(ofBroker: broker).map({ Array($0.utf8) }) == Array(name.utf8) else {
+      guard Array(MQTTTopicName.name(ofBroker: broker).utf8) == Array(name.utf8) else {
         // A name of MQTT has no wildcards, which the codec checks before.
         guard name.utf8.contains(where: { "+#".utf8.contains($0) }) else {
           throw ProbeViolation("\(name) doesn't come back")
@@ -94,7 +94,8 @@ enum MQTTProbe: Probe {
       }
       let matches = filter.matches(name)
       guard let broker, let patterns = try? filter.brokerPatterns() else { continue }
-      let selected = try patterns.filter { try TopicPattern($0).selects(broker) }.count
+      let selected =
+        try filter.isFor(broker: broker) ? patterns.filter { try TopicPattern($0).selects(broker) }.count : 0
       // Inboxes aren't selected by wildcards.
       let isPlain = !name.hasPrefix("_inbox")
       guard selected <= 1, !isPlain || (selected == 1) == matches else {

@@ -96,7 +96,7 @@ struct RefusalTests {
   @Test("a will's topic that the broker can't have refuses the client")
   func willTopic() {
     var rig = SessionRig()
-    let will = MQTTConnect.Will(topic: "a.b", payload: [])
+    let will = MQTTConnect.Will(topic: String(repeating: "x", count: 256), payload: [])
     rig.send(.connect(MQTTConnect(.v5, clientID: "c", will: will)))
     #expect(rig.asked == [.end(.topicNameInvalid)])
     #expect(rig.bytes.first == 0x20)

@@ -84,7 +84,7 @@ struct SubscribeTests {
     arguments: MQTTVersion.allCases)
   func refused(_ version: MQTTVersion) {
     var rig = SessionRig.connected(version)
-    rig.send(Self.subscribe(1, ["a", "a#", "x.y", "$SYS/#", "b/#"]))
+    rig.send(Self.subscribe(1, ["a", "a#", String(repeating: "x", count: 256), "b/#"]))
     #expect(Self.requests(rig.asked).map(\.patterns) == [["a"], ["b", "b.>"]])
     rig.subscribed(0)
     rig.subscribed(1)
@@ -93,7 +93,7 @@ struct SubscribeTests {
       return
     }
     let no: MQTTReason = version == .v5 ? .topicFilterInvalid : .unspecified
-    #expect(suback.reasons == [.grantedQoS1, no, no, no, .grantedQoS1])
+    #expect(suback.reasons == [.grantedQoS1, no, no, .grantedQoS1])
   }
 
   @Test("a filter that is subscribed again replaces its subscription, which loses nothing")

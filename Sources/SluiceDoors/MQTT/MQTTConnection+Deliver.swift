@@ -85,7 +85,7 @@ extension MQTTConnection {
   ) {
     switch feed.role {
     case .watch: return
-    // The topic has a name that MQTT can't express.
+    // The client sees nothing of the topic.
     case .pattern, .group: pass(feed, topic, offset)
     case .retained(let filter):
       guard let name = retainedName(record), filter.matches(name) else { return pass(feed, topic, offset) }

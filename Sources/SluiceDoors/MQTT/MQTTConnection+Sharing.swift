@@ -37,8 +37,9 @@ extension MQTTConnection {
 
   /// A shared filter selects another topic.
   func watched(_ feed: MQTTFeed, _ matched: Matched) {
-    guard let subscription = subscriptions[feed.number], let group = session.filter(of: feed.number)?.group,
-      !Self.isHidden(matched.topic), opensStreams,
+    guard let subscription = subscriptions[feed.number], let filter = session.filter(of: feed.number),
+      let group = filter.group, filter.isFor(broker: matched.topic), !Self.isHidden(matched.topic),
+      opensStreams,
       let stream = native.openSubscription(granted: subscription.initialDemand, isShared: true)
     else { return }
     let member = MQTTFeed(.group, number: feed.number, stream: stream, granted: subscription.initialDemand)

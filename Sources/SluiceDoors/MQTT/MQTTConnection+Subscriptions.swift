@@ -250,7 +250,9 @@ extension MQTTConnection {
   func matched(_ stream: UInt32, _ matched: Matched) {
     guard let feed = feeds[stream] else { return }
     if case .watch = feed.role { return watched(feed, matched) }
-    let topic = topic(matched.topic, matched.place.epoch, at: matched.place.nextOffset)
+    let number = topics.number(of: MQTTKnownTopic(name: matched.topic, epoch: matched.place.epoch))
+    let isSeen = session.filter(of: feed.number)?.isFor(broker: matched.topic) ?? true
+    let topic = Self.topic(isSeen ? matched.topic : "", number, at: matched.place.nextOffset)
     feed.topics[matched.number] = topic
     guard isLasting, let progress, topic.isNamed, subscriptions[feed.number]?.keepsCursors == true,
       progress.positions[feed.number]?.offsets[topic.number] == nil

@@ -7,25 +7,26 @@ import SluiceWire
 final class MQTTFeedTopic {
   /// By the session's places.
   let number: UInt32
-  /// The name that the client sees; empty where MQTT can't express the broker's.
+  /// The name that the client sees; empty for a topic of which it sees nothing.
   let name: UnsafeRawBufferPointer
   var nextOffset: UInt64
   /// The time of the last mark.
   var time: Int64 = 0
 
+  /// - Parameter brokerName: empty for a topic of which the client sees nothing.
   init(number: UInt32, brokerName: String, nextOffset: UInt64) {
     self.number = number
     self.nextOffset = nextOffset
-    let bytes = Array((MQTTTopicName.name(ofBroker: brokerName) ?? "").utf8)
+    let bytes = brokerName.isEmpty ? [] : Array(MQTTTopicName.name(ofBroker: brokerName).utf8)
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
     unsafe memory.copyBytes(from: bytes)
     unsafe name = UnsafeRawBufferPointer(memory)
   }
 
-  /// Whether MQTT can express the name.
+  /// Whether the client sees the topic.
   var isNamed: Bool { unsafe !name.isEmpty }
 
-  /// The name as a string; nil where MQTT can't express the broker's.
+  /// The name as a string; nil where the client doesn't see the topic.
   var text: String? { unsafe isNamed ? String(decoding: name, as: UTF8.self) : nil }
 
   deinit {

@@ -90,11 +90,8 @@ package struct MQTTRecord {
     case .contentType: unsafe properties.append(.contentType, raw: value)
     case .foreignReplyTo: unsafe properties.append(.responseTopic, raw: value)
     case .replyTo:
-      // A name that MQTT can't express is no topic to respond to.
-      guard let topic = unsafe MQTTTopicName.name(ofBroker: String(decoding: value, as: UTF8.self)) else {
-        return
-      }
-      properties.append(.responseTopic, topic)
+      let topic = unsafe String(decoding: value, as: UTF8.self)
+      properties.append(.responseTopic, MQTTTopicName.name(ofBroker: topic))
     case .user:
       unsafe properties.append(userName: UnsafeRawBufferPointer(rebasing: name[10...]), raw: value)
     default: unsafe properties.append(userName: name, raw: value)

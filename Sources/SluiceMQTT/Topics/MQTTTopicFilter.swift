@@ -52,9 +52,7 @@ package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether it matches a topic name of MQTT. By bytes: nothing is normalised.
   package func matches(_ name: String) -> Bool {
-    if name.utf8.first == UInt8(ascii: "$"), let first = filter.utf8.first, "+#".utf8.contains(first) {
-      return false
-    }
+    if name.utf8.first == UInt8(ascii: "$"), beginsWithWildcard { return false }
     var levels = filter.utf8.split(separator: MQTTTopicName.slash, omittingEmptySubsequences: false)[...]
     var parts = name.utf8.split(separator: MQTTTopicName.slash, omittingEmptySubsequences: false)[...]
     while let level = levels.popFirst() {
@@ -65,27 +63,27 @@ package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
     return parts.isEmpty
   }
 
-  /// The broker's patterns that together match what this matches: two for `parent/#`, which matches the parent, too.
+  /// Whether it begins with a wildcard, which matches no name that begins with `$` (MQTT 5, 4.7.2).
+  private var beginsWithWildcard: Bool { filter.utf8.first.map { "+#".utf8.contains($0) } ?? false }
+
+  /// Whether a topic that its patterns match is one that the filter matches.
+  package func isFor(broker name: String) -> Bool {
+    !beginsWithWildcard || MQTTTopicName.name(ofBroker: name).utf8.first != UInt8(ascii: "$")
+  }
+
+  /// The broker's patterns that together match what this matches: two for `parent/#`, which matches the parent, too. They may match
+  /// topics that ``isFor(broker:)`` leaves out.
   ///
-  /// - Throws: ``MQTTReason/topicFilterInvalid`` with what the broker's patterns can't express.
+  /// - Throws: ``MQTTReason/topicFilterInvalid`` for a pattern that would be too long.
   package func brokerPatterns() throws(MQTTError) -> [String] {
-    guard !filter.utf8.contains(where: { $0 == MQTTTopicName.dot }) else {
-      throw MQTTError(
-        .topicFilterInvalid,
-        "the topic filter has a dot, which separates tokens in the broker's names; use levels: a/b instead of a.b"
-      )
-    }
     var tokens: [String] = []
     var isOpen = false
-    for level in filter.utf8.split(separator: MQTTTopicName.slash, omittingEmptySubsequences: false) {
-      let text = String(Substring(level))
-      switch text {
+    let levels = filter.utf8.split(separator: MQTTTopicName.slash, omittingEmptySubsequences: false)
+    for (index, level) in levels.enumerated() {
+      switch Substring(level) {
       case "+": tokens.append("*")
       case "#": isOpen = true
-      case "*", ">":
-        throw MQTTError(
-          .topicFilterInvalid, "the level \(text) of the topic filter can't be in a name of the broker")
-      default: tokens.append(text)
+      case let text: tokens.append(MQTTLevel(isFirst: index == 0).token(of: text))
       }
     }
     var patterns: [String] = []

@@ -1,25 +1,16 @@
 import SluiceWire
 
-/// Topic names: levels between slashes, and the broker's names with tokens between dots.
-///
-/// | MQTT | broker |
-/// |---|---|
-/// | `a/b/c` | `a.b.c` |
-/// | `a.b/c`, `a/`, `/a`, `a//b`, `a b`, `a/*`, `a/>` | can't be expressed, and is refused |
-/// | `$…` | reserved, and refused |
-/// | can't be expressed | `a/b.c`, `a+.b`, `a#.b`: a token with a slash or a wildcard |
+/// Topic names: levels between slashes in MQTT, and tokens between dots in the broker. Every name of one side has one of the other: `a/b c` is `a.b%20c`. How
+/// levels that one side doesn't allow are written is in ``MQTTLevel``. Only the broker's name `%00`, which would be an empty name, has none in MQTT.
 package enum MQTTTopicName {
   /// The broker's name for a topic name of MQTT.
   ///
-  /// - Throws: ``MQTTReason/topicNameInvalid`` with what can't be expressed.
+  /// - Throws: ``MQTTReason/topicNameInvalid`` for an empty name, and where the broker's name would be too long.
   package static func brokerName(_ name: String) throws(MQTTError) -> String {
-    guard !name.utf8.contains(UInt8(ascii: ".")) else {
-      throw MQTTError(
-        .topicNameInvalid,
-        "the topic name has a dot, which separates tokens in the broker's names; use levels: a/b instead of a.b"
-      )
-    }
-    let translated = String(decoding: name.utf8.map { $0 == slash ? dot : $0 }, as: UTF8.self)
+    guard !name.isEmpty else { throw MQTTError(.topicNameInvalid, "the topic name is empty") }
+    let translated = name.utf8.split(separator: slash, omittingEmptySubsequences: false).enumerated()
+      .map { MQTTLevel(isFirst: $0.offset == 0).token(of: Substring($0.element)) }
+      .joined(separator: ".")
     do {
       try TopicName.validate(translated)
     } catch {
@@ -28,11 +19,11 @@ package enum MQTTTopicName {
     return translated
   }
 
-  /// The topic name of MQTT for a name of the broker; nil where there is none.
-  package static func name(ofBroker name: String) -> String? {
-    let reserved = [slash, UInt8(ascii: "+"), UInt8(ascii: "#"), 0]
-    guard !name.isEmpty, !name.utf8.contains(where: reserved.contains) else { return nil }
-    return String(decoding: name.utf8.map { $0 == dot ? slash : $0 }, as: UTF8.self)
+  /// The topic name of MQTT for a name of the broker; empty where it has none.
+  package static func name(ofBroker name: String) -> String {
+    name.utf8.split(separator: dot, omittingEmptySubsequences: false).enumerated()
+      .map { MQTTLevel(isFirst: $0.offset == 0).level(of: Substring($0.element)) }
+      .joined(separator: "/")
   }
 
   static let slash = UInt8(ascii: "/")
