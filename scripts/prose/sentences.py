@@ -15,6 +15,7 @@ DOCSTRING = re.compile(r'(?:^|\n) *"""(.*?)"""', re.DOTALL)
 CODE = re.compile(r"(`+).+?\1")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 DOC_LINK = re.compile(r"<doc:[^>]*>|<https?:[^>]*>|https?://\S+")
+LINK_TARGET = re.compile(r"\[[^\]]+\]: ")
 BULLET = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_\[]*[A-Z`]|`)")
 # Modules whose string literals are read by users; those of the others are read by programmers, or by nobody.
@@ -113,7 +114,7 @@ def of_lines(lines, first, headings=False):
             paragraph = []
         if opening:
             fence = opening.group(1)
-        elif not stripped or stripped[0] in "#@" or stripped.startswith("MARK:"):
+        elif not stripped or stripped[0] in "#@" or (headings and LINK_TARGET.match(stripped)) or stripped.startswith("MARK:"):
             continue
         elif stripped[0] == "|":
             if not re.fullmatch(r"[|\s:-]+", stripped):
