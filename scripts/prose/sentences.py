@@ -41,20 +41,23 @@ def read(path):
 
 
 def of_code(path, source, pattern):
-    comments, previous, line, at = [], -2, 1, 0
+    comments, previous, line, at = [], (-2, 0), 1, 0
     with_messages = MESSAGES.match(path)
     for match in pattern.finditer(source):
         line += source.count("\n", at, match.start())
         at = match.start()
         kind, text = match.lastgroup, match.group(0)
         if kind == "comment":
-            if line != previous + 1:
+            body = text.lstrip("/")
+            marker = len(text) - len(body)
+            # A comment on the code doesn't continue the doc comment above it.
+            if (line - 1, marker) != previous:
                 comments.append((line, []))
-            comments[-1][1].append(text.lstrip("/"))
-            previous = line
+            comments[-1][1].append(body)
+            previous = line, marker
         elif kind == "block":
             comments.append((line, [part.strip(" */") for part in text.split("\n")]))
-            previous = -2
+            previous = -2, 0
         elif with_messages:
             yield from (("messages", line, sentence) for sentence in of_literal(kind, text))
     for first, lines in comments:
