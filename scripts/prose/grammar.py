@@ -13,7 +13,7 @@ IGNORED = [
     "UseTitleCase", "SentenceCapitalization", "LongSentences", "OxfordComma", "DisjointPrefixes", "DiscourseMarkers", "OkToOkay",
     "ExpandMemoryShorthands", "ExpandTimeShorthands", "ExpandControl", "ExpandMinimum", "OrthographicConsistency", "SplitWords", "MergeWords",
     "CompoundNouns", "AnA", "MissingTo", "PronounInflectionBe", "PronounKnew", "QuantifierNumeralConflict", "ToTwoToo", "MassNouns", "FindOut",
-    "AdjectiveDoubleDegree", "AdjectiveOfA", "ForAWhile", "CondenseAllThe", "MoreBetter", "ThereIsAgreement",
+    "AdjectiveDoubleDegree", "AdjectiveOfA", "ForAWhile", "CondenseAllThe", "MoreBetter", "ThereIsAgreement", "MissingPreposition",
 ]
 # Names of alerts and modules, units, and single letters.
 NAME = re.compile(r"\w*[a-z][A-Z]\w*|[A-Za-z][.]?|[A-Z][A-Z0-9]+s?|I/O")
