@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks what a change must satisfy before it is merged, apart from the tests: the formatter finds nothing, settings
+# Checks a change before it is merged, apart from the tests: the formatter finds nothing, texts are plain English, settings
 # that stand in two files agree, and everything, tests included, builds without a warning.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +18,13 @@ fi
 if git grep -nE 'canImport\(' -- Sources | grep -vE 'canImport\((Glibc|Musl|FoundationEssentials|FoundationNetworking)\)'; then
   echo "check: the lines above ask for a module that a program may have; test the platform with os() instead" >&2
   exit 1
+fi
+
+echo "check: prose"
+if command -v python3 >/dev/null; then
+  scripts/prose.sh --check
+else
+  echo "check: SKIPPED, the count of sentences that are hard to read: python3 isn't installed" >&2
 fi
 
 echo "check: copies"

@@ -80,6 +80,7 @@ while IFS=$'\t' read -r page link; do
   fi
 done < <(for page in README.md CONTRIBUTING.md CHANGELOG.md Sources/*/*.docc/*.md; do
   { grep -oE '\]\([^):]+\)' "$page" || true; } | sed "s|^](|$page\t|; s|)$||"
+  { grep -E '^\[[^]]+\]: [^:]+$' "$page" || true; } | sed -E "s|^\[[^]]+\]: |$page\t|"
 done)
 [ "$code" = 0 ] || exit "$code"
 

@@ -20,8 +20,13 @@ case ${1:-} in
   exit 2
   ;;
 '')
+  # The tutorials share a broker, so they run in the order of the landing page.
+  guides=Sources/Documentation/Sluice.docc
   pages=(README.md)
-  while IFS= read -r page; do pages+=("$page"); done < <(find Sources -path '*.docc/*.md' | LC_ALL=C sort)
+  while IFS= read -r name; do pages+=("$guides/$name.md"); done < <(sed -n '/^### Tutorials$/,/^### Use$/s/^- <doc:\(.*\)>$/\1/p' "$guides/Sluice.md")
+  while IFS= read -r page; do
+    [[ " ${pages[*]} " = *" $page "* ]] || pages+=("$page")
+  done < <(find Sources -path '*.docc/*.md' | LC_ALL=C sort)
   set -- "${pages[@]}"
   ;;
 esac

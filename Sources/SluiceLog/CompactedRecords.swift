@@ -15,12 +15,12 @@ import Synchronization
 /// **Deletions** are of no use to late subscribers, and are kept apart, for readers that resume and may have the
 /// record that was deleted. There may be `graceBytes` of them, or a quarter of what the records take, if that is more.
 ///
-/// **Memory** is within a small factor of what the records and their bookkeeping (32 bytes each, and 12 per slot of the table of keys) take:
-/// what isn't wanted any more is copied out chunk by chunk.
+/// **Memory** is within a small factor of the size of the records and their bookkeeping (32 bytes each, and 12 per slot of the table of
+/// keys): live records are copied out of sparse chunks, one chunk at a time.
 ///
 /// Safe from any thread. Appends come one at a time, and must be ordered by the caller.
 public final class CompactedRecords: Sendable {
-  /// What late subscribers can get of the newest records.
+  /// The newest records that late subscribers can get.
   public var retention: Retention { state.withLock { $0.retention } }
   public let graceBytes: Int
   private let seed: UInt64
@@ -52,7 +52,7 @@ public final class CompactedRecords: Sendable {
     /// before them has missed something.
     var recordsLostBefore: UInt64
     var deletionsLostBefore: UInt64
-    /// What the retention limits, and trims, have dropped.
+    /// The records dropped by retention limits and trims.
     var dropped = DroppedRecords()
     /// Memory that is on the pool's account.
     var accounted = 0

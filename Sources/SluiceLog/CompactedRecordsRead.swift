@@ -27,7 +27,7 @@ public enum CompactedWalk: Hashable, Sendable {
 }
 
 extension CompactedRecords {
-  /// What is kept, at one moment.
+  /// The retained records, at one moment.
   public struct Statistics: Hashable, Sendable {
     /// The offset that the next record will get.
     public var head: UInt64
@@ -43,11 +43,11 @@ extension CompactedRecords {
     public var deletions: Int
     /// Bytes of memory held, for all of these and for finding them.
     public var memoryBytes: Int
-    /// What the retention limits, and trims, have dropped; a record that a newer one has replaced isn't among it.
+    /// The records dropped by retention limits and trims; records replaced by newer ones aren't counted.
     public var dropped: DroppedRecords
   }
 
-  /// What is kept. Ages are measured at `now`, or at the latest time that the store was told.
+  /// The retained records. Ages are measured at `now`, or at the latest time that was passed to the store.
   public func statistics(now: Int64? = nil) -> Statistics {
     state.withLock { state in
       if let now { state.clock.tell(now, head: state.head) }
@@ -117,7 +117,7 @@ extension CompactedRecords {
         return (min(max(state.records.entry(place).offset, state.firstOffset), end), 0)
       case .offset(let offset):
         let start = max(offset, lowest ?? state.firstKept)
-        // What was dropped behind the end is the log's to tell.
+        // The log reports the records dropped after the end.
         let next = offset >= end ? offset : min(start, end)
         return (next, next - offset)
       case .time(let time):
@@ -130,7 +130,8 @@ extension CompactedRecords {
 
   /// Shows the newest records in a range, in the order of their offsets, until `body` returns false.
   ///
-  /// The lock is held for as long as that takes: `body` copies what it wants, and asks for no more at a time than it may take to copy.
+  /// The lock is held during the call: `body` copies the records that it needs, and requests no more at a time than it may take to
+  /// copy.
   ///
   /// - Parameters:
   ///   - offset: the first offset of the range. If something newest from there on was dropped, nothing is shown.

@@ -18,7 +18,7 @@ extension CompactedRecords {
     }
   }
 
-  /// Bytes of the records beyond the limits that stand at `offset` or behind it: what a reader that is there has yet to read of them.
+  /// Bytes of the records beyond the limits, from `offset` on: the part of a reader's backlog that retention doesn't cover.
   ///
   /// Takes time for the chunks of these records, and for the entries of the first and the last one.
   public func lapsedBytes(from offset: UInt64) -> Int {
@@ -28,9 +28,10 @@ extension CompactedRecords {
     }
   }
 
-  /// Changes the limits. What the former limits have put below the floor at this time stays there.
+  /// Changes the limits. The floor that the former limits have set by this time stays.
   ///
-  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest that the store was told.
+  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest time that was passed to
+  ///   the store.
   public func retain(_ retention: Retention, now milliseconds: Int64? = nil) {
     state.withLock { state in
       if let milliseconds { state.clock.tell(milliseconds, head: state.head) }
@@ -85,7 +86,7 @@ extension CompactedRecords.State {
   var kept: Int { records.count - lapsed }
   var keptBytes: Int { records.bytes - lapsedBytes }
 
-  /// Counts out the oldest records, as far as they are beyond the limits. What is once out doesn't come back.
+  /// Counts out the oldest records, as far as they are beyond the limits. A record that was counted out doesn't return.
   mutating func lapse() {
     let retention = retention
     let cutoff = retention.cutoff(at: clock.now)

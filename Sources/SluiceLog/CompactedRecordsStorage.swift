@@ -1,10 +1,10 @@
 import SluiceWire
 import Synchronization
 
-// What a store does for the newest records of a topic.
+// The storage of a topic's newest records.
 //
-// The store has the topic's batches, as of any other topic. Before it drops old batches, the records in them that are still the newest of
-// their keys are *carried*: each is stored once more, by itself, until a newer one replaces it or it is dropped.
+// The store has the topic's batches, as of any other topic. Before the store drops old batches, it *carries* the records in them that are
+// still the newest of their keys. It stores each once more, as a separate record, until a newer one replaces it or it is dropped.
 //
 // ```
 //    0 ...................... carried before ............ head
@@ -13,7 +13,7 @@ import Synchronization
 //
 // Each record is therefore stored at most twice, and dead records take space only in the batches behind the mark.
 extension CompactedRecords {
-  /// What has to be known, besides the records themselves, to take them up again.
+  /// The state that is needed, besides the records themselves, to restore them.
   public struct Marks: Hashable, Sendable {
     /// Records before this offset are carried, as far as they are the newest of their keys.
     public var carriedBefore: UInt64
@@ -29,7 +29,7 @@ extension CompactedRecords {
     }
   }
 
-  /// What the store was told last, and what it has to be told.
+  /// The state that was stored last, and the changes since.
   struct Storage {
     /// The marks that the store has, or is about to have.
     var stored: Marks
@@ -47,7 +47,7 @@ extension CompactedRecords {
     }
   }
 
-  /// What the next commit has to do.
+  /// The changes for the next commit.
   public struct StorageChanges: Sendable {
     /// Offsets of carried records that are to be removed.
     public var gone: [UInt64] = []
@@ -97,7 +97,8 @@ extension CompactedRecords {
   /// The offset before which batches of the store may be dropped.
   public var carriedBefore: UInt64 { state.withLock { $0.storage?.stored.carriedBefore ?? 0 } }
 
-  /// Keeps no record before that offset, those included that are appended later. What is there must have been trimmed.
+  /// Keeps no record before that offset, those included that are appended later. The existing records before it must
+  /// have been trimmed.
   public func raise(keptFrom offset: UInt64) {
     state.withLock { state in
       state.firstKept = max(state.firstKept, offset)
@@ -141,7 +142,8 @@ extension CompactedRecords {
   /// - Parameters:
   ///   - head: the offset that the next record gets.
   ///   - time: that of the last record.
-  ///   - now: the time, in milliseconds since 1970, at which ages are measured: what has become too old by then is dropped as well.
+  ///   - now: the time, in milliseconds since 1970, at which ages are measured: records that are too old by then are dropped as
+  ///     well.
   ///   - lost: batches before this offset couldn't be read, so that deletions may be missing; 0 for none.
   public func finishRestoring(head: UInt64, time: Int64, now: Int64, lostBefore lost: UInt64) {
     state.withLock { state in

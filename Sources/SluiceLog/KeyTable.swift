@@ -10,7 +10,7 @@ struct RecordPlace: Hashable {
 
 /// The place of each key's record, found by the key's hash: open addressing with linear probing, at most three quarters full.
 ///
-/// It stores no keys: the caller of a look-up compares them where they lie. Nothing is moved by looking up, or by giving a key
+/// It stores no keys: the caller of a look-up compares them in place. Nothing is moved by looking up, or by giving a key
 /// another place; inserting and removing move slots.
 // @unchecked: its memory has one owner, this value, which the lock of its store protects.
 @safe
@@ -50,7 +50,7 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
     return nil
   }
 
-  /// A key that isn't there yet.
+  /// A key that isn't in the table yet.
   mutating func insert(_ hash: UInt32, at place: RecordPlace) {
     if (count + 1) * 4 > capacity * 3 { resize(to: capacity * 2) }
     count += 1
@@ -64,7 +64,7 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
     var next = (slot &+ 1) & mask
     while unsafe slots[next].place.chunk != RecordPlace.none.chunk {
       let home = unsafe Int(slots[next].hash) & mask
-      // It may move up if the hole isn't ahead of where it belongs.
+      // It may move up if the hole isn't before its home slot.
       if (next &- home) & mask >= (next &- hole) & mask {
         unsafe slots[hole] = unsafe slots[next]
         hole = next

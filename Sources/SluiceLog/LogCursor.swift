@@ -2,31 +2,31 @@ import SluiceWire
 
 /// Where in a log a subscription begins.
 ///
-/// "First kept" and "kept" mean from the lowest offset on that the reader may get: for a late subscriber the log's floor. "Head" is the offset that the
-/// next record will get. No position is an error: each has a rule for what is out of range.
+/// The floor is the lowest offset that the reader may get: for a late subscriber the log's floor. "Head" is the offset that
+/// the next record will get. No position is an error: each has a rule for what is out of range.
 public enum StartPosition: Hashable, Sendable {
-  /// What the topic replays to late subscribers: the first record kept; the head when none is.
+  /// The topic's replay for late subscribers: the floor; the head if no record is retained.
   case replay
 
   /// The first record kept; the head when none is.
   case earliest
 
-  /// The head: only records appended from now on.
+  /// The head: only records appended later.
   case new
 
   /// The newest so many records. More than are kept: the first record kept. 0: the head.
   case last(UInt64)
 
-  /// The record with this offset. Below the first kept: the first kept, and the difference is returned as missed. Beyond
-  /// the head: nothing is read until the head has passed it.
+  /// The record with this offset. Below the floor: the floor, and the difference is returned as missed. Beyond the head:
+  /// nothing is read until the head has passed it.
   case offset(UInt64)
 
-  /// The first record kept whose time (milliseconds since 1970) is this or later. Before all: the first kept. Later than
-  /// all: the head, whatever times the records to come will have.
+  /// The first record kept whose time (milliseconds since 1970) is this or later. Before all: the floor. Later than all:
+  /// the head, whatever times the records to come will have.
   case time(Int64)
 }
 
-/// A place in a log between two records: what a reader holds instead of the records themselves.
+/// A position in a log between two records, which a reader holds instead of the records themselves.
 ///
 /// A value. It keeps nothing alive, and costs the log nothing; a reader that must take a step back keeps the copy from
 /// before. It belongs to the log that made it.
@@ -34,9 +34,9 @@ public struct LogCursor: Hashable, Sendable {
   /// The offset of the record that comes next.
   public internal(set) var nextOffset: UInt64
 
-  /// The time, in milliseconds since 1970, that must be told ahead of the next record because the mark that gave it lies
-  /// before the start of this reader. Set only until the first slice: the sender of that slice sends a time mark with
-  /// this value before it and sets this to nil.
+  /// The time, in milliseconds since 1970, to send before the next record, because the mark with this time lies before
+  /// the start of this reader. Set only until the first slice: the sender of that slice sends a time mark with this
+  /// value before it and sets this to nil.
   public var pendingTimeMark: Int64?
 
   /// The base offset of the segment in which `position` counts; `noSegment` while it isn't known.
@@ -60,7 +60,7 @@ extension LogCursor {
 
 extension LogCursor {
   /// Goes back over the last records of the slice that it has just been moved behind: so many of them, and so many bytes of items. The caller knows
-  /// the time that is in force there, and tells it.
+  /// the time at that position, and passes it.
   public mutating func stepBack(records: Int, bytes: Int) {
     nextOffset &-= UInt64(records)
     position &-= bytes
@@ -101,7 +101,7 @@ extension LogCursor {
       if RecordLayout.isRecord(word) {
         nextOffset &+= 1
       } else {
-        // It has to be told when the next record is.
+        // The sender sends it before the next record.
         pendingTimeMark = unsafe RecordLayout.time(ofMarkAt: item)
       }
       position &+= RecordLayout.itemSize(word)

@@ -26,12 +26,12 @@ public struct LogSlice {
   }
 }
 
-/// What a log has for a reader.
+/// The log's answer to a reader.
 public enum NextResult {
   /// The next records. The cursor stands behind them.
   case slice(LogSlice)
 
-  /// Nothing: the cursor is at the head, or no record was asked for.
+  /// Nothing: the cursor is at the head, or no record was requested.
   case caughtUp
 
   /// The records at the cursor are gone. The cursor stands at the oldest record that there is, or at the head, so many
@@ -39,7 +39,7 @@ public enum NextResult {
   case lagged(missed: UInt64)
 }
 
-/// What a log holds, at one moment.
+/// The records of a log, at one moment.
 public struct LogStatistics: Hashable, Sendable {
   /// The offset that the next record will get.
   public var head: UInt64
@@ -53,7 +53,8 @@ public struct LogStatistics: Hashable, Sendable {
   /// Bytes of memory held, which is at least as much: whole segments, and the grace for readers under way.
   public var memoryBytes: Int
 
-  /// What the retention limits, and trims, have dropped since the log was made, records that only the grace still holds included.
+  /// The records dropped by retention limits and trims since the log was created, including those that are only in memory for the
+  /// grace.
   public var dropped: DroppedRecords
 
   /// The records that retention keeps.

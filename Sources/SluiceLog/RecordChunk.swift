@@ -8,7 +8,7 @@ struct RecordEntry {
   var position: UInt32
   /// The item's bytes, its word included; 0 when the record isn't wanted any more.
   var length: UInt32
-  /// Of the key.
+  /// The hash of the key.
   var hash: UInt32
 
   var isLive: Bool { length > 0 }
@@ -43,7 +43,7 @@ struct RecordChunk {
     unsafe memory = .allocate(byteCount: self.capacity, alignment: 16)
   }
 
-  /// What the live records would take in a chunk of their own.
+  /// The size of the live records in a chunk of their own.
   var footprint: Int { bytes + records * Self.entryBytes }
 
   /// The chunk must have entries.
@@ -86,7 +86,7 @@ struct RecordChunk {
     }
   }
 
-  /// Forgets all entries, none of which is live.
+  /// Removes all entries, which are all dead.
   mutating func clear() {
     used = 0
     count = 0

@@ -2,12 +2,12 @@ import SluiceWire
 
 /// Records in the order of their offsets, any of which can be taken out: what of a log is still wanted.
 ///
-/// They lie in chunks. One of which less than half is wanted is copied out, into one with its neighbour if both are small; so
-/// the memory stays within about twice what the records take, and a chunk that is being filled. Each step takes at most the time for
-/// copying a chunk.
+/// They lie in chunks. If less than half of a chunk is live, its live records are copied into another one, together with its
+/// neighbour's if both are small. So the memory stays within about twice the size of the records, plus the chunk that is being
+/// filled. Each step takes at most the time for copying a chunk.
 // @unchecked: its memory has one owner, this value, which the lock of its store protects.
 struct RecordRun: ~Copyable, @unchecked Sendable {
-  /// The size of a full chunk, in bytes. One may be larger to hold a single record.
+  /// The size of a full chunk, in bytes. A chunk may be larger to hold a single record.
   private let chunkBytes: Int
   /// The highest bit of this run's chunk numbers.
   let tag: UInt32
@@ -40,7 +40,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
       + (unused.capacity + order.capacity) * MemoryLayout<UInt32>.stride
   }
 
-  /// What the records take, the run's own bookkeeping included.
+  /// The size of the records, including the run's own bookkeeping.
   var footprint: Int { bytes + count * RecordChunk.entryBytes }
 
   /// Whether a place is in this run.
@@ -128,7 +128,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
 
   /// The first live record with this time or a later one.
   ///
-  /// - Parameter isOrdered: whether times never go back in the run; otherwise all records are looked at.
+  /// - Parameter isOrdered: whether times never decrease in the run; otherwise all records are examined.
   func first(atOrAfter time: Int64, isOrdered: Bool) -> RecordPlace? {
     let start =
       !isOrdered

@@ -13,7 +13,7 @@ import Synchronization
 /// reader holds the segment. The memory returns to the pool when the last reference goes.
 ///
 /// Unchecked: `memory` beyond the committed position and `index` beyond `indexCount` are written only under the lock of
-/// the log that owns the segment, and published by the release of those two atomics; everything else is constant.
+/// the log that owns the segment. The release of those two atomics publishes them. Everything else is constant.
 @safe
 public final class Segment: @unchecked Sendable {
   /// The offset of the first record. No two segments of a log ever have the same.
@@ -50,7 +50,7 @@ public final class Segment: @unchecked Sendable {
 
   func retire() { retired.store(true, ordering: .relaxed) }
 
-  /// What may be read: always the end of a record.
+  /// The readable part: always up to the end of a record.
   var end: (records: Int, position: Int) {
     let pair = committed.load(ordering: .acquiring)
     return (Int(truncatingIfNeeded: pair >> 32), Int(truncatingIfNeeded: pair & 0xffff_ffff))
@@ -88,7 +88,7 @@ enum SegmentMemory {
     return unsafe aligned
   }
 
-  /// Has the system provide all whole pages now, whatever is written to them meanwhile. A kernel before Linux 5.14 doesn't, and waits for their use.
+  /// Makes the system provide all whole pages now, while they may be written. A kernel before Linux 5.14 doesn't, and waits for their use.
   static func populate(_ address: UnsafeMutableRawPointer, bytes: Int) {
     let before = -Int(bitPattern: address) & (pageBytes - 1)
     guard bytes - before >= pageBytes else { return }
@@ -98,7 +98,7 @@ enum SegmentMemory {
   /// `MADV_POPULATE_WRITE`, which the headers of older systems don't have.
   private static let populateWrite: Int32 = 23
 
-  /// Has the system provide all of the memory now, which nothing uses yet.
+  /// Makes the system provide all of the memory now, before its first use.
   static func touch(_ address: UnsafeMutableRawPointer, bytes: Int) {
     for position in stride(from: 0, to: bytes, by: pageBytes) {
       unsafe address.storeBytes(of: 0, toByteOffset: position, as: UInt8.self)

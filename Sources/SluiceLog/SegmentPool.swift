@@ -12,17 +12,17 @@ public final class SegmentPool: Sendable {
   /// The most bytes of unused blocks kept.
   public let maximumPooledBytes: Int
 
-  /// Runs a job on another thread. Returns false where there is no thread for it.
+  /// Runs a job on another thread. Returns false if there is no thread for it.
   public typealias Background = @Sendable (_ job: @escaping @Sendable () -> Void) -> Bool
 
-  /// Makes blocks ready ahead of time; nil for a pool that makes each when it is asked for.
+  /// Prepares blocks ahead of time; nil for a pool that allocates each block on request.
   private let background: Background?
   private let idle = Mutex(IdleBlocks())
   private let inUse = Atomic<Int>(0)
   private let accounted = Atomic<Int>(0)
 
   /// - Parameters:
-  ///   - blockBytes: the logs' full segment size. A multiple of 2 MiB is mapped on huge pages where there are any.
+  ///   - blockBytes: the logs' full segment size. A multiple of 2 MiB is mapped on huge pages, if available.
   ///   - maximumPooledBytes: the most unused memory to hold on to; 0 keeps none.
   ///   - background: where fresh memory is made ready: a block as soon as a log may need one and none is unused, and the pages of large segments. Their first
   ///     touch takes the system microseconds a page, and up to milliseconds a block, in which the loop that appends would serve no client. Nil for a pool
@@ -72,7 +72,8 @@ public final class SegmentPool: Sendable {
   /// Segments from this size on, up to a whole block, have their pages provided while their first records are written.
   static let populatedBytes = 256 << 10
 
-  /// Has the system provide the pages of a new segment on another thread, ahead of the records. Blocks have theirs when they are handed out.
+  /// Makes the system provide the pages of a new segment on another thread, ahead of the records. Blocks have theirs when they are handed
+  /// out.
   func populate(_ segment: Segment) {
     guard let background, segment.capacity >= Self.populatedBytes, segment.capacity < blockBytes else {
       return

@@ -100,7 +100,7 @@ extension SegmentSummary {
     position == 0 || time != lastTime
   }
 
-  /// Copies records of one time to the end, with a time mark where one is needed, and lets readers see them.
+  /// Copies records of one time to the end, with a time mark if one is needed, and publishes them to readers.
   mutating func put(
     _ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, beforeCommit: () -> Void
   ) {

@@ -7,9 +7,10 @@ extension TopicLog {
   ///
   /// Takes the lock, and up to a batch's walk: for starts and for display.
   ///
-  /// - Parameter now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is earlier: the latest that the log was told.
+  /// - Parameter now: the time, in milliseconds since 1970, at which ages are measured; nil, or an earlier time, stands for the latest time that was
+  ///   passed to the log.
   public func floor(now: Int64? = nil) -> UInt64 {
-    // Computed on a copy, outside the lock, and kept: the time may be an earlier one when it is asked for again.
+    // Computed on a copy, outside the lock, and stored: the next call may have an earlier time.
     let (floor, cause) = state.withLock { $0 }.floor(now: now)
     guard cause != nil else { return floor }
     return state.withLock { state in
@@ -22,8 +23,7 @@ extension TopicLog {
   /// any thread.
   public var lowestForReturning: UInt64 { state.withLock { max($0.oldest, $0.trimmedTo) } }
 
-  /// Raises the floor to that offset, and drops such records from memory at once. Readers that had not come so far are told that they lagged. From any
-  /// thread.
+  /// Raises the floor to that offset, and drops such records from memory at once. Readers below it get a lag. From any thread.
   ///
   /// - Parameters:
   ///   - offset: the first record that stays; the head, or beyond, for none.
@@ -54,7 +54,7 @@ extension TopicLog {
 }
 
 extension TopicLog.State {
-  /// The floor as limits make it at this time, and the limit that keeps nothing before it; nil where it was raised so far already.
+  /// The floor that limits set at this time, and the limit that retains no record before it; nil if the floor has reached it already.
   func floor(now: Int64?) -> (offset: UInt64, cause: DroppedRecords.Cause?) {
     var floor = (offset: max(oldest, raisedFloor), cause: DroppedRecords.Cause?.none)
     func raise(to offset: UInt64, _ cause: DroppedRecords.Cause) {
@@ -85,7 +85,7 @@ extension TopicLog.State {
 
   /// Raises the floor, and counts the records below it as dropped by `cause`.
   ///
-  /// - Parameter cause: nil where nothing puts records below it that weren't there before.
+  /// - Parameter cause: nil if no further records are below it.
   mutating func raiseFloor(to offset: UInt64, by cause: DroppedRecords.Cause?) {
     guard let cause, offset > raisedFloor else { return }
     dropped[cause].add(uncounted(before: offset))
@@ -100,7 +100,7 @@ extension TopicLog.State {
     let old = segments[0]
     let start = Int(truncatingIfNeeded: offset &- old.baseOffset)
     let place = old.segment.firstPlace { $0.record >= start }
-    // It has room for the time mark that the copy begins with, as the one that the original begins with is left out.
+    // It has room for the copy's first time mark, since the original's first one is omitted.
     let segment = Segment(baseOffset: offset, capacity: old.segment.capacity, pool: pool)
     var copy = SegmentSummary(segment: segment)
     unsafe copy.append(

@@ -4,13 +4,13 @@ import Synchronization
 extension TopicLog {
   /// The next run of records, from one segment, and moves the cursor behind it. From any thread, for different cursors.
   ///
-  /// Without a lock as long as `hint` is the segment that the cursor is in, and whenever the cursor is at the head.
-  /// Takes constant time when everything up to the segment's end is asked for and within `bytes`; otherwise it steps over the
-  /// index, and over no more records than it hands out.
+  /// Without a lock as long as `hint` is the segment that the cursor is in, and whenever the cursor is at the head. Takes
+  /// constant time if everything up to the segment's end is requested and within `bytes`; otherwise it steps over the index,
+  /// and over no more records than it returns.
   ///
   /// - Parameters:
   ///   - cursor: one of this log's. To take the step back, keep a copy.
-  ///   - records: the most records to hand out; `.max` for any number. 0 hands out none, but tells of a lag.
+  ///   - records: the maximum number of records to return; `.max` for any number. 0 returns none, but reports a lag.
   ///   - bytes: about the most bytes to hand out. At least one record comes, however large.
   ///   - hint: a segment of this log in which the cursor may be, usually that of its last slice.
   public func next(
@@ -44,7 +44,7 @@ extension TopicLog {
 }
 
 extension Segment {
-  /// The records at the cursor, which must be in this segment; nil when there are none, or none are asked for.
+  /// The records at the cursor, which must be in this segment; nil when there are none, or none are requested.
   fileprivate func slice(at cursor: inout LogCursor, records: UInt64, bytes: Int) -> LogSlice? {
     let end = end
     let start = cursor.position

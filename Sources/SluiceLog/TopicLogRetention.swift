@@ -1,7 +1,7 @@
 import SluiceWire
 import Synchronization
 
-/// What stays when a topic's oldest records are dropped on request.
+/// The records that remain when a topic's oldest records are dropped on request.
 public enum TrimLimit: Hashable, Sendable {
   /// The record of that offset, and those after it.
   case from(UInt64)
@@ -17,7 +17,7 @@ public enum TrimLimit: Hashable, Sendable {
   }
 }
 
-/// What a log keeps for late subscribers: every limit that is set must be met.
+/// The retention of a log for late subscribers: every limit that is set must be met.
 ///
 /// A late subscriber gets exactly the newest records that all the limits allow. Memory is given back by whole
 /// segments, so a log may hold somewhat more than that; see ``TopicLog`` for the readers that can still read it.
@@ -73,9 +73,10 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
-  /// Changes the limits. What the former limits have put below the floor at this time stays there. From any thread.
+  /// Changes the limits. The floor that the former limits have set by this time stays. From any thread.
   ///
-  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest that the log was told.
+  /// - Parameter milliseconds: the time since 1970 at which ages are measured; nil for the latest time that was passed
+  ///   to the log.
   public func retain(_ retention: Retention, now milliseconds: Int64? = nil) {
     state.withLock { state in
       state.raiseFloor(now: milliseconds)
@@ -83,8 +84,7 @@ extension TopicLog {
     }
   }
 
-  /// Drops whole segments with records before that offset only, whatever the limits. Readers that had not come so far are told that they
-  /// lagged. From any thread.
+  /// Drops whole segments with records before that offset only, whatever the limits. Readers below it get a lag. From any thread.
   public func drop(before offset: UInt64) {
     var dropped: [Segment] = []
     state.withLock { state in
@@ -95,7 +95,7 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
-  /// Drops all records, and has the offsets go on from a later one. Readers that had not reached that get a lag. From any thread.
+  /// Drops all records, and continues with a later offset. Readers that had not reached that get a lag. From any thread.
   public func skip(to offset: UInt64) {
     var dropped: [Segment] = []
     state.withLock { state in
@@ -107,8 +107,7 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
-  /// Drops all records. Readers that had not reached the head get a lag; the offsets go on from the head.
-  /// From any thread.
+  /// Drops all records. Readers below the head get a lag; the offsets continue from the head. From any thread.
   public func removeAll() {
     var dropped: [Segment] = []
     state.withLock { state in
@@ -128,7 +127,7 @@ extension Retention {
 }
 
 extension TopicLog.State {
-  /// Takes the present time. What was too old before the clock is set back stays dropped.
+  /// Takes the present time. Records that were too old before the clock is set back stay dropped.
   @inline(__always)
   mutating func tell(_ milliseconds: Int64) {
     if clock.isSetBack(to: milliseconds) { raiseFloor(now: nil) }
@@ -138,7 +137,7 @@ extension TopicLog.State {
   /// Why no record of the oldest segment is kept. Nil without segments, and while a record of it is kept, by retention or by grace.
   func causeToDropFirstSegment(graceBytes: Int) -> DroppedRecords.Cause? {
     guard let first = segments.first else { return nil }
-    // A trim gives no grace: what it has left was kept for a reader.
+    // A trim gives no grace: its remaining records were for a reader.
     if first.endOffset <= trimmedTo { return .trim }
     let newerBytes = recordBytes - first.recordBytes
     if newerBytes < graceBytes { return nil }

@@ -6,9 +6,9 @@ extension TopicLog {
   ///
   /// - Parameters:
   ///   - position: where to begin; each case says what happens out of range.
-  ///   - lowest: the lowest offset that the reader may get; nil for the log's floor at `now`. Records that aren't in memory any more aren't got either.
-  ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is a little earlier: the latest
-  ///     that the log was told.
+  ///   - lowest: the lowest offset that the reader may get; nil for the log's floor at `now`. Records that have left memory are skipped as well.
+  ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or a slightly earlier time, stands for the
+  ///     latest time that was passed to the log.
   /// - Returns: the cursor, and how many of the records asked for are gone: 0 but for `.offset`.
   public func cursor(
     at position: StartPosition, from lowest: UInt64? = nil, now: Int64? = nil
@@ -67,7 +67,7 @@ extension TopicLog {
       ? state.clock.recordTime : state.clock.latest(from: state.floor(now: nil).offset)
   }
 
-  /// What the log holds. Ages are measured at `now`, as in ``floor(now:)``.
+  /// The records of the log. Ages are measured at `now`, as in ``floor(now:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
     let (first, cause) = state.floor(now: now)
@@ -97,7 +97,7 @@ extension TopicLog.State {
   /// The first record that has at least so many bytes of records before it; the head when there is none.
   func firstOffset(afterBytes bytes: Int) -> UInt64 {
     var bytes = bytes
-    // Not a search: what is beyond the limit is at most the grace and a segment.
+    // A linear scan: at most the grace and a segment are beyond the limit.
     for position in 0..<segments.count {
       let summary = segments[position]
       if bytes < summary.recordBytes {

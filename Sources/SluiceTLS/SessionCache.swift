@@ -1,7 +1,7 @@
 import COpenSSL
 import Synchronization
 
-/// What servers gave a client so that it can come back without a full handshake: the latest of each server.
+/// A client's sessions from servers, for connections without a full handshake: the latest of each server.
 ///
 /// May be used from any thread.
 final class SessionCache: Sendable {
@@ -36,7 +36,7 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// What is kept of a server, unless the certificate that it proved itself with has ended since.
+  /// The session of a server, unless the server's certificate has expired since.
   ///
   /// - Parameter time: now, in milliseconds since 1970.
   func session(for server: String, at time: Int64) -> Session? {
@@ -57,7 +57,7 @@ final class SessionCache: Sendable {
     sessions.withLock { $0 = [:] }
   }
 
-  /// What was kept has done no good.
+  /// The stored session wasn't accepted.
   func forget(_ server: String) {
     sessions.withLock { $0[server] = nil }
   }

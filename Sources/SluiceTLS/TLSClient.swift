@@ -18,7 +18,7 @@ public struct TLSClientOptions: Hashable, Sendable {
   public var certificate: String?
   /// A file with its private key, in PEM and without a passphrase. Needed with a certificate.
   public var key: String?
-  /// The name or address that the server's certificate must be for; nil for the one that is connected to.
+  /// The name or address that the server's certificate must be for; nil for the one in the connected address.
   public var serverName: String?
   /// How the server has to prove its identity.
   public var verification = Verification.full
@@ -40,7 +40,7 @@ public final class TLSClient: Sendable {
   private let current: Mutex<Current>
   let sessions = SessionCache()
 
-  /// What holds for the next connection.
+  /// The settings of the next connection.
   public var options: TLSClientOptions { current.withLock { $0.options } }
   var context: TLSContext { current.withLock { $0.context } }
 
@@ -53,7 +53,7 @@ public final class TLSClient: Sendable {
 
   /// Reads the files again. Connections that are open stay as they are; new ones make full handshakes with what is in the files now.
   ///
-  /// - Parameter options: other files and rules from now on; nil for the same.
+  /// - Parameter options: other files and rules for later connections; nil for the same.
   /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
   public func reload(_ options: TLSClientOptions? = nil) throws(TLSSetupError) {
     let options = options ?? self.options
@@ -99,7 +99,7 @@ public final class TLSClient: Sendable {
     return context
   }
 
-  /// What the user should know about the files, in sentences: a key that others can read.
+  /// Warnings about the files, in sentences: a key that other users can read.
   public var warnings: [String] {
     options.key.flatMap { TLSContext.exposure(ofKey: $0) }.map { [$0] } ?? []
   }
@@ -109,7 +109,7 @@ public final class TLSClient: Sendable {
     sessions.removeAll()
   }
 
-  /// What OpenSSL, which reads it up to a zero byte, takes for the same name as we do.
+  /// Whether OpenSSL, which reads a name up to a zero byte, gets the same name.
   static func isUsable(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 253 && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
   }

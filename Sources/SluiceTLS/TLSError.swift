@@ -18,9 +18,9 @@ extension IOError {
 
 /// Why TLS can't be set up: a file that can't be used, or settings that contradict each other.
 public struct TLSSetupError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What it is about, as in a file's path; nil when that is no file.
+  /// The subject, such as a file's path; nil if it is no file.
   public var file: String?
-  /// What is wrong with it, and what to do.
+  /// The mistake, and the remedy.
   public var problem: String
 
   public init(file: String? = nil, _ problem: String) {
@@ -32,7 +32,7 @@ public struct TLSSetupError: Error, Hashable, Sendable, CustomStringConvertible 
   public var description: String { file.map { "'\($0)': \(problem)" } ?? problem }
 }
 
-/// What OpenSSL has noted about the calling thread's last call.
+/// OpenSSL's errors of the calling thread's last call.
 enum ErrorQueue {
   /// Clears the queue before a call whose failure is to be reported.
   static func clear() {

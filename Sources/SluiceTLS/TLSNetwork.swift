@@ -3,7 +3,7 @@ import SluiceIO
 import Synchronization
 
 /// TLS over another network: `tls://` addresses are listened at and connected to there, with TLS over what it gives. So are the addresses of
-/// doors with TLS, whose streams have the bytes of the door's protocol. All others are passed on as they are.
+/// gateways with TLS, whose streams have the bytes of the gateway's protocol. All others are passed on as they are.
 ///
 /// ```swift
 /// let network = TLSNetwork(over: SocketNetwork(), server: try TLSServer(options))
@@ -34,7 +34,7 @@ public final class TLSNetwork: Network {
     self.init(over: network, server: server, client: client, refused: refused, patience: .seconds(5))
   }
 
-  /// - Parameter patience: how long a closed stream waits for a peer that takes nothing of what is still to be sent.
+  /// - Parameter patience: how long a closed stream waits for a peer that doesn't receive the remaining output.
   package init(
     over network: any Network, server: TLSServer?, client: TLSClient?,
     refused: (@Sendable (SocketAddress, IOError) -> Void)? = nil, patience: Duration

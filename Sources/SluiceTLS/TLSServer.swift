@@ -7,7 +7,7 @@ public struct TLSServerOptions: Hashable, Sendable {
   public enum ClientCertificates: String, Hashable, Sendable, CaseIterable {
     /// They aren't asked.
     case off
-    /// Clients are asked for one. It must be valid; a client without one is accepted without a name.
+    /// The server requests one from clients. It must be valid; a client without one is accepted without a name.
     case optional
     /// A client without one is refused.
     case required
@@ -21,10 +21,10 @@ public struct TLSServerOptions: Hashable, Sendable {
   public var clientCertificates = ClientCertificates.off
   /// A file with the certificates of authorities that sign those of clients, in PEM. Needed unless clients show none.
   public var clientAuthorities: String?
-  /// A file with the certificates of authorities that sign those of a cluster's nodes and nothing else, in PEM; nil where no peer is a node.
+  /// A file with the certificates of authorities that sign only those of a cluster's nodes, in PEM; nil if no peer is a node.
   ///
   /// Nodes show a certificate whatever ``clientCertificates`` is. A peer is a node if its certificate is signed by one of these authorities, and by none of
-  /// ``clientAuthorities``. Such a server hands out no sessions to resume: they don't tell who has signed the peer's certificate.
+  /// ``clientAuthorities``. Such a server issues no sessions to resume: they don't contain the authority of the peer's certificate.
   public var nodeAuthorities: String?
 
   public init(certificate: String, key: String) {
@@ -33,7 +33,7 @@ public struct TLSServerOptions: Hashable, Sendable {
   }
 }
 
-/// The server's side of TLS: its certificate and rules, which can be exchanged while connections go on.
+/// The server's side of TLS: its certificate and rules, which can be replaced while connections are open.
 ///
 /// May be used from any thread.
 public final class TLSServer: Sendable {
@@ -55,13 +55,13 @@ public final class TLSServer: Sendable {
     current = Mutex(Current(options: options, contexts: [.sluice: try Self.context(options, .sluice)]))
   }
 
-  /// What holds for the next connection.
+  /// The settings of the next connection.
   public var options: TLSServerOptions { current.withLock { $0.options } }
 
   /// Reads the files again. Connections that are open stay as they are; new ones get what is in the files now, and none comes
   /// back by a handshake of before.
   ///
-  /// - Parameter options: other files and rules from now on; nil for the same.
+  /// - Parameter options: other files and rules for later connections; nil for the same.
   /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
   public func reload(_ options: TLSServerOptions? = nil) throws(TLSSetupError) {
     let options = options ?? self.options
@@ -89,7 +89,7 @@ public final class TLSServer: Sendable {
   /// When the certificate in use ends, in milliseconds since 1970.
   public var expires: Int64? { context(for: .sluice)?.expires }
 
-  /// What the next connection of a protocol gets; nil for one that isn't served.
+  /// The TLS context for the next connection of a protocol; nil for a protocol that isn't served.
   func context(for name: ApplicationProtocol) -> TLSContext? { current.withLock { $0.contexts[name] } }
 
   private static func context(

@@ -1,8 +1,8 @@
 /// A numeric error code of the protocol.
 ///
-/// The number is the interface: messages may be reworded, codes keep their meaning. Codes below 100 are about the
-/// connection; the others are about one stream, or answer one request, and leave the connection as it is. In an ERROR that came it is the
-/// stream's number that tells what is over.
+/// The number is the interface: messages may be reworded, codes keep their meaning. Codes below 100 are about the connection; the others
+/// are about one stream, or answer one request, and leave the connection as it is. In a received ERROR, the stream's number determines
+/// whether a stream or the connection has ended.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public var rawValue: UInt32
 
@@ -36,8 +36,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   /// The handshake wasn't finished in time.
   public static let handshakeTimeout = ErrorCode(10)
 
-  /// A stream number that is out of the announced range, in use, not open for the frame, or 0 where it mustn't be. Ends the
-  /// connection, since the two sides no longer agree on what its numbers mean.
+  /// A stream number that is out of the announced range, in use, not open for the frame, or 0 for a frame that needs a
+  /// stream. Ends the connection, since the two sides no longer agree on what its numbers mean.
   public static let invalidStream = ErrorCode(11)
 
   /// The broker requires credentials, and the client sent none.
@@ -79,7 +79,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let invalidDemand = ErrorCode(109)
   /// The subscription asked to fail rather than to miss records, and records were dropped.
   public static let lagged = ErrorCode(110)
-  /// The topic is in another epoch than the one that the subscriber knows.
+  /// The topic's epoch isn't the subscriber's.
   public static let epochChanged = ErrorCode(111)
   /// A setting is unknown or out of range.
   public static let invalidSetting = ErrorCode(112)
@@ -91,7 +91,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let producerFenced = ErrorCode(115)
   /// Another subscription has opened with the same durable cursor.
   public static let cursorTaken = ErrorCode(116)
-  /// The durable cursor, or group, was put elsewhere; subscribe again to go on there.
+  /// The durable cursor, or group, was moved; subscribe again to continue at the new position.
   public static let cursorMoved = ErrorCode(117)
   /// The durable cursor, or group, was deleted.
   public static let cursorDeleted = ErrorCode(118)
@@ -99,9 +99,10 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let keyRequired = ErrorCode(119)
   /// No such durable cursor or group.
   public static let unknownCursor = ErrorCode(120)
-  /// The group has other settings than the ones that its new member asks for, or its name is a cursor's, or the reverse.
+  /// The group has other settings than its new member states, or its name is a cursor's, or the reverse.
   public static let groupMismatch = ErrorCode(121)
-  /// The broker's storage has no room left: nothing can be published to durable topics until there is. Subscribers go on.
+  /// The broker's storage has no room left: nothing can be published to durable topics until there is. Subscribers
+  /// continue.
   public static let storageFull = ErrorCode(122)
   /// The broker's storage fails: nothing can be published to durable topics until it works again.
   public static let storageFailed = ErrorCode(123)
@@ -113,7 +114,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let producerLost = ErrorCode(126)
   /// No connection has that number.
   public static let unknownConnection = ErrorCode(127)
-  /// Another node serves the topic from now on, or none does at the moment: opened again, the stream goes on there.
+  /// Another node serves the topic now, or none does at the moment: open the stream again to continue there.
   public static let topicMoved = ErrorCode(128)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
@@ -147,7 +148,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   ]
 }
 
-/// What is wrong with bytes that a peer sent: a code for programs and a sentence for people.
+/// The error in a peer's bytes: a code for programs and a sentence for users.
 ///
 /// Decoders throw it, and never trap, whatever they are given.
 public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -162,9 +163,9 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(message) (\(code))" }
 }
 
-/// Numbers that the protocol itself fixes; what a broker allows beyond them is in its WELCOME.
+/// Numbers that the protocol itself fixes; a broker's own limits are in its WELCOME.
 public enum Limits {
-  /// The longest body of a frame before the handshake is over, in bytes.
+  /// The longest body of a frame before the end of the handshake, in bytes.
   public static let handshakeFrame = 8 * 1024
   /// The least that either side must take, so that every control frame fits.
   public static let smallestFrame = 64 * 1024

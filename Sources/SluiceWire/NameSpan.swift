@@ -1,9 +1,9 @@
 /// Names that stand together in byte order: from `first` on, before `end`.
 ///
-/// So that looking for those that a pattern matches costs what is there, not what there is besides.
+/// So the cost of a search by pattern depends on the matching names, not on the other ones.
 public struct NameSpan: Hashable, Sendable {
   public var first: String
-  /// The first name behind them; nil where there is none.
+  /// The first name after them; nil if there is none.
   public var end: String?
 
   public init(first: String, end: String?) {
@@ -38,7 +38,7 @@ public struct NameSpan: Hashable, Sendable {
 }
 
 extension TopicPattern {
-  /// Where all names stand that it matches, among others.
+  /// The span of all names that it matches; others may be among them.
   public var span: NameSpan {
     var literals: [Substring] = []
     for case .literal(let literal) in tokens.prefix(while: Self.isWrittenInOneWay) {

@@ -1,4 +1,4 @@
-/// An optional value that takes a word where it is absent, which it mostly is.
+/// An optional value that takes one word if it is nil, the common case.
 @propertyWrapper
 package struct OutOfLine<Value> {
   private final class Storage {

@@ -1,5 +1,5 @@
-/// Patterns with what belongs to each, found by the names that they select: in a time that goes by the tokens of the name and by the patterns
-/// that begin as it does, not by how many patterns there are.
+/// Patterns with a value each, found by the names that they select. The time depends on the tokens of the name and on the patterns that begin
+/// like it, not on the number of patterns.
 ///
 /// A tree of tokens. Patterns may be there many times, each under a number of its own.
 ///
@@ -10,7 +10,7 @@
 /// ```
 public struct PatternIndex<Value> {
   fileprivate struct Node {
-    /// What stands under each token; wildcards, which no name has, are among them.
+    /// The subtrees by token; wildcards, which no name contains, are among them.
     var branches: [Substring: Node] = [:]
     /// The patterns that end here, by number.
     var values: [UInt64: Value] = [:]
@@ -34,7 +34,7 @@ public struct PatternIndex<Value> {
     if Self.remove(pattern.tokens[...], number, from: &root) { count -= 1 }
   }
 
-  /// What belongs to the patterns that select `name`, a valid one, in the order of their numbers.
+  /// The values of the patterns that select `name`, a valid one, in the order of their numbers.
   public func values(selecting name: String) -> [Value] {
     guard count > 0 else { return [] }
     var found: [(number: UInt64, value: Value)] = []

@@ -2,7 +2,7 @@
 ///
 /// Characters that control a terminal, break lines or reorder text become escapes in the notation of JSON: `\u001b`, `\n`, `\u202e`. Other characters stay.
 public enum ShownText {
-  /// What surrounds the text.
+  /// The context of the text.
   public enum Place: Sendable {
     /// A part of one line: line breaks and tabs are escaped as well.
     case line

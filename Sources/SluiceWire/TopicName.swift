@@ -1,8 +1,7 @@
 /// The rules for topic names: tokens of printable characters, separated by dots.
 ///
-/// 1 to 255 bytes of UTF-8; no token is empty; no white space, control characters, `*`, `>`; names that start with `$` are the
-/// broker's own. Names are in Unicode's Normalization Form C: of the spellings that are canonically equivalent, so that a person can't tell them apart, one
-/// is a name, and others are refused.
+/// 1 to 255 bytes of UTF-8; no token is empty; no white space, control characters, `*`, `>`; names that start with `$` are the broker's own. Names are in
+/// Unicode's Normalization Form C. Among spellings that are canonically equivalent, and therefore look alike, only one is a valid name.
 public enum TopicName {
   /// In bytes of UTF-8.
   public static let maximumLength = 255
@@ -18,7 +17,7 @@ public enum TopicName {
 
   /// - Parameters:
   ///   - name: to be checked.
-  ///   - kind: what is called so: the names of durable cursors and groups have the same rules.
+  ///   - kind: the kind of the name: names of durable cursors and groups follow the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
     if PlainName.isName(name) { return }
@@ -74,7 +73,7 @@ public enum TopicName {
     return span.checkForNFC(quickCheck: true) || span.checkForNFC(quickCheck: false)
   }
 
-  /// What stands between the dots.
+  /// The parts between the dots.
   static func tokens(_ name: String) -> [Substring] {
     // By bytes: a character that combines with the one before is the start of a token, behind a dot as anywhere.
     name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Substring($0) }

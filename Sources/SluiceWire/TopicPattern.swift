@@ -38,7 +38,7 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     description = text
   }
 
-  /// What stands between the dots. Cut when it is asked for: a pattern of which there are many holds its text only.
+  /// The parts between the dots. Computed on request: since there may be many patterns, a pattern holds its text only.
   var tokens: [Token] {
     TopicName.tokens(description).map {
       switch $0 {
@@ -83,7 +83,7 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     return matches(name) && !(beginsWithWildcard && TopicName.isPrivate(name))
   }
 
-  /// The shortest name that both patterns select; nil where there is none.
+  /// The shortest name that both patterns select; nil if there is none.
   package func commonName(with other: TopicPattern) -> String? {
     // Most patterns that an identity may have differ from the other one in a token. That is found without memory of its own.
     guard Self.agree(description.utf8, other.description.utf8) else { return nil }

@@ -6,7 +6,7 @@ extension TopicSettings {
   /// One run of a publisher for all subscribers, with its newest records kept for late ones: `share(replay:scope:)`.
   ///
   /// Producers that publish `when: .connected` begin with the first subscriber. With ``Scope/whileConnected`` they stop with the last one, and the next one
-  /// begins another run, also after the end of one; with ``Scope/forever`` they never stop, and late subscribers get the records kept, and the end.
+  /// begins another run, also after the end of one. With ``Scope/forever`` they never stop, and late subscribers get the retained records, and the end.
   /// Producers wait for the slowest subscriber, within the topic's buffer, so that a subscriber which has asked for records misses none.
   ///
   /// - Parameters:

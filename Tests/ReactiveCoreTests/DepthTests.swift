@@ -7,8 +7,8 @@ import Testing
 /// Each runs on a thread with a small stack. Work is counted in calls of what the test passes in: the elements taken from a
 /// sequence, the requests that arrive upstream, the functions called.
 struct DepthTests {
-  /// A million where that takes seconds. Without optimisation it would take minutes; the stack has little more than a byte for
-  /// each of these values, so any growth shows just as well.
+  /// A million in optimised builds. Without optimisation it would take minutes; the stack has little more than a byte for each
+  /// of these values, so any growth shows just as well.
   #if DEBUG
     static let many = 100_000
   #else
@@ -231,8 +231,8 @@ struct DepthTests {
     #expect(second.taken == Self.many + 1)
   }
 
-  /// Each link subscribes, and later delivers, within the one that was appended after it, so this alone needs a stack that grows
-  /// with the number of publishers.
+  /// Each link subscribes, and later delivers, within the link that was appended after it, so this alone needs a stack that
+  /// grows with the number of publishers.
   @Test func aLongChainOfAppendedPublishersDeliversInOrder() async {
     let links = 10_000
     let (received, isInOrder) = await onSmallStack(512 << 20) {
@@ -256,7 +256,7 @@ private func descend(_ levels: Int) -> Int {
   levels == 0 ? 0 : 1 + descend(levels - 1)
 }
 
-/// What a pipeline has done.
+/// The calls of a pipeline.
 final class Work {
   var taken = 0
   var received = 0
@@ -276,7 +276,7 @@ struct Tally: Equatable, Sendable {
   var deepest: Int
 }
 
-/// Counts how often it is asked for an element.
+/// Counts how often an element is requested.
 private struct CountingSequence: Sequence, IteratorProtocol {
   let work: Work
   let count: Int

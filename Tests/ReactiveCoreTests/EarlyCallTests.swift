@@ -73,7 +73,7 @@ import Testing
               pipeline.settle()
             }
             let source = pipeline.sources[position]
-            // An operator that is done, or that doesn't need the upstream yet, isn't there to tell anything.
+            // An operator that has ended, or that doesn't need the upstream yet, can't report it.
             if !source.isSubscribed || pipeline.outcome.events.last == .finished { continue }
             calls += 1
             let lines = Mutex<[String]>([])

@@ -2,7 +2,7 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// What a subscriber may do to any operator: ask for too much, give up at once, never ask, or send to the source it listens to.
+/// Actions of a subscriber towards any operator: request too much, cancel at once, never request, or send to its own source.
 ///
 /// The operators are those that pass values on as they are, so that one oracle serves all.
 struct HostileUseTests {

@@ -14,7 +14,7 @@ import Testing
     case afterOthersHaveEnded
   }
 
-  /// What a run has come to.
+  /// The result of a run.
   struct Outcome: Equatable {
     var events: [Happening]
     var asked: [Subscribers.Demand]
@@ -68,7 +68,7 @@ import Testing
     others.end()
     pipeline.settle()
     var outcome = pipeline.outcome
-    // An upstream that connects when the pipeline has ended is asked for nothing.
+    // Nothing is requested from an upstream that connects after the end of the pipeline.
     if isOver { outcome.asked[position] = .none }
     return outcome
   }

@@ -4,7 +4,7 @@ import Testing
 
 /// Every operator with upstreams that always have more and a subscriber that asks for nothing or for little.
 ///
-/// What an operator asks its upstreams for follows what downstream asks for, apart from a few values that it may fetch ahead.
+/// An operator's demand follows downstream's demand, apart from a few values that it may fetch ahead.
 @Suite struct QuietSubscriberTests {
   /// Operators that ask for everything although downstream asks for nothing, and why.
   static let unbounded: [String: String] = {
@@ -39,7 +39,7 @@ import Testing
   /// More than any operator may fetch ahead from one upstream.
   static let bound = 4
 
-  /// Sends numbers without end as long as they are asked for, from within the request.
+  /// Sends endless numbers while there is demand, from within the request.
   final class Source: Publisher, Subscription {
     typealias Output = Int
     typealias Failure = Oops
@@ -93,7 +93,7 @@ import Testing
     #expect(Self.run(subject, demand: nil) <= Self.bound)
   }
 
-  /// Collecting two at a time takes two for each that is asked for; some drop values first.
+  /// Collecting by two needs two values for each requested one; some operators drop values first.
   @Test(arguments: OperatorCase.all.filter { unboundedOnceAsked[$0.testDescription] == nil })
   func valuesAreFetchedAsTheyAreAskedFor(subject: OperatorCase) {
     #expect(Self.run(subject, demand: .max(1), thenOneByOne: 19) <= 2 * 20 + Self.bound)

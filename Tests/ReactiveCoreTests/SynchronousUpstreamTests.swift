@@ -7,7 +7,7 @@ import Testing
 ///
 /// A pipeline delivers the same as one whose upstreams stay silent until the subscription is complete.
 @Suite struct SynchronousUpstreamTests {
-  /// What an upstream has to send, and whether it ends after that.
+  /// The values of an upstream, and whether it ends after them.
   struct Upstream: CustomTestStringConvertible, Sendable {
     let numbers: [Int]
     let ends: Bool

@@ -21,13 +21,13 @@ package final class CombiningRig<Output: Hashable> {
 
   package var subscription: any Subscription { subscriber.subscription! }
 
-  /// What downstream got since the last call.
+  /// The calls that downstream received since the last look.
   package func take() -> [Happening] { subscriber.history.take() }
 
-  /// What a source was asked since the last call.
+  /// The requests to a source since the last look.
   package func asked(_ index: Int) -> [Happening] { sources[index].history.take() }
 
-  /// What all sources were asked since the last call.
+  /// The requests to all sources since the last look.
   package func askedAll() -> [[Happening]] { sources.indices.map(asked) }
 }
 

@@ -1,7 +1,7 @@
 import ReactiveCore
 import Testing
 
-/// What every operator does that passes requests on and holds a subscription: checked alike for all of them.
+/// The common behaviour of every operator that passes requests on and holds a subscription.
 ///
 /// - Parameters:
 ///   - name: The description of the subscription.

@@ -33,9 +33,9 @@ package enum Happening: Equatable, CustomStringConvertible {
   }
 }
 
-/// What happened, in order. A test's thread may read it while another thread appends to it.
+/// The happenings, in order. A test's thread may read it while another thread appends to it.
 package final class History: Sendable {
-  // What a happening carries needn't be Sendable: a test compares it, and changes nothing in it.
+  // The payload of a happening needn't be Sendable: a test compares it, and changes nothing in it.
   private struct Recorded: @unchecked Sendable {
     var events: [Happening] = []
   }
@@ -57,7 +57,7 @@ package final class History: Sendable {
     recorded.withLock { $0.events.append(box.value) }
   }
 
-  /// What happened since the last call.
+  /// The happenings since the last look.
   package func take() -> [Happening] {
     recorded.withLock { recorded in
       defer { recorded.events = [] }

@@ -8,7 +8,7 @@ package final class ManualScheduler: Scheduler {
     case special
   }
 
-  /// What the scheduler was asked for.
+  /// The functions that were scheduled.
   package enum Call: Equatable {
     case soon(SchedulerOptions?)
     case once(
@@ -64,7 +64,7 @@ package final class ManualScheduler: Scheduler {
   /// How many functions wait.
   package var pending: Int { lock.withLock { agenda.count } }
 
-  /// What the scheduler was asked for since the last call.
+  /// The functions that were scheduled since the last look.
   package func takeCalls() -> [Call] {
     lock.withLock {
       defer { calls = [] }

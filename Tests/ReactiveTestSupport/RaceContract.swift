@@ -6,7 +6,7 @@ import Testing
 
 /// Something that many threads send into and that many subscribers listen to.
 package struct RaceHub: @unchecked Sendable {
-  // What the functions use may be called from any thread, which is what is tested.
+  // The objects that the functions use may be called from any thread, which is what is tested.
   package let send: (Int) -> Void
   package let complete: (Subscribers.Completion<Oops>) -> Void
   package let publisher: AnyPublisher<Int, Oops>
@@ -26,8 +26,8 @@ package struct RaceHub: @unchecked Sendable {
   static func value(_ number: Int, of thread: Int) -> Int { thread * 100_000 + number }
 }
 
-/// Checks what every subscriber may rely on: it gets one thing at a time, no more than it asked for, what one thread sent in
-/// order, one completion, at the end, and nothing on a thread on which it has cancelled.
+/// Checks the guarantees for every subscriber: one call at a time, no values beyond its demand, the values of one thread in
+/// order, one completion, at the end, and no call on a thread on which it has cancelled.
 package final class StrictSubscriber: Subscriber, Sendable {
   package typealias Input = Int
   package typealias Failure = Oops

@@ -1,12 +1,12 @@
 import ReactiveCore
 import Testing
 
-/// What every operator does that takes everything upstream has and delivers at most one value: checked alike for all of them.
+/// The common behaviour of every operator that requests everything from upstream and delivers at most one value.
 ///
 /// - Parameters:
 ///   - name: The description of the subscription.
-///   - values: What is sent; must not settle the result before upstream finishes.
-///   - result: What is delivered for them; nil for nothing.
+///   - values: The values to send; they must not settle the result before upstream finishes.
+///   - result: The result for them; nil for none.
 package func expectReduction<Operator: Publisher>(
   named name: String, of values: [Int], delivers result: Operator.Output?,
   sourceLocation: SourceLocation = #_sourceLocation,

@@ -1,12 +1,12 @@
 import ReactiveCore
 import Testing
 
-/// What every operator does that passes requests on when it is called back from within a call, or its source is in a hurry:
-/// checked alike for all of them.
+/// The common behaviour of every operator that passes requests on, when it is called back from within a call, or its source
+/// delivers at once.
 ///
 /// - Parameters:
 ///   - name: The description of the subscription.
-///   - value: What is sent; must pass whenever it is sent.
+///   - value: The value to send; must pass whenever it is sent.
 package func expectStreamWithstandsReentrancy<Operator: Publisher>(
   named name: String, sending value: Int = 1, sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
@@ -77,8 +77,8 @@ package func expectStreamWithstandsReentrancy<Operator: Publisher>(
   }
 }
 
-/// What every operator does that hands on the subscription of its source when it is called back from within a call, or its source
-/// is in a hurry: checked alike for all of them.
+/// The common behaviour of every operator that passes on the subscription of its source, when it is called back from within a
+/// call, or its source delivers at once.
 package func expectTransparentStreamWithstandsReentrancy<Operator: Publisher>(
   sending value: Int = 1, sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
@@ -127,12 +127,12 @@ package func expectTransparentStreamWithstandsReentrancy<Operator: Publisher>(
   }
 }
 
-/// What every `try` operator does when its closure throws: checked alike for all of them.
+/// The common behaviour of every `try` operator when its closure throws.
 ///
 /// - Parameters:
 ///   - name: The description of the subscription.
-///   - values: What is sent; the closure throws `Oops` with the number of the last, and at no other.
-///   - passed: What is delivered for those before.
+///   - values: The values to send; the closure throws `Oops` with the number of the last one, and for no other.
+///   - passed: The output for the values before it.
 package func expectThrownErrorEnds<Operator: Publisher>(
   named name: String, sending values: [Int], delivering passed: [Operator.Output] = [],
   sourceLocation: SourceLocation = #_sourceLocation,
@@ -160,11 +160,11 @@ package func expectThrownErrorEnds<Operator: Publisher>(
   #expect(released == 2, "everything is released", sourceLocation: sourceLocation)
 }
 
-/// What every operator does that knows its result before upstream finishes: checked alike for all of them.
+/// The common behaviour of every operator that has its result before upstream finishes.
 ///
 /// - Parameters:
 ///   - name: The description of the subscription.
-///   - values: What is sent; the last one settles the result.
+///   - values: The values to send; the last one settles the result.
 ///   - result: The result.
 package func expectEarlyResult<Operator: Publisher>(
   named name: String, sending values: [Int], delivers result: Operator.Output,

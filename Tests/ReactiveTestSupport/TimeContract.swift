@@ -12,8 +12,8 @@ package final class Token: Hashable {
   }
 }
 
-/// Checks that an operator lets go of values and subscriber as soon as all is over, although the scheduler keeps functions that it
-/// was given and the subscriber its subscription.
+/// Checks that an operator releases values and subscriber as soon as the stream has ended, although the scheduler keeps its
+/// functions and the subscriber its subscription.
 package func expectSchedulerKeepsNothing<Operator: Publisher>(
   sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Token, Oops>, ManualScheduler) -> Operator

@@ -1,13 +1,13 @@
 import ReactiveCore
 
-/// Records what it gets; asks for what it is told to.
+/// Records all calls; requests as configured.
 package final class TrackingSubscriber<Input: Hashable, Failure: Error>: Subscriber, CustomStringConvertible {
   package let history: History
   package var subscription: (any Subscription)?
 
-  /// What to request on subscription; nil for nothing.
+  /// The demand to request on subscription; nil for none.
   package var initialDemand: Subscribers.Demand?
-  /// What to return for each value.
+  /// The demand to return for each value.
   package var demandPerValue: Subscribers.Demand
   package var onSubscription: (any Subscription) -> Void = { _ in }
   package var onValue: (Input) -> Void = { _ in }

@@ -1,6 +1,6 @@
 /// Takes something to another thread that the test synchronises itself.
 package struct UncheckedBox<Value>: @unchecked Sendable {
-  // What is inside is either safe to use from several threads, which is what the test is about, or used after all have ended.
+  // The content is either safe to use from several threads, which the test checks, or used after all have ended.
   package let value: Value
 
   package init(_ value: Value) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceIO
 
-/// What keeps written bytes from a peer, by what the system knows of the connection.
+/// The reason why written bytes haven't reached a peer, by the system's state of the connection.
 @Suite struct ObstacleTests {
   private func obstacle(
     retransmits: UInt32 = 0, probes: UInt32 = 0, unacknowledged: UInt32 = 0, window: UInt32 = 60_000
@@ -22,7 +22,7 @@ import Testing
     #expect(obstacle(probes: 2, window: 0) == .peer)
     // The window has opened by less than a segment, which is on its way.
     #expect(obstacle(unacknowledged: 1, window: 1_000) == .peer)
-    // An old kernel doesn't tell the window.
+    // An old kernel doesn't report the window.
     #expect(obstacle(window: .max) == .peer)
   }
 

@@ -3,7 +3,7 @@ import SluiceIO
 import Synchronization
 import Testing
 
-/// One side of a connection, driven by a test: collects what arrives and sends what it is told to.
+/// One side of a connection, driven by a test: collects arriving bytes and sends the test's.
 ///
 /// Unchecked: `log` has a lock; the rest is used on the peer's loop.
 final class Peer: ByteStreamHandler, @unchecked Sendable {

@@ -242,7 +242,7 @@ private final class EchoWorld {
     let opened = story.open { $0.send([3]) }
     story.world.run(for: .seconds(60))
     #expect(client.received == [1] && opened.value == nil)
-    // What is cut in another way as well stays so.
+    // A connection that is also cut in another way stays cut.
     network.cut(story.address)
     network.heal(from: "client", to: story.address)
     story.world.run(for: .seconds(60))

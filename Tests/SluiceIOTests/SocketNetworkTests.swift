@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceIO
 
-/// What only real sockets do.
+/// The behaviour of real sockets only.
 @Suite struct SocketNetworkTests {
   private func withGroup(_ body: (LoopGroup) throws -> Void) throws {
     let group = try LoopGroup.threads(count: 2)
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  /// What the system does of this takes minutes; what it was told is asked of an accepted socket.
+  /// Its effect takes minutes; the test reads the options of an accepted socket.
   @Test(arguments: [
     (Duration.zero, [0, 0, 0, 0]), (.milliseconds(1), [1, 1, 1, 4]), (.seconds(1), [1, 1, 1, 4]),
     (.seconds(20), [1, 20, 5, 4]), (.seconds(32_767), [1, 32_767, 8191, 4]),

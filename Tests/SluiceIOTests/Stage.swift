@@ -64,7 +64,7 @@ enum Venue: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { "\(self)" }
 
-  /// Unix sockets have no reset: who aborts looks to the peer like who closes.
+  /// Unix sockets have no reset: to the peer, an abort looks like a close.
   var hasResets: Bool {
     if case .unixSocket = self { false } else { true }
   }
@@ -112,7 +112,7 @@ final class SocketStage: Stage {
     group = try LoopGroup.threads(count: 2)
     self.address = address
     for case let loop? in group.loops.map(\.epoll) {
-      // A stream that gave up a peer because this process was held up would look like a broken contract.
+      // A stream that closes because this process was paused would look like a broken contract.
       loop.execute { loop.peerPatience = .seconds(600) }
     }
   }

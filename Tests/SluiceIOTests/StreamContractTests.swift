@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import Testing
 
-/// What a byte stream does, whatever network it comes from.
+/// The behaviour of a byte stream, on any network.
 @Suite struct StreamContractTests {
   @Test(arguments: Venue.all) func echoesWhatIsSent(venue: Venue) throws {
     try venue.use { stage in

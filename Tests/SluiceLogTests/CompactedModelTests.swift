@@ -74,7 +74,7 @@ private struct CompactedModel {
     newest = newest.filter { !$0.value.isDeletion || $0.value.offset >= trimmedTo }
   }
 
-  /// What is told of a position.
+  /// The expected answer for a position.
   func start(_ position: StartPosition, before end: UInt64) -> UInt64 {
     let offset: UInt64 =
       switch position {
@@ -250,7 +250,7 @@ private struct CompactedHistory {
       let lapsed = model.records.filter { $0.offset >= first && $0.offset < model.firstKept }
       #expect(store.lapsedBytes(from: offset) == lapsed.reduce(0) { $0 + $1.item.count })
     }
-    // What is there in truth, by the store's own word for what it may drop.
+    // The true content, by the store's own statement of what it may drop.
     let deletions = min(model.deletions.reduce(0) { $0 + $1.item.count + 32 }, max(grace, statistics.bytes))
     let records =
       statistics.bytes + statistics.lapsedBytes + (Int(statistics.records) + statistics.lapsedBytes / 8) * 32

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceLog
 
-/// What a store of newest records promises, case by case. See `CompactedModelTests` for all the others.
+/// The guarantees of a store of newest records, case by case. See `CompactedModelTests` for all the others.
 @Suite struct CompactedRecordsTests {
   @Test func onlyTheNewestOfEachKeyIsThereInTheOrderOfOffsets() {
     let store = CompactedRecords(retention: .everything)

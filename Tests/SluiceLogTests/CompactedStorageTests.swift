@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceLog
 
-/// Random histories of a stored topic with the newest record of each key: what a store has after any commit is enough to take the records up again. The
+/// Random histories of a stored topic with the newest record of each key: the content of a store after any commit is enough to restore the records. The
 /// argument is the seed.
 @Suite struct CompactedStorageTests {
   @Test(arguments: 0..<120 as Range<UInt64>)
@@ -28,7 +28,7 @@ import Testing
   }
 }
 
-/// What a store keeps of a topic, as naively as possible.
+/// A store's content for a topic, as simple as possible.
 private struct NaiveStore {
   typealias Entry = (offset: UInt64, time: Int64, item: [UInt8])
 
@@ -108,13 +108,13 @@ private struct StoredHistory {
       store.time = log[offset].time
     }
     store.head = UInt64(log.count)
-    // A store may keep some of what it may drop.
+    // A store may keep some records that it may drop.
     let slack = UInt64.random(in: 0..<3, using: &random)
     store.batches.removeAll { $0.offset + slack < changes.carriedBefore }
     #expect(changes.carriedBefore <= store.head)
   }
 
-  /// What isn't stored is lost, and what is is taken up.
+  /// Records that weren't stored are lost, and stored ones are restored.
   mutating func crash() throws {
     log.removeLast(log.count - Int(store.head))
     let restored = CompactedRecords(

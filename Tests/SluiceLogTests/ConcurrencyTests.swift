@@ -62,7 +62,7 @@ import Testing
       while reader.cursor.nextOffset < total {
         switch log.next(&reader.cursor, records: demand, bytes: 2000, hint: reader.hint) {
         case .slice(let slice):
-          // Long enough for the log to go on, most times.
+          // Long enough for the log to progress, most times.
           sched_yield()
           let records = (try? reader.decode(slice)) ?? []
           if records.contains(where: { $0.0 != $0.1.number }) || records.count != slice.count { faults += 1 }

@@ -1,6 +1,6 @@
 import SluiceLog
 
-/// What a log promises, said as naively as possible: an array of all records ever.
+/// The guarantees of a log, as simple as possible: an array of all records ever.
 struct LogModel {
   var retention: Retention
   var firstOffset: UInt64
@@ -37,7 +37,7 @@ struct LogModel {
     clock.tell(milliseconds)
   }
 
-  /// The first record that a late subscriber gets. What was once too old stays so.
+  /// The first record that a late subscriber gets. Records that were once too old stay dropped.
   func firstKept(now: Int64?) -> UInt64 {
     var later = clock
     if let now { later.tell(now) }
@@ -63,7 +63,7 @@ struct LogModel {
     return first
   }
 
-  /// The log was asked for its floor, or has raised it, at that time: it never goes back.
+  /// The log returned its floor, or raised it, at that time: it never goes back.
   mutating func look(now: Int64?) { floor = max(floor, firstKept(now: now)) }
 
   /// An operator drops what is before that offset.
@@ -91,10 +91,10 @@ struct LogModel {
   }
 }
 
-/// What ``RecordClock`` promises, said as naively as possible: the latest time at which each record can have been appended.
+/// The guarantees of ``RecordClock``, as simple as possible: the latest time at which each record can have been appended.
 struct ModelClock {
   var now: Int64 = .min
-  /// Of the newest record, or of the clock when it was set back since.
+  /// The time of the newest record, or of the clock when it was set back since.
   var time: Int64?
   /// By record.
   var caps: [Int64] = []

@@ -59,7 +59,7 @@ private struct RandomHistory {
     log._checkInvariants()
   }
 
-  /// Everything that is owed is delivered, and all memory comes back.
+  /// All expected records are delivered, and all memory is returned.
   mutating func finish() throws {
     for var reader in readers where reader.cursor.nextOffset <= model.head {
       while try readOnce(&reader, records: .max, bytes: .max) {}
@@ -105,13 +105,13 @@ private struct RandomHistory {
     #expect(count == model.firstKept(now: nil) - before)
     trimmed += count
     if let keep { #expect(log.oldestOffset <= max(keep, oldest)) }
-    // What was trimmed is out of memory, unless a reader needs it.
+    // Trimmed records have left memory, unless a reader needs them.
     #expect(log.oldestOffset >= min(model.trimmedTo, keep ?? .max))
     // Readers under way may have lost what they could count on.
     grace = 0
   }
 
-  /// Changes the limits, up or down: what the former ones have dropped by now doesn't come back.
+  /// Changes the limits, up or down: records that the former limits have dropped by now don't return.
   mutating func retain() {
     model.look(now: clock)
     switch random.below(3) {

@@ -97,7 +97,7 @@ import Testing
     log.append(sizes: [1, 2, 3], at: 10)
     log.append(sizes: [4], at: 20)
 
-    // Within a batch the time must be told.
+    // Within a batch the cursor has a time mark to send.
     let middle = log.cursor(at: .offset(1)).cursor
     #expect(middle.pendingTimeMark == 10)
 

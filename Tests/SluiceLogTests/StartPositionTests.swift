@@ -78,7 +78,7 @@ import Testing
     var reader = TestReader(cursor: cursor)
     #expect(try reader.readAll(log).map(\.0) == Array(101..<110))
     #expect(log.cursor(at: .offset(90), from: log.lowestForReturning).missed == 10)
-    // What was trimmed is gone for it, too, even if another reader needs it.
+    // It doesn't get trimmed records, either, even if another reader needs them.
     log.trim(to: 106, keepingFrom: 103)
     #expect(log.oldestOffset == 103)
     #expect(log.cursor(at: .offset(101), from: log.lowestForReturning).missed == 5)

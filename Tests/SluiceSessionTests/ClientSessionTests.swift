@@ -21,7 +21,7 @@ import Testing
       for copy in copies { copy.deallocate() }
     }
 
-    /// What a frame, given as bytes, leads to.
+    /// The result of a frame, given as bytes.
     func receive(_ bytes: [UInt8], at now: UInt64 = 0) throws(WireError) -> ClientAction {
       let result: Result<ClientAction, WireError> = bytes.withUnsafeBytes { all in
         let body = UnsafeRawBufferPointer(rebasing: all[FrameHeader.size...])
@@ -393,7 +393,7 @@ import Testing
     #expect(script.availableBytes(1) == 50)
     _ = script.publish(1, count: 1, bytes: 30)
     #expect(script.availableBytes(1) == 20)
-    // One may go beyond what is left.
+    // One batch may exceed the rest.
     _ = script.publish(1, count: 1, bytes: 70)
     #expect(script.available(1) == 0)
     #expect(script.availableBytes(1) == 0)
@@ -472,7 +472,7 @@ import Testing
     let frame = GoAway(code: .shuttingDown, message: "bye")
     #expect(try script.receive(frame, 0) == .goAway(frame))
     #expect(script.session.phase == .leaving)
-    // What is granted is still delivered.
+    // Granted records are still delivered.
     guard case .deliver = try script.receive(deliver(stream: 1, firstOffset: 0, ["a"])) else {
       Issue.record("not delivered")
       return

@@ -51,7 +51,7 @@ import Testing
     #expect(table.highest == 4)
   }
 
-  /// What serves a stream may be followed by another object when the stream has ended.
+  /// When a stream has ended, another object may serve its number.
   @Test func anEndedStreamMayBeServed() {
     var table = ServerStreamTable()
     table.makeRoom(for: 1)

@@ -5,12 +5,12 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// What comes of peers that keep TLS busy, and say nothing in it.
+/// Peers that keep TLS busy without any content.
 @Suite struct EmptyTalkTests {
   @Test func whoSaysNothingButNewKeysIsPutOut() throws {
     let scene = try Scene()
     let talker = try EngineTalker(scene)
-    // OpenSSL itself would go on reading as long as there is something.
+    // OpenSSL itself would continue to read while bytes arrive.
     talker.updateKeys(10_000)
     #expect(scene.world.run { scene.accepted[0].failure != nil })
     #expect(scene.accepted[0].failure?.description.contains("nothing in it") == true)

@@ -5,7 +5,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// Which clients get through to which servers, and what the others are told.
+/// Which clients can connect to which servers, and the errors of the others.
 @Suite struct HandshakeTests {
   @Test func bothSidesKnowWhatProtectsThem() throws {
     let scene = try Scene()
@@ -180,7 +180,7 @@ import Testing
     #expect(world.run { opened })
   }
 
-  /// What comes of a connection that is to fail, sooner or later.
+  /// Connections that have to fail, sooner or later.
   private func failure(of client: TLSClient, in scene: Scene) throws -> IOError {
     switch try scene.connect(client) {
     case .failure(let error): return error

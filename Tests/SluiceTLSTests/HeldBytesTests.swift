@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceTLS
 
-/// Whether a stream tells what waits in it, which its owner counts against the limits of memory.
+/// Whether a stream reports its waiting bytes, which its owner counts against the limits of memory.
 @Suite struct HeldBytesTests {
   private func scene(buffer: Int) throws -> Scene {
     var conditions = SimulatedConditions.calm

@@ -5,7 +5,7 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// What comes of peers that don't speak TLS, or wrongly.
+/// Peers that don't speak TLS, or speak it wrongly.
 @Suite struct HostileBytesTests {
   /// Connects to the scene without TLS, and sends `bytes`.
   private func plain(_ scene: Scene, _ bytes: [UInt8]) throws -> Talker {
@@ -30,7 +30,7 @@ import Testing
     let scene = try Scene()
     let talker = try plain(scene, Array(words.utf8))
     #expect(scene.world.run { talker.ended || talker.failure != nil })
-    // A fatal alert, which clients without TLS can tell from anything else by its first bytes.
+    // A fatal alert, which clients without TLS can recognise by its first bytes.
     #expect(talker.received.starts(with: [0x15, 3]))
     #expect(scene.refusals.count == 1)
     #expect(scene.refusals.first?.description.contains("doesn't speak TLS") == true)
@@ -85,7 +85,7 @@ import Testing
   func garbageInTheHandshakeIsRefusedOnce(seed: UInt64) throws {
     let scene = try Scene(seed: seed)
     var random = SeededRandom(seed: seed)
-    // What may be a ClientHello at first sight.
+    // Bytes that look like a ClientHello at first.
     let claimed = random.next(in: 0...400)
     var bytes: [UInt8] = [22, 3, UInt8(random.next(in: 0...4)), UInt8(claimed >> 8), UInt8(claimed & 255)]
     bytes += (0..<random.next(in: 0...600)).map { _ in UInt8(random.next(below: 256)) }

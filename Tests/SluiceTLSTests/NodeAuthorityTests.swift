@@ -117,7 +117,7 @@ import Testing
     #expect(scene.server.nodeObjection != nil)
   }
 
-  /// A resumed session doesn't have the certificates by which a node is told from a client.
+  /// A resumed session doesn't have the certificates that distinguish a node from a client.
   @Test func nothingIsResumed() throws {
     let scene = try scene(.optional)
     let client = try client(scene, certificate: nodes.path(of: "n2.pem"), key: nodes.path(of: "n2.key"))

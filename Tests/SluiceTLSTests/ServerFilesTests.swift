@@ -5,7 +5,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// What is said of files that can't be used, and what is done then.
+/// Messages about unusable files, and the behaviour after them.
 @Suite struct ServerFilesTests {
   private func problem(_ options: TLSServerOptions) throws -> TLSSetupError {
     try #require(throws: TLSSetupError.self) { try TLSServer(options) }

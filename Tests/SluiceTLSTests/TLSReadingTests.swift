@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceTLS
 
-/// What reading from OpenSSL comes to, with a transport that gives exactly what a test puts into it, and reports nothing.
+/// Reading from OpenSSL, with a transport that delivers exactly the test's bytes, and reports no events.
 @Suite("reading from OpenSSL: what is handed out, and when the reader has to come back by itself")
 struct TLSReadingTests {
   private static let peer = SocketAddress.host("peer", port: 1)
@@ -232,7 +232,7 @@ struct TLSReadingTests {
     let peer = TLSReadingTests.peer
     weak var other: Wire?
     var incoming: [UInt8] = []
-    /// Behind what is there.
+    /// After the available bytes.
     var hasEnded = false
     var failure: IOError?
     var writeFailure: IOError?

@@ -277,7 +277,7 @@ struct BatchValidationTests {
     #expect(
       error([UInt8](hex: "05000040 01 0100 6b 70"), count: 1, maximumRecord: 4)
         == WireError(.recordTooLarge, "record 0 of the batch has 5 bytes; the limit is 4"))
-    // A length beyond the batch as well: the limit is what the producer is told first.
+    // A length beyond the batch as well: the error for the limit comes first.
     #expect(error([UInt8](hex: "ffffff3f"), count: 1, maximumRecord: 8)?.code == .recordTooLarge)
     #expect(error([UInt8](hex: "ffffff7f"), count: 1, maximumRecord: 8)?.code == .recordTooLarge)
     // Limits that no record can reach, or that none can keep.

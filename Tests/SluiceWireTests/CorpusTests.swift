@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the fuzzer starts from and what it has found: see `scripts/fuzz.sh`.
+/// The fuzzer's corpus and its findings: see `scripts/fuzz.sh`.
 @Suite("Fuzzer's corpus")
 struct CorpusTests {
   @Test("every kept input is taken or refused, not worse", arguments: WireProbe.Target.allCases)

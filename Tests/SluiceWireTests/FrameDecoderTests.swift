@@ -46,7 +46,7 @@ struct FrameDecoderTests {
           body: golden.body)
       )
     }
-    // What the decoder doesn't know it passes on; a body as long as the limit is taken.
+    // The decoder passes unknown frames on, and accepts a body as long as the limit.
     for (type, length) in [(0x13, 300), (0xFE, 0), (0x00, 1), (0x22, 1000)] {
       let body = random.bytes(length)
       let header = FrameHeader(

@@ -23,7 +23,7 @@ struct FrameErrorTests {
   private static let topics = Topics(topics: [], more: false)
 
   private static let cases: [Case] = [
-    // Cut short: the field is named, what it needs, and what is there.
+    // Cut short: the error names the field, its size, and the available bytes.
     Case(
       Ping(token: 0), "01020304", .malformedFrame,
       "PING token is cut short: it needs 8 bytes where 4 are left"),

@@ -4,8 +4,8 @@ import Testing
 
 /// Every text in a frame is either a name, which is checked where frames are admitted, or known to be none.
 @Suite struct FrameNameTests {
-  /// The texts that frames have which aren't names by which clients ask for something: those that are only shown, what credentials consist of, where a
-  /// list goes on, and what brokers tell.
+  /// The texts in frames that aren't names in a client's request: texts for display, parts of credentials, positions in a list, and reports of
+  /// brokers.
   private static let otherTexts: Set<String> = [
     "Authenticated.identity",
     "Complete.ending.failure.message",

@@ -10,7 +10,7 @@ func decode<F: Frame>(_ body: [UInt8], like example: F) throws(WireError) -> F {
   return try F(body: UnsafeRawBufferPointer(memory))
 }
 
-/// What decoding throws; nil when it succeeds.
+/// The error of decoding; nil if it succeeds.
 func decodingError(_ body: [UInt8], like example: some Frame) -> WireError? {
   do throws(WireError) {
     _ = try decode(body, like: example)
@@ -38,7 +38,7 @@ struct FrameTableTests {
 
   @Test("bytes behind the fields that this version knows are ignored", arguments: goldenFrames)
   func trailingBytes(_ golden: GoldenFrame) throws {
-    // What is behind a frame that leaves its last fields out are these fields.
+    // The bytes after a frame that omits its last fields are these fields.
     if let open = golden.frame as? PublishOpen, open.known.epoch == 0 { return }
     if let opened = golden.frame as? PublishOpened, opened.lostFrom == nil { return }
     func check(_ frame: some Frame) throws {

@@ -62,7 +62,7 @@ struct ProtocolVectorTests {
     #expect(error(of: [UInt8](hex: vector.hex), at: receiver, isOpening: vector.opening) == vector.error)
   }
 
-  /// What a receiver makes of one frame.
+  /// A receiver's result for one frame.
   private func error(of bytes: [UInt8], at receiver: Side, isOpening: Bool) -> String? {
     var decoder = FrameDecoder(
       maximumFrame: isOpening ? Limits.handshakeFrame : Limits.smallestFrame,

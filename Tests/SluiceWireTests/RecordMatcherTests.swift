@@ -144,7 +144,7 @@ struct RecordMatcherTests {
     }
   }
 
-  /// Runs, put together again, are the wanted records, each with its time told; in as few pieces as the limits allow.
+  /// Joined runs are the matching records, each with its time; in as few pieces as the limits allow.
   @Test func runsOfRandomBatchesAreTheWantedRecords() throws {
     var random = SeededRandom.printed()
     for _ in 0..<2_000 {

@@ -102,7 +102,7 @@ struct SpecificationTests {
     var bytes: [UInt8]
   }
 
-  /// The blocks that begin with who sends which frame. What stands behind a semicolon is for people.
+  /// The blocks whose lines begin with the sender of a frame. The text after a semicolon is for readers.
   private func shownFrames() throws -> [Shown] {
     var shown: [Shown] = []
     var isInside = false

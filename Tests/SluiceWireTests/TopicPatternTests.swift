@@ -45,7 +45,7 @@ struct TopicPatternTests {
     #expect(try TopicPattern("a.*").hasWildcards)
     #expect(try TopicPattern(">").hasWildcards)
     for text in ["a.b", "", "caf\u{e9}", "a#.+"] { #expect(!TopicPattern.hasWildcards(text), "\(text)") }
-    // Also where it isn't a valid one.
+    // Also in invalid patterns.
     for text in ["a.*", ">", "a*", ">.a"] { #expect(TopicPattern.hasWildcards(text), "\(text)") }
   }
 
@@ -96,7 +96,7 @@ struct TopicPatternTests {
     for _ in 0..<50 {
       let (left, right) = (try pattern(), try pattern())
       let found = left.commonName(with: right)
-      // Names of "x" are as good as those that are tried here.
+      // Names of "x" represent the others.
       #expect((found != nil) == names.contains { left.selects($0) && right.selects($0) }, "\(left) \(right)")
       #expect(found.map { left.selects($0) && right.selects($0) } ?? true, "\(left) \(right)")
     }

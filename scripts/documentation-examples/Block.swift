@@ -29,6 +29,8 @@ struct Directive {
     case setup
     /// A broker listens on 127.0.0.1:7420.
     case broker
+    /// The same, but one broker for all blocks of all pages with this directive: each tutorial continues where the one before it ended.
+    case tutorial
     /// The same, and its doors are open: http on port 7480, ws on 7481, mqtt on 1883.
     case doors
     /// The cluster of `scripts/cluster.sh up` runs. The blocks of a page with this directive share it, and a directory.

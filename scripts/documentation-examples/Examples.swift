@@ -12,8 +12,10 @@ struct Examples {
     var failures: [Failure]
   }
 
-  /// Compiles all programs, then runs one block after the other: all use the same port.
-  func run(_ plans: [Plan]) throws -> [Result] {
+  /// Compiles all programs, then runs one block after the other: all use the same port. Pages with tutorials come first, in their order.
+  func run(_ pages: [Plan]) throws -> [Result] {
+    let plans = pages.filter(\.isTutorial) + pages.filter { !$0.isTutorial }
+    defer { try? bench.endTutorials() }
     let runner = ProgramRunner(bench: bench)
     let programs = plans.flatMap { plan in
       plan.tasks.compactMap { if case .program(let program) = $0 { program } else { nil } }

@@ -32,6 +32,8 @@ struct Plan {
   var failures: [Failure] = []
   /// How many blocks the file has.
   var count = 0
+  /// Whether blocks of the page use the broker that the tutorials share.
+  var isTutorial = false
 
   /// The plan for a page.
   init(page text: String, file: String, root: String) {
@@ -39,6 +41,7 @@ struct Plan {
     let (blocks, failures) = Markdown.blocks(of: text, file: file)
     self.failures = failures
     count = blocks.count
+    isTutorial = blocks.contains { $0.has(.tutorial) }
     for block in blocks {
       do { try add(block, root: root) } catch { self.failures.append(error) }
     }

@@ -82,7 +82,8 @@ struct ProgramRunner {
     if let directive = program.blocks.compactMap({ $0.directive(.setup) }).first {
       try Shell(bench: bench).setUp(directive, for: block, in: built.directory)
     }
-    let broker = program.has(.broker) ? try TestBroker(on: bench, in: built.directory) : nil
+    let withBroker = program.blocks.first { $0.has(.broker) || $0.has(.tutorial) } ?? block
+    let broker = try TestBroker.start(for: withBroker, on: bench, in: built.directory)
     do {
       for run in program.has(.twice) ? ["run", "second run"] : ["run"] { try start(built, name: run) }
     } catch {

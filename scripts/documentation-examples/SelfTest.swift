@@ -124,6 +124,11 @@ struct SelfTest {
       name: "continuation", page: block("swift", "print(1)", after: "<!-- example: continues -->\n"),
       failure: (2, "no program comes before")),
     Case(name: "broker", page: block("sh", "sluice pub topic text"), failure: (1, "a line ends with 1")),
+    Case(
+      name: "tutorial",
+      page: block("sh", "sluice topic create t", after: "<!-- example: tutorial -->\n")
+        + block("sh", "sluice topic create t --flow lossless", after: "<!-- example: tutorial -->\n"),
+      failure: (6, "a line ends with 1")),
     Case(name: "sh", page: block("sh", "true\nfalse\ntrue"), failure: (1, "a line ends with 1")),
     Case(
       name: "endless-sh", page: block("sh", "sleep 1000 &\nwait"), failure: (1, "the block doesn't end"),
@@ -182,6 +187,10 @@ struct SelfTest {
         "console",
         "$ sluice pub a b\nsluice: published 1 record, 1 B, in 5 ms (2 k/s)\n$ sluice sub a --until-live --json\n{\"offset\":0,…}",
         after: "<!-- example: broker -->\n")),
+    Case(
+      name: "later-tutorial",
+      page: block("sh", "sluice pub t text", after: "<!-- example: tutorial -->\n")
+        + block("console", "$ sluice sub t --until-live\ntext", after: "<!-- example: tutorial -->\n")),
     Case(
       name: "script",
       page: block(

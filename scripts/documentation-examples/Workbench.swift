@@ -11,6 +11,8 @@ final class Workbench {
   var patience: Double = 60
   /// How many seconds what a command left in the background may take to print.
   var lateness: Double = 60
+  /// The broker that the tutorials share.
+  private var tutorialBroker: TestBroker?
   /// The cluster of the page whose blocks run.
   private var pageCluster: TestCluster?
   private let work: String
@@ -57,8 +59,22 @@ final class Workbench {
     }
   }
 
+  /// Starts the broker that the tutorials share, unless it runs.
+  func startTutorials() throws {
+    guard tutorialBroker == nil else { return }
+    tutorialBroker = try TestBroker(on: self, in: directory("tutorials"))
+  }
+
+  /// Stops the broker that the tutorials share: the next block with another broker needs its port.
+  func endTutorials() throws {
+    let trouble = tutorialBroker?.stop()
+    tutorialBroker = nil
+    if let trouble { throw Trouble("tutorials: " + trouble) }
+  }
+
   /// The page's cluster, which is started if it doesn't run; nil where the engine isn't installed.
   func cluster() throws -> TestCluster? {
+    try endTutorials()
     if pageCluster == nil { pageCluster = try TestCluster(on: self) }
     return pageCluster
   }
@@ -138,12 +154,18 @@ struct TestBroker {
     "127.0.0.1:7420", "http://127.0.0.1:7480", "ws://127.0.0.1:7481", "mqtt://127.0.0.1:1883",
   ]
 
-  /// The broker that a block wants, if it wants one.
+  /// The broker of a block, if it has one of its own.
   static func start(for block: Block, on bench: Workbench, in directory: String) throws -> TestBroker? {
+    if block.has(.tutorial) {
+      try bench.startTutorials()
+      return nil
+    }
+    guard block.has(.doors) || block.has(.broker) else { return nil }
+    try bench.endTutorials()
     if block.has(.doors) {
       return try TestBroker(on: bench, in: directory, doors.flatMap { ["--listen", $0] })
     }
-    return block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+    return try TestBroker(on: bench, in: directory)
   }
 
   /// Starts the broker and waits until it is ready.

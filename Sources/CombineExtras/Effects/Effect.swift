@@ -58,7 +58,7 @@ extension Effect {
       })
   }
 
-  /// Work whose result is there when it returns, done when the effect is run.
+  /// A piece of work that returns a result; it starts when the effect is run.
   ///
   ///     return [.sync { .loaded(defaults.integer(forKey: "count")) }]
   public static func sync(_ work: @escaping () -> Output) -> Effect {

@@ -2,8 +2,8 @@ import PortableCombine
 
 /// A function of a ``Store`` as a value, which is built from smaller ones.
 ///
-/// A reducer for a part of the program knows that part's state and actions alone. `pullback` lifts it to the state and the
-/// actions of the whole program, and `combine` puts the lifted reducers together:
+/// A reducer for a part of the program has access to that part's state and actions only. `pullback` lifts it to the state
+/// and the actions of the whole program, and `combine` puts the lifted reducers together:
 ///
 ///     struct App { var count = 0, text = "" }
 ///     enum AppAction { case counter(CounterAction), editor(EditorAction) }
@@ -18,7 +18,7 @@ import PortableCombine
 ///         embed: { AppAction.editor($0) }))
 ///     let store = Store(initialState: App(), reducer: app.logging())
 ///
-/// What a reducer needs of its environment, its closure captures.
+/// The closure captures the reducer's dependencies.
 public struct Reducer<State, Action>: Sendable {
   /// Changes the state by an action and returns the effects that the store runs then.
   public let reduce: @Sendable (inout State, Action) -> [Effect<Action, Never>]
@@ -38,7 +38,7 @@ public struct Reducer<State, Action>: Sendable {
   /// Lifts this reducer to a larger state and a larger set of actions.
   ///
   /// - Parameters:
-  ///   - state: Where this reducer's state is in the larger one.
+  ///   - state: This reducer's state within the larger one.
   ///   - extract: Returns this reducer's action in a larger one; nil if the action is for another reducer, so that this one
   ///     does nothing.
   ///   - embed: Makes a larger action of one that an effect of this reducer sends.

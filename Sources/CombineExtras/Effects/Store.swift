@@ -18,10 +18,9 @@ import PortableCombine
 ///     store.send(.load)
 ///     print(store.state)  // 42
 ///
-/// Actions are processed one at a time, in the order in which they were sent. One that is sent while
-/// another is being processed, by an effect, by a subscriber to the state or by another thread, is
-/// queued, so the stack does not grow; the call that sent the first of them drains the queue. All functions
-/// may be called from any thread.
+/// Actions are processed one at a time, in the order in which they were sent. An action that is sent while another is
+/// being processed, by an effect, a subscriber or another thread, is queued, so the stack does not grow. The call that
+/// sent the first of them drains the queue. All functions may be called from any thread.
 ///
 /// The store keeps effects until they end, and cancels those that are left when it is released.
 public final class Store<State, Action> {

@@ -1,11 +1,10 @@
 import PortableCombine
 
-/// Delivers the elements of an asynchronous sequence as they are asked for, then finishes, or fails with
-/// its error.
+/// Delivers the elements of an asynchronous sequence on demand, then finishes, or fails with its error.
 ///
-/// Each subscription iterates anew, in a task that runs while something is asked for: one call of `next()`
-/// for each value, and none ahead. Values are delivered from that task. Cancelling cancels the task; what
-/// `next()` returns after that is dropped.
+/// Each subscription iterates separately, in a task that runs while there is demand: one call of `next()` for each
+/// requested value, and none ahead. Values are delivered from that task. Cancelling cancels the task; what `next()`
+/// returns after that is dropped.
 public struct AsyncSequencePublisher<Base: AsyncSequence & Sendable>: Publisher, Sendable {
   public typealias Output = Base.Element
   public typealias Failure = Base.Failure
@@ -77,7 +76,7 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
     return (downstream, task)
   }
 
-  /// Delivers while something is asked for.
+  /// Delivers while there is demand.
   private func run() async {
     var iterator = takeIterator() ?? base.makeAsyncIterator()
     while takeDemand(orLeave: iterator) {
@@ -99,7 +98,7 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
     lock.withLock { iterator.take() }
   }
 
-  /// - Returns: Whether one more element is asked for. If not, the next task will go on with the iterator.
+  /// - Returns: Whether there is demand for another element. If not, the next task continues with the iterator.
   private func takeDemand(orLeave iterator: Base.AsyncIterator) -> Bool {
     lock.withLock {
       if demand > 0 {

@@ -5,7 +5,7 @@ import PortableCombine
   public import FoundationNetworking
 #endif
 
-/// What keeps a decoded response from coming.
+/// An error that prevents a decoded response.
 public enum DecodedDataTaskError: Error {
   /// No response came.
   case loading(URLError)
@@ -27,7 +27,7 @@ extension URLSession {
     public let request: URLRequest
     /// The session whose tasks send it.
     public let session: URLSession
-    /// What decodes the body, for all subscribers.
+    /// The decoder of the body, for all subscribers.
     public let decoder: Decoder
 
     /// A publisher that sends a request and decodes the response.

@@ -28,9 +28,8 @@ public struct DispatchTimerConfiguration: Sendable {
 extension Publishers {
   /// Delivers the time at regular intervals, a number of times, then finishes.
   ///
-  /// Each subscriber has a timer of its own, which starts when the subscriber first asks. A tick that
-  /// comes while nothing is asked for is skipped and not counted. Ticks of one subscription never overlap, on a
-  /// concurrent queue either.
+  /// Each subscriber has a timer of its own, which starts when the subscriber first asks. A tick without demand is
+  /// skipped and not counted. Ticks of one subscription never overlap, on a concurrent queue either.
   public struct DispatchTimer: Publisher, Sendable {
     public typealias Output = DispatchTime
     public typealias Failure = Never

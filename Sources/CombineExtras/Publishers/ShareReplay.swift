@@ -84,7 +84,7 @@ final class ReplayConnection<Output, Failure: Error> {
     self.scope = scope
   }
 
-  /// Whether it takes no more subscribers.
+  /// Whether it is closed to new subscribers.
   @inlinable var isClosed: Bool { lock.withLock { hasEnded } }
 
   /// Counts a subscriber in, unless it is too late.

@@ -13,11 +13,10 @@ import PortableCombine
 ///     let subscription = scores.sink { print($0) }  // 2, 3
 ///     scores.send(4)  // 4
 ///
-/// All subscribers read from one buffer. A value sent while a subscriber wants more than it got will reach
-/// it, however busy it is; the buffer holds more than its size for so long. A subscriber that has asked for
-/// nothing more is owed no more than the buffer's size: if it falls farther behind, the oldest values are
-/// dropped, and it goes on with the oldest that is kept.
-/// That includes one that asks for a value at a time while it is busy with one.
+/// All subscribers read from one buffer. A value sent while a subscriber wants more than it got will reach it, however
+/// busy it is; the buffer holds more than its size for so long. A subscriber without demand has a backlog of at most
+/// the buffer's size: if it falls farther behind, the oldest values are dropped, and it continues with the oldest value
+/// in the buffer. That includes one that asks for a value at a time while it is busy with one.
 ///
 /// The functions may be called from any thread. A subscriber gets one value at a time. A value sent while
 /// it is busy with another, on another thread or from within, reaches it afterwards, by way of the thread
@@ -33,7 +32,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   @usableFromInline var completion: Subscribers.Completion<Failure>?
   @usableFromInline var sources: [any Subscription] = []
   @usableFromInline var isClosed = false
-  @usableFromInline var hasCompleted = false  // the completion is there
+  @usableFromInline var hasCompleted = false  // the completion has arrived
 
   /// A subject without values.
   ///
@@ -137,7 +136,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
 // The lock guards the state. Values cross threads, hence the condition.
 extension ReplaySubject: @unchecked Sendable where Output: Sendable {}
 
-// Delivering to a subscriber. What a subscription holds is guarded by the subject's lock.
+// Delivering to a subscriber. The subject's lock protects the state of a subscription.
 extension ReplaySubject {
   @usableFromInline typealias Member = ReplaySubscription<Output, Failure>
 
@@ -176,7 +175,7 @@ extension ReplaySubject {
     member.demand += demand
   }
 
-  /// Delivers what the subscriber is owed, unless another caller is doing that already.
+  /// Delivers the subscriber's backlog within its demand, unless another caller is delivering already.
   @inlinable
   func deliverOwed(_ member: Member) {
     let isFree = lock.withLock {
@@ -235,7 +234,7 @@ extension ReplaySubject {
     trim()
   }
 
-  /// Takes out the oldest value if it is one too many and owed to no subscriber. Called with the lock held.
+  /// Removes the oldest value if the buffer exceeds its size and no subscriber needs it. Called with the lock held.
   @inlinable
   func lockedDrop() -> Output? {
     guard buffer.count > bufferSize else { return nil }

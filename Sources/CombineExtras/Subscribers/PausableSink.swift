@@ -10,17 +10,17 @@ public protocol Pausable {
 }
 
 extension Subscribers {
-  /// Asks for one value at a time and hands it to a function, which says whether to go on.
+  /// Requests one value at a time and passes it to a function, which returns whether to continue.
   ///
-  /// While it is paused, nothing is asked for. The completion doesn't wait for it to resume. Both functions
-  /// are released at the end.
+  /// While it is paused, it requests nothing. The completion doesn't wait for it to resume. Both functions are released
+  /// at the end.
   public final class PausableSink<Input, Failure: Error>: Subscriber, Cancellable, Pausable,
     CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
   {
     private typealias Functions = (completion: (Completion<Failure>) -> Void, value: (Input) -> Bool)
 
     private enum Pace {
-      case awaiting  // One value is asked for, or will be with the subscription.
+      case awaiting  // One value is requested, or will be with the subscription.
       case deciding(isResumed: Bool)  // The function runs.
       case paused
     }
@@ -50,7 +50,7 @@ extension Subscribers {
     /// The same as ``isPaused``.
     public var paused: Bool { isPaused }
 
-    /// Goes on after a pause, by asking for the value that was not asked for then.
+    /// Continues after a pause: requests the next value.
     ///
     /// While the function runs, this cancels the pause it may be about to ask for, so that a resumption by
     /// another thread is never lost. Otherwise, unless paused, it has no effect. May be called from any
@@ -140,7 +140,7 @@ public final class PausableCancellable: Cancellable, Pausable {
   /// The same as ``isPaused``.
   public var paused: Bool { isPaused }
 
-  /// Lets the sink go on after a pause. See `Subscribers.PausableSink.resume()`.
+  /// Resumes the sink after a pause. See `Subscribers.PausableSink.resume()`.
   public func resume() { resumeNow() }
 
   /// Cancels the subscription.
@@ -152,7 +152,7 @@ public final class PausableCancellable: Cancellable, Pausable {
 extension PausableCancellable: @unchecked Sendable {}
 
 extension Publisher {
-  /// Subscribes, asks for one value at a time, and hands it to a function that says whether to go on.
+  /// Subscribes, requests one value at a time, and passes it to a function that returns whether to continue.
   ///
   ///     let pages = (1...).publisher.pausableSink { page in
   ///       print("page", page)
@@ -162,8 +162,8 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - receiveCompletion: Gets the end of the stream, once; also during a pause.
-  ///   - receiveValue: Gets each value and returns whether it wants the next; if not, nothing is asked for
-  ///     until the sink is resumed.
+  ///   - receiveValue: Gets each value and returns whether to request the next one; if not, the sink pauses until it is
+  ///     resumed.
   /// - Returns: An object that resumes the sink, and ends the subscription when cancelled or released.
   public func pausableSink(
     receiveCompletion: @escaping (Subscribers.Completion<Failure>) -> Void = { _ in },

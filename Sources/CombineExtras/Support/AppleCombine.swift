@@ -16,7 +16,7 @@
   }
 
   extension Subscribers.Demand {
-    /// Stops the program when nothing is asked for.
+    /// Stops the program on a request for no values.
     func assertNonZero(file: StaticString = #file, line: UInt = #line) {
       if self == .none { fatalError("API Violation: demand must not be zero", file: file, line: line) }
     }

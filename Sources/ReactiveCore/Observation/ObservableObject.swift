@@ -64,7 +64,7 @@ private final class PublisherTable: @unchecked Sendable {
     let candidate = ObservableObjectPublisher()
     return lock.withLock {
       let publisher = properties[0].objectWillChange ?? candidate
-      // The first last: where it has a publisher, all have.
+      // Backwards: if the first property has a publisher, all have.
       for property in properties.reversed() { property.install(publisher) }
       return publisher
     }

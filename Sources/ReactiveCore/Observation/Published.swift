@@ -11,9 +11,9 @@
 ///     let subscription = weather.$temperature.sink { print("now \($0), before \(weather.temperature)") }
 ///     weather.temperature = 25
 ///
-/// The property may be read and set from any thread. A value set while another is being published, by a
-/// subscriber or by another thread, takes effect at once and is published right after the other by the caller
-/// that is publishing; so the value set last remains, unlike in Combine. Unlike there, copies of the wrapper share their state.
+/// The property may be read and set from any thread. A value that is set during the publication of another one, by a subscriber
+/// or by another thread, takes effect at once. The publishing caller publishes it next, so the last assignment wins, unlike in
+/// Combine. Unlike there, copies of the wrapper share their state.
 @propertyWrapper
 public struct Published<Value> {
   let store: PublishedStore<Value>

@@ -26,7 +26,7 @@ final class PublishedStore<Value> {
       publish(value, through: subject)
       return
     }
-    // What is replaced is released outside the lock: its deinit may run anything.
+    // The replaced value is released outside the lock: its deinit may run any code.
     var old = value
     var late: CurrentValueSubject<Value, Never>?
     lock.withLock {
@@ -48,8 +48,7 @@ final class PublishedStore<Value> {
     }
   }
 
-  /// The subject that publishes the values. Its value is that of the property, or the one that the property will
-  /// have next.
+  /// The subject that publishes the values. Its value is the property's value, or its next value during an assignment.
   var subject: CurrentValueSubject<Value, Never> {
     lock.withLock {
       if let published { return published }

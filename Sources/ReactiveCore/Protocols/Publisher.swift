@@ -15,7 +15,7 @@ public protocol Publisher<Output, Failure> {
 extension Publisher {
   /// Attaches a subscriber, which gets its subscription on the calling thread unless the publisher says otherwise.
   // Always inlined: each layer of a pipeline calls this function with a longer type, which the compiler takes for an endless
-  // specialisation; from the third layer on it would stop specialising, and values would take some fifty times as long.
+  // specialisation. From the third layer on it would stop specialising, and values would take about fifty times as long.
   @inlinable @inline(__always)
   public func subscribe<S: Subscriber>(_ subscriber: S) where S.Input == Output, S.Failure == Failure {
     receive(subscriber: subscriber)

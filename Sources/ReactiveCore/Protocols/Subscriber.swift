@@ -14,7 +14,7 @@ public protocol Subscriber<Input, Failure>: CustomCombineIdentifierConvertible {
 
   /// Delivers one value.
   ///
-  /// - Returns: How many more values are wanted, on top of what was asked for before.
+  /// - Returns: How many more values to deliver, in addition to earlier requests.
   func receive(_ input: Input) -> Subscribers.Demand
 
   /// Delivers the end of the stream. Nothing follows.
@@ -32,7 +32,7 @@ extension Subscriber where Input == Void {
 /// After ``Cancellable/cancel()`` has returned, nothing more is delivered on the calling thread; a value that another
 /// thread is delivering at that moment may still arrive. Cancelling delivers no completion.
 public protocol Subscription: Cancellable, CustomCombineIdentifierConvertible {
-  /// Asks for more values, on top of what was asked for before.
+  /// Requests more values, in addition to earlier requests.
   func request(_ demand: Subscribers.Demand)
 }
 
@@ -63,7 +63,7 @@ extension Cancellable {
 
 /// A type whose instances have identifiers, for a log for example.
 public protocol CustomCombineIdentifierConvertible {
-  /// What identifies this instance.
+  /// The identity of this instance.
   var combineIdentifier: CombineIdentifier { get }
 }
 

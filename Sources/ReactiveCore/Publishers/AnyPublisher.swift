@@ -31,8 +31,8 @@ public struct AnyPublisher<Output, Failure: Error>: Publisher, CustomStringConve
   public var playgroundDescription: Any { description }
 }
 
-// A publisher describes a stream and is not changed by subscribing. What its functions capture the type system cannot see
-// here any more; a program that hides a publisher that must stay on one thread must keep it there itself.
+// A publisher describes a stream and is not changed by subscribing. The type system can't check the captures of its
+// functions any more. A program that hides a publisher that must stay on one thread must keep it there itself.
 extension AnyPublisher: @unchecked Sendable where Output: Sendable {}
 
 extension Publisher {

@@ -6,7 +6,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// What the message begins with.
+    /// The prefix of the message.
     public let prefix: String
     /// The file named in the message.
     public let file: StaticString
@@ -74,7 +74,7 @@ extension Publisher {
   /// Stops the program when this publisher fails, in release builds too.
   ///
   /// - Parameters:
-  ///   - prefix: What the message begins with.
+  ///   - prefix: The prefix of the message.
   ///   - file: The file named in the message.
   ///   - line: The line named in the message.
   @inlinable

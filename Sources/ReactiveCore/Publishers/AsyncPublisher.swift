@@ -1,7 +1,7 @@
 /// The values of a publisher that cannot fail, as an asynchronous sequence.
 ///
-/// Each iteration subscribes anew. One value is asked for at a time, when the loop asks for it. The loop ends when the publisher
-/// finishes. Cancelling the task, or leaving the loop, cancels the subscription.
+/// Each iteration subscribes anew. The loop requests one value at a time. The loop ends when the publisher finishes. Cancelling
+/// the task, or leaving the loop, cancels the subscription.
 public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Never {
   public typealias Element = P.Output
   public typealias Failure = Never
@@ -35,8 +35,8 @@ public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Nev
 
 /// The values of a publisher that may fail, as an asynchronous sequence that throws.
 ///
-/// Each iteration subscribes anew. One value is asked for at a time, when the loop asks for it. The loop ends when the publisher
-/// finishes, and throws its error when it fails. Cancelling the task, or leaving the loop, cancels the subscription.
+/// Each iteration subscribes anew. The loop requests one value at a time. The loop ends when the publisher finishes, and throws
+/// its error when it fails. Cancelling the task, or leaving the loop, cancels the subscription.
 public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
   public typealias Element = P.Output
   public typealias Failure = any Error

@@ -148,7 +148,7 @@ extension ConnectablePublisher {
   public func autoconnect() -> Publishers.Autoconnect<Self> { Publishers.Autoconnect(upstream: self) }
 }
 
-// What changes is in the subject and in `Autoconnect`, each guarded by a lock of its own.
+// The subject and `Autoconnect` have the mutable state, each protected by its own lock.
 extension Publishers.Share: @unchecked Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 extension Publisher {

@@ -7,7 +7,7 @@ extension Publishers {
     case byRequest
   }
 
-  /// What a buffer does with a value that does not fit.
+  /// The treatment of a value that does not fit into a full buffer.
   public enum BufferingStrategy<Failure: Error> {
     /// Drops the value.
     case dropNewest
@@ -26,7 +26,7 @@ extension Publishers {
     public let upstream: Upstream
     /// How many values are kept.
     public let size: Int
-    /// When upstream is asked for values.
+    /// When to request values from upstream.
     public let prefetch: Publishers.PrefetchStrategy
     /// How a value that does not fit is treated.
     public let whenFull: Publishers.BufferingStrategy<Failure>
@@ -270,7 +270,7 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - size: How many values are kept.
-  ///   - prefetch: When upstream is asked for values.
+  ///   - prefetch: When to request values from upstream.
   ///   - whenFull: How a value that does not fit is treated.
   @inlinable
   public func buffer(

@@ -1,5 +1,5 @@
 extension Publishers {
-  /// Goes on with another publisher when upstream fails.
+  /// Continues with another publisher when upstream fails.
   public struct Catch<Upstream: Publisher, NewPublisher: Publisher>: Publisher
   where Upstream.Output == NewPublisher.Output {
     public typealias Output = Upstream.Output
@@ -7,7 +7,7 @@ extension Publishers {
 
     /// The upstream publisher, until it fails.
     public let upstream: Upstream
-    /// Makes the publisher to go on with.
+    /// Returns the publisher to continue with.
     public let handler: (Upstream.Failure) -> NewPublisher
 
     /// Builds the publisher from its parts.
@@ -32,7 +32,7 @@ extension Publishers {
     }
   }
 
-  /// Goes on with another publisher when upstream fails, unless a function throws.
+  /// Continues with another publisher when upstream fails, unless a function throws.
   public struct TryCatch<Upstream: Publisher, NewPublisher: Publisher>: Publisher
   where Upstream.Output == NewPublisher.Output {
     public typealias Output = Upstream.Output
@@ -40,7 +40,7 @@ extension Publishers {
 
     /// The upstream publisher, until it fails.
     public let upstream: Upstream
-    /// Makes the publisher to go on with, or throws the error to fail with.
+    /// Returns the publisher to continue with, or throws the error to fail with.
     public let handler: (Upstream.Failure) throws -> NewPublisher
 
     /// Builds the publisher from its parts.
@@ -140,11 +140,11 @@ extension Publishers.ReplaceEmpty: Equatable where Upstream: Equatable, Upstream
 extension Publishers.ReplaceEmpty: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 extension Publisher {
-  /// Goes on with another publisher when this one fails.
+  /// Continues with another publisher when this one fails.
   ///
-  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
-  /// the one of the two that is attached. If the other one fails, the stream fails with its error. Unlike in Combine, a value that
-  /// was not asked for does not stop the program.
+  /// Demand that this publisher hasn't met is requested from the other publisher. Cancelling cancels the one of the two that is
+  /// attached. If the other one fails, the stream fails with its error. Unlike in Combine, a value that was not asked for does not
+  /// stop the program.
   ///
   /// - Parameter handler: Makes the other publisher. Called once at most.
   @inlinable
@@ -154,10 +154,10 @@ extension Publisher {
     Publishers.Catch(upstream: self, handler: handler)
   }
 
-  /// Goes on with another publisher when this one fails, or fails with another error.
+  /// Continues with another publisher when this one fails, or fails with another error.
   ///
-  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
-  /// the one of the two that is attached.
+  /// Demand that this publisher hasn't met is requested from the other publisher. Cancelling cancels the one of the two
+  /// that is attached.
   ///
   /// - Parameter handler: Makes the other publisher, or throws what to fail with. Called once at most.
   @inlinable
@@ -169,14 +169,14 @@ extension Publisher {
 
   /// Delivers a value in place of an error, then finishes.
   ///
-  /// The value waits until it is asked for, if no values are by the time of the error. Unlike Combine, a completion is delivered
-  /// after the subscription only.
+  /// The value waits for demand, if there is none by the time of the error. Unlike Combine, a completion is delivered after the
+  /// subscription only.
   @inlinable
   public func replaceError(with output: Output) -> Publishers.ReplaceError<Self> {
     Publishers.ReplaceError(upstream: self, output: output)
   }
 
-  /// Delivers a value if this publisher finishes without one. The value waits until it is asked for.
+  /// Delivers a value if this publisher finishes without one. The value waits for demand.
   ///
   /// Unlike Combine, which asks upstream for everything, this asks for exactly what downstream asks for.
   @inlinable

@@ -72,7 +72,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     var downstream: Downstream?
     let isOpen = lock.withLock {
       guard unsafe upstream != nil else { return false }
-      // A large count may mean all values, of which there may be few.
+      // A large count may stand for all values, and these may be few.
       if unsafe buffer.isEmpty { unsafe buffer.reserveCapacity(Swift.min(count, 1024)) }
       unsafe buffer.append(input)
       if unsafe buffer.count == count {

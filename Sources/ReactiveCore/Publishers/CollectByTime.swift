@@ -92,7 +92,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     if hasSome { delivery.deliver(onDemand: addDemand) }
   }
 
-  /// Puts an array in the queue, no longer than may be. Called with the lock held, when one is asked for.
+  /// Puts an array in the queue, no longer than may be. Called with the lock held, when there is demand for an array.
   private func lockedPutArray() {
     delivery.demand -= 1
     let length = Swift.min(buffer.count, count ?? .max)
@@ -197,9 +197,9 @@ extension Publisher {
   /// once asked for, and then the finish; when it fails, what is left is dropped. Unlike Combine, nothing is delivered that was
   /// not asked for.
   ///
-  /// With `byTime`, upstream is asked for one value with each request, and for another with each value. With `byTimeOrCount`, it
-  /// is asked for as many values as the arrays asked for hold, and arrays that are full don't wait for the end of the interval,
-  /// which they leave as it is.
+  /// With `byTime`, it requests one value from upstream with each request, and another with each value. With `byTimeOrCount`, it
+  /// requests as many values as fit into the requested arrays. Full arrays don't wait for the end of the interval, and don't
+  /// change it.
   ///
   /// - Parameters:
   ///   - strategy: When arrays are delivered. A count must be at least one.

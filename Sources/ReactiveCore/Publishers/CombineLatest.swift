@@ -105,10 +105,10 @@ extension Publishers.CombineLatest4: Sendable where A: Sendable, B: Sendable, C:
 extension Publisher {
   /// Combines each value of this publisher or another with the latest of the other, as a pair, once both have one.
   ///
-  /// A request goes to both. A value that comes while nothing is asked for is the latest of its publisher, but delivers nothing.
-  /// Finishes when both have; fails, and cancels the other, when one fails. Values may come from several threads; downstream gets one
-  /// pair at a time. Unlike Combine, which notes a value that the subscriber causes while it gets a pair and delivers nothing for
-  /// it, the value makes the next pair.
+  /// A request goes to both. A value that arrives without demand becomes the latest of its publisher, but delivers nothing. Finishes
+  /// when both have; fails, and cancels the other, when one fails. Values may come from several threads; downstream gets one pair at
+  /// a time. Unlike Combine, which notes a value that the subscriber causes while it gets a pair and delivers nothing for it, the
+  /// value makes the next pair.
   @inlinable
   public func combineLatest<P: Publisher>(_ other: P) -> Publishers.CombineLatest<Self, P>
   where P.Failure == Failure {

@@ -32,9 +32,9 @@ struct LatestValues<A, B, C, D> {
 /// Combines each value with the latest of the other upstreams: the subscription of all the `CombineLatest` publishers.
 ///
 /// A request goes to all upstreams; one that hands over its subscription later is asked then for all that the others have been
-/// asked for. A value that comes while nothing is asked for replaces the latest and delivers nothing. One that
-/// comes while another is being delivered is dealt with after that. What downstream asks for when it gets a value is asked of
-/// all others by request, and of the upstream the value came from by what is returned to it.
+/// asked for. A value that arrives without demand replaces the latest one and delivers nothing. One that comes while another
+/// is being delivered is dealt with after that. Demand that downstream returns for a value is requested from all other
+/// upstreams, and returned to the upstream of the value.
 @usableFromInline
 final class CombineLatestCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator,
   OperatorPart
@@ -59,7 +59,7 @@ where Downstream.Failure == Failure {
   private var queue = RingBuffer<(entry: Entry, index: Int)>()
   private var subscriptions: ContiguousArray<(any Subscription)?>
   private var connected: UInt8 = 0
-  /// Of each upstream so far, those included that are still to connect.
+  /// Values of each upstream so far, including upstreams that are still to connect.
   private var requested = Subscribers.Demand.none
   private var remaining: Int
   private var terminal: Subscribers.Completion<Failure>?
@@ -68,7 +68,7 @@ where Downstream.Failure == Failure {
 
   /// - Parameters:
   ///   - count: How many upstreams there are.
-  ///   - combine: Combines the values that are used, all of which are there.
+  ///   - combine: Combines the values in use, all of them present.
   @usableFromInline
   init(downstream: Downstream, count: Int, combine: @escaping (Values) -> Downstream.Input) {
     unsafe self.downstream = downstream

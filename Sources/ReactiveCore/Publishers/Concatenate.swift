@@ -42,14 +42,14 @@ extension Publishers {
 extension Publishers.Concatenate: Equatable where Prefix: Equatable, Suffix: Equatable {}
 extension Publishers.Concatenate: Sendable where Prefix: Sendable, Suffix: Sendable {}
 
-/// What a chain of publishers looks like to one of its parts that does not know its type.
+/// A chain of publishers, as seen by a part that does not know the chain's type.
 @usableFromInline
 class ConcatenateChain<Input, Failure: Error> {
   @usableFromInline typealias Part = (AnySubscriber<Input, Failure>) -> Void
 
   @usableFromInline init() {}
 
-  /// Takes two parts in place of the one that is being subscribed to.
+  /// Takes two parts in place of the part that is being subscribed to.
   ///
   /// - Returns: False if none is.
   @usableFromInline
@@ -74,7 +74,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    // What has not been asked for is ignored.
+    // Values without demand are ignored.
     guard link.isAttached.load(ordering: .acquiring), link.demand.take() else {
       _ = link.ignoreIfEarly(.valueBeforeSubscription)
       return .none
@@ -127,7 +127,7 @@ extension Publisher {
 
   /// Delivers the values of another publisher before those of this one, which is subscribed to when the other has finished.
   ///
-  /// What is asked for and not delivered by the first is asked of the second. If the first fails, so does the whole.
+  /// Demand that the first publisher hasn't met is requested from the second. If the first fails, so does the whole.
   @inlinable
   public func prepend<P: Publisher>(_ publisher: P) -> Publishers.Concatenate<P, Self>
   where P.Output == Output, P.Failure == Failure {
@@ -152,7 +152,7 @@ extension Publisher {
 
   /// Delivers the values of another publisher after those of this one; the other is subscribed to when this one has finished.
   ///
-  /// What is asked for and not delivered by the first is asked of the second. If the first fails, so does the whole. Unlike in
+  /// Demand that the first publisher hasn't met is requested from the second. If the first fails, so does the whole. Unlike in
   /// Combine, a value that was not asked for is ignored and does not stop the program.
   @inlinable
   public func append<P: Publisher>(_ publisher: P) -> Publishers.Concatenate<Self, P>

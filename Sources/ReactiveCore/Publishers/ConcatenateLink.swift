@@ -26,7 +26,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
 
   @usableFromInline init() {}
 
-  /// Adds a part before those that are there.
+  /// Adds a part before the existing ones.
   @usableFromInline
   func push(_ part: @escaping Part) {
     lock.withLock { parts.append(part) }
@@ -47,7 +47,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
     return mayRun && runParts(target)
   }
 
-  /// Goes on with the next part because one has finished.
+  /// Continues with the next part after one has finished.
   @usableFromInline
   func next(_ target: Target) -> Bool {
     var released: (any Subscription)?
@@ -62,7 +62,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
     return mayRun && runParts(target)
   }
 
-  /// Takes two parts in place of the one that is being subscribed to. Returns nil if none is.
+  /// Takes two parts in place of the part that is being subscribed to. Returns nil if none is.
   @usableFromInline
   func splice(_ target: Target, _ prefix: @escaping Part, _ suffix: @escaping Part) -> Bool? {
     var mayRun = false
@@ -128,7 +128,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    // Under the lock, so that the next part is asked for it if this one is not.
+    // Under the lock, so that the demand moves to the next part if this one has ended.
     let upstream = lock.withLock {
       self.demand.add(demand)
       return self.upstream

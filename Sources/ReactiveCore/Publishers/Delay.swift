@@ -43,8 +43,8 @@ where
   Context.SchedulerOptions: Sendable
 {}
 
-/// Each value gets a function on the scheduler of its own, but that delivers the first value in the queue: all wait equally long,
-/// so that one is due in any case, and the order holds although timers may fire out of order.
+/// Each value schedules its own function, which delivers the first value in the queue. All values wait equally long, so the first
+/// one is due in any case, and the order holds although timers may fire out of order.
 private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
   TimedSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
@@ -100,7 +100,7 @@ extension Publisher {
   /// Delivers values and completion some time later, in order.
   ///
   /// Downstream gets its subscription at once, on the thread on which upstream hands it over. Requests and cancellation pass
-  /// upstream on the thread they come from. What waits when downstream cancels is released at once.
+  /// upstream on the thread they come from. Waiting values are released at once when downstream cancels.
   ///
   /// - Parameters:
   ///   - interval: The delay. Nothing is delivered earlier than that.

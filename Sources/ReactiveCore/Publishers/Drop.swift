@@ -32,7 +32,7 @@ extension Publishers {
 extension Publishers.Drop: Equatable where Upstream: Equatable {}
 extension Publishers.Drop: Sendable where Upstream: Sendable {}
 
-/// Known downstream before upstream: what is requested in between is asked for together with the values to be dropped.
+/// Known downstream before upstream: demand requested in between is added to the count of values to drop.
 @usableFromInline
 final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {

@@ -96,7 +96,7 @@ protocol Triggered: AnyObject, CustomCombineIdentifierConvertible, OperatorPart 
   func trigger()
 }
 
-/// What the other publisher delivers to. It shows itself as the operator.
+/// The subscriber of the other publisher. It shows itself as the operator.
 @usableFromInline
 struct TriggerSubscriber<Input, Failure: Error, Parent: Triggered>: Subscriber, OperatorPart {
   @usableFromInline let parent: Parent

@@ -6,7 +6,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// Returns whether to go on dropping.
+    /// Returns whether to continue dropping.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -29,7 +29,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// Returns whether to go on dropping.
+    /// Returns whether to continue dropping.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -53,7 +53,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// Returns whether to go on.
+    /// Returns whether to continue.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -76,7 +76,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// Returns whether to go on.
+    /// Returns whether to continue.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.

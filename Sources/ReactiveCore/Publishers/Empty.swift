@@ -9,7 +9,7 @@ public struct Empty<Output, Failure: Error>: Publisher, Equatable, Sendable {
   @inlinable
   public init(completeImmediately: Bool = true) { self.completeImmediately = completeImmediately }
 
-  /// The same, with the types named where they cannot be inferred.
+  /// The same, with explicit types if they cannot be inferred.
   @inlinable
   public init(completeImmediately: Bool = true, outputType: Output.Type, failureType: Failure.Type) {
     self.init(completeImmediately: completeImmediately)
@@ -31,7 +31,7 @@ public struct Fail<Output, Failure: Error>: Publisher {
   @inlinable
   public init(error: Failure) { self.error = error }
 
-  /// The same, with the type of values named where it cannot be inferred.
+  /// The same, with an explicit type of values if it cannot be inferred.
   @inlinable
   public init(outputType: Output.Type, failure: Failure) { error = failure }
 

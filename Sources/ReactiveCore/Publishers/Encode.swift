@@ -70,7 +70,7 @@ private struct DecodeStage<Output: Decodable, Coder: TopLevelDecoder, UpstreamFa
 
 /// A type that turns a whole value into one output, such as the bytes of a JSON text.
 public protocol TopLevelEncoder<Output> {
-  /// What values are turned into.
+  /// The type of encoded values.
   associatedtype Output
 
   /// Encodes a value.
@@ -81,12 +81,12 @@ public protocol TopLevelEncoder<Output> {
 
 /// A type that makes a whole value of one input, such as the bytes of a JSON text.
 public protocol TopLevelDecoder<Input> {
-  /// What values are made of.
+  /// The type of the input.
   associatedtype Input
 
   /// Decodes a value.
   ///
-  /// - Throws: What says where the input isn't as it should be.
+  /// - Throws: An error that names the invalid part of the input.
   func decode<T: Decodable>(_ type: T.Type, from input: Input) throws -> T
 }
 

@@ -78,8 +78,8 @@ extension Publisher {
   /// Finishes when upstream and all of them have finished; fails, and cancels the others and upstream, when one fails.
   ///
   /// - Parameters:
-  ///   - maxPublishers: How many may be under way at a time; upstream is asked for as many values, and for one more when one has finished and
-  ///     its values have been delivered.
+  ///   - maxPublishers: The maximum number of concurrent publishers. The operator requests as many values from upstream, and another one when
+  ///     a publisher has finished and its values have been delivered.
   ///   - transform: Makes a publisher of a value.
   @inlinable
   public func flatMap<P: Publisher>(

@@ -2,10 +2,10 @@ import Synchronization
 
 /// Merges the streams of the publishers that are under way.
 ///
-/// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
+/// Requests one value at a time from each child, unless downstream has unlimited demand. A value that comes while there is no
 /// demand, or while another is being delivered, waits in a queue; the caller that delivers drains it. So downstream gets one
-/// thing at a time and the stack does not grow. A child that has ended keeps its room until its values have left the queue:
-/// upstream is asked for another only then, so the queue is bounded by the number of publishers allowed.
+/// thing at a time and the stack does not grow. A child that has ended keeps its slot until its values have left the queue. Only
+/// then another one is requested from upstream, so the number of allowed publishers bounds the queue.
 @usableFromInline
 @safe
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
@@ -20,7 +20,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline let isOpen = Atomic<Bool>(false)
 
   @usableFromInline let gate = DrainGate()
-  /// Whether values need not be counted: everything is asked for. Set by the holder of the gate, when nothing waits.
+  /// Whether demand is unlimited, so that values need not be counted. Set by the holder of the gate, when nothing
+  /// waits.
   @usableFromInline let isUnlimited = Atomic<Bool>(false)
   /// The place of a child that has ended, left for the next, which then needs no lock to get one; the table counts it as taken.
   /// Put here under the lock, taken by the outer stream, which makes one call at a time.
@@ -287,7 +288,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     }
   }
 
-  /// Delivers the queued values that are asked for, then the completion if it has come, then gives up the gate.
+  /// Delivers queued values within the demand, then the completion if it has arrived, then releases the gate.
   @usableFromInline
   func drain() {
     repeat {
@@ -331,7 +332,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   private func takeEnd() -> Subscribers.Completion<Failure>? {
     lock.withLock {
-      // What is in the queue has not been asked for. A failure does not wait until it is.
+      // Queued values have no demand. A failure does not wait for demand.
       guard let terminal = unsafe terminal else { return nil }
       if case .finished = terminal, unsafe !queue.isEmpty { return nil }
       return terminal

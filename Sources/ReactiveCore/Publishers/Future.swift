@@ -150,7 +150,7 @@ extension Future where Failure == Never {
 extension Future {
   /// The result, once there is one.
   ///
-  /// Cancelling the task cancels the subscription and ends the wait; the future goes on for its other subscribers.
+  /// Cancelling the task cancels the subscription and ends the wait; the future still runs for its other subscribers.
   ///
   /// - Throws: The error of the future, or `CancellationError` when the task is cancelled.
   public var value: Output {

@@ -102,7 +102,7 @@ where
   @usableFromInline var description: String { "HandleEvents" }
 }
 
-/// What downstream gets as its subscription. It doesn't hold the operator's subscriber, so the two are no cycle.
+/// The subscription for downstream. It doesn't hold the operator's subscriber, so the two are no cycle.
 @usableFromInline
 final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
   /// Whether values are passed on. Written under the lock, read without it for each value.
@@ -140,7 +140,7 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
   /// - Returns: Whether it was open, so that downstream must get the completion.
   @usableFromInline
   func complete() -> Bool {
-    // What upstream sends before its subscription is ignored.
+    // Calls of upstream before its subscription are ignored.
     isOpen && end().upstream != nil
   }
 

@@ -92,7 +92,7 @@ extension Result {
 extension Result.Publisher: Equatable where Success: Equatable, Failure: Equatable {}
 extension Result.Publisher: Sendable where Success: Sendable {}
 
-/// Delivers one value when it is asked for, then finishes: the subscription of `Just` and its relatives.
+/// Delivers one value on demand, then finishes: the subscription of `Just` and related publishers.
 ///
 /// `Held` is an optional of the subscriber's type. It is a parameter in its place so that nothing has to look up the type of
 /// a field at run time, not even to release it, which would take longer than all the rest.

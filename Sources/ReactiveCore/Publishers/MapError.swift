@@ -23,7 +23,7 @@ extension Publishers {
     }
   }
 
-  /// Lets a publisher that cannot fail stand where one that can is wanted.
+  /// Gives a publisher that cannot fail a failure type.
   public struct SetFailureType<Upstream: Publisher, Failure: Error>: Publisher
   where Upstream.Failure == Never {
     public typealias Output = Upstream.Output
@@ -92,7 +92,7 @@ extension Publisher {
 }
 
 extension Publisher where Failure == Never {
-  /// Lets this publisher, which cannot fail, stand where one that can is wanted.
+  /// Gives this publisher, which cannot fail, a failure type.
   @inlinable
   public func setFailureType<E: Error>(to failureType: E.Type) -> Publishers.SetFailureType<Self, E> {
     Publishers.SetFailureType(upstream: self)

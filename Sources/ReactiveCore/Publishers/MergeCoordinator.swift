@@ -2,12 +2,12 @@ import Synchronization
 
 /// Merges the streams of a fixed number of upstreams: the subscription of all the `Merge` publishers.
 ///
-/// Each upstream is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
+/// Requests one value at a time from each upstream, unless downstream has unlimited demand. A value that comes while there is no
 /// demand, or while another is being delivered, waits in a queue. A failure of one upstream cancels the others.
 @usableFromInline
 final class MergeCoordinator<Input, Failure, Downstream: Subscriber>: Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
-  /// What is known of one upstream.
+  /// The state of one upstream.
   @usableFromInline
   struct Source {
     var subscription: (any Subscription)?
@@ -19,7 +19,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline let gate = DrainGate()
-  /// Whether values need not be counted: everything is asked for. Set by the holder of the gate, when nothing waits.
+  /// Whether demand is unlimited, so that values need not be counted. Set by the holder of the gate, when nothing
+  /// waits.
   @usableFromInline let isUnlimited = Atomic<Bool>(false)
 
   /// Used by the caller that holds the gate.
@@ -75,7 +76,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         demand -= 1
         isHolder = true
       } else if isCounted, sources[index].isWaiting {
-        // More than was asked for: the latest counts.
+        // A value without demand: keep the latest.
         replaced = queue.replace(with: (input, index)) { $0.index == index }?.value
       } else {
         sources[index].isWaiting = isCounted
@@ -124,7 +125,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
   }
 
-  /// Delivers the queued values that are asked for, then the completion if it has come, then gives up the gate.
+  /// Delivers queued values within the demand, then the completion if it has arrived, then releases the gate.
   @usableFromInline
   func drain() {
     repeat {
@@ -160,7 +161,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   private func takeEnd() -> Subscribers.Completion<Failure>? {
     lock.withLock {
-      // What is in the queue has not been asked for. A failure does not wait until it is.
+      // Queued values have no demand. A failure does not wait for demand.
       guard let terminal else { return nil }
       if case .finished = terminal, !queue.isEmpty { return nil }
       return terminal

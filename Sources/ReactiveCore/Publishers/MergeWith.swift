@@ -2,9 +2,8 @@ extension Publisher {
   /// Passes on what this publisher and another deliver, as it comes.
   ///
   /// Finishes when all have finished; fails, and cancels the others, when one fails. Downstream gets one value at a time, also when they come
-  /// from several threads; values of one upstream stay in order. Unless everything is asked for, each upstream is asked for
-  /// one value at a time, and for another when that has been delivered. Unlike in Combine, values that wait are delivered in the
-  /// order in which they came.
+  /// from several threads; values of one upstream stay in order. Unless demand is unlimited, requests one value at a time from each upstream,
+  /// and another when that one has been delivered. Unlike in Combine, values that wait are delivered in the order in which they came.
   @inlinable
   public func merge<B: Publisher<Output, Failure>>(with other: B) -> Publishers.Merge<Self, B> {
     Publishers.Merge(self, other)

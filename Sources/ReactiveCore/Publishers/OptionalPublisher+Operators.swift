@@ -1,6 +1,6 @@
-// Combine's operators on a value that may be missing do their work when they are called, and return a
-// publisher of the result. Where there is no value, there is no result either, except an empty array of `collect()`: so does
-// Combine, although the same operators on an empty publisher deliver 0, true, false or the initial result.
+// Combine's operators on a value that may be missing do their work when they are called, and return a publisher of the
+// result. Without a value there is no result, except an empty array of `collect()`. Combine behaves in the same way,
+// although its operators on an empty publisher deliver 0, true, false or the initial result.
 extension Optional.Publisher {
   /// Delivers the result of a function of the value.
   @inlinable

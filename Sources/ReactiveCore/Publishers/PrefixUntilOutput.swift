@@ -21,7 +21,7 @@ extension Publishers {
     @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = PrefixUntilSubscriber<Output, Failure, S>(downstream: subscriber)
-      // If the other publisher ends without a value, the stream goes on to its own end.
+      // If the other publisher ends without a value, the stream continues to its own end.
       other.subscribe(TriggerSubscriber(parent: inner) { _ in _ = inner.link.takeOther() })
       upstream.receive(subscriber: inner)
     }
@@ -122,10 +122,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 extension Publisher {
   /// Passes values on until another publisher delivers one; then cancels both and finishes.
   ///
-  /// The other publisher is subscribed to first and asked for one value. If it ends without one, values go on
-  /// to pass. When it delivers on one thread while a value is passed on by another, the stream finishes right
-  /// after that value. Unlike Combine, this cancels the other publisher once it has delivered, and downstream always gets a
-  /// subscription before the finish.
+  /// The other publisher is subscribed to first and asked for one value. If it ends without a value, values still pass.
+  /// When it delivers on one thread while a value is passed on by another, the stream finishes right after that value.
+  /// Unlike Combine, this cancels the other publisher once it has delivered, and downstream always gets a subscription
+  /// before the finish.
   @inlinable
   public func prefix<P: Publisher>(untilOutputFrom publisher: P) -> Publishers.PrefixUntilOutput<Self, P> {
     Publishers.PrefixUntilOutput(upstream: self, other: publisher)

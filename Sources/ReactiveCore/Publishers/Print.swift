@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// What each line begins with, before a colon; if empty, there is no colon either.
+    /// The text before a colon at the start of each line; if empty, the colon is omitted as well.
     public let prefix: String
     /// The upstream publisher.
     public let upstream: Upstream
@@ -25,7 +25,7 @@ extension Publishers {
   }
 }
 
-/// Reports everything, also what is not passed on because the stream is over.
+/// Prints all calls, including calls after the end of the stream, which are not passed on.
 private final class PrintSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let printer: LinePrinter
@@ -135,8 +135,7 @@ private struct StandardOutput: TextOutputStream {
 }
 
 extension Publisher {
-  /// Prints a line for everything that happens in the stream, on the thread where it happens and before it is
-  /// passed on.
+  /// Prints a line for each event of the stream, on the thread of the event and before it is passed on.
   ///
   ///     receive subscription: (PassthroughSubject)
   ///     request unlimited
@@ -144,7 +143,7 @@ extension Publisher {
   ///     request max: (2) (synchronous)
   ///     receive finished
   ///
-  /// Lines are written whole, one at a time for each subscriber. What comes after the end is reported as well, but unlike in
+  /// Lines are written whole, one at a time for each subscriber. Calls after the end are printed as well, but unlike in
   /// Combine not passed on.
   ///
   /// - Parameters:

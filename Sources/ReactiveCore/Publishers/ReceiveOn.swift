@@ -35,7 +35,7 @@ where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable 
 
 /// Hands over the subscription in the caller's turn; queues what comes after it and hands that over on the scheduler.
 ///
-/// What waits when a hop begins is handed over in that hop; what comes after, in the next one. So many values cost one hop, and
+/// Values that wait when a hop begins are delivered in that hop; later values in the next one. So many values cost one hop, and
 /// none keeps the scheduler for long.
 @usableFromInline
 final class ReceiveOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,

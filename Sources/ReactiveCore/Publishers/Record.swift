@@ -1,9 +1,9 @@
 /// Delivers values and a completion recorded before, to each subscriber, as it asks for them.
 public struct Record<Output, Failure: Error>: Publisher {
-  /// What is delivered.
+  /// The recorded values and completion.
   public let recording: Recording
 
-  /// A publisher of what a function records. It finishes, unless the function records a failure.
+  /// A publisher of recorded values. It finishes, unless the function records a failure.
   public init(record: (inout Recording) -> Void) {
     var recording = Recording()
     record(&recording)

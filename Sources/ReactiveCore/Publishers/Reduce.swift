@@ -5,7 +5,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// What the first value is combined with.
+    /// The value to combine the first value with.
     public let initial: Output
     /// Combines the result so far with a value.
     public let nextPartialResult: (Output, Upstream.Output) -> Output
@@ -34,7 +34,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// What the first value is combined with.
+    /// The value to combine the first value with.
     public let initial: Output
     /// Combines the result so far with a value.
     public let nextPartialResult: (Output, Upstream.Output) throws -> Output
@@ -220,7 +220,7 @@ extension Publisher {
   /// Delivers the result of a function of all values, when upstream finishes.
   ///
   /// - Parameters:
-  ///   - initialResult: What the first value is combined with, and what is delivered for no values.
+  ///   - initialResult: The value to combine the first value with, and the result if there are no values.
   ///   - nextPartialResult: Combines the result so far with a value.
   @inlinable
   public func reduce<T>(
@@ -232,7 +232,7 @@ extension Publisher {
   /// Delivers the result of a function of all values, when upstream finishes, and fails if the function throws.
   ///
   /// - Parameters:
-  ///   - initialResult: What the first value is combined with, and what is delivered for no values.
+  ///   - initialResult: The value to combine the first value with, and the result if there are no values.
   ///   - nextPartialResult: Combines the result so far with a value.
   @inlinable
   public func tryReduce<T>(

@@ -134,9 +134,9 @@ where
 extension Publisher {
   /// Subscribes to this publisher again when it fails.
   ///
-  /// What was asked for and not delivered by then is asked of it again. When it fails once more after the
-  /// last time, the stream fails with that error. However often it fails, the stack does not grow. Unlike in Combine, a value that
-  /// was not asked for does not stop the program.
+  /// Demand that it hasn't met by then is requested again. When it fails once more after the last time, the stream fails with that
+  /// error. However often it fails, the stack does not grow. Unlike in Combine, a value that was not asked for does not stop the
+  /// program.
   ///
   /// - Parameter retries: How often to subscribe again; with 0, never; with a negative number, as often as it fails.
   @inlinable

@@ -5,7 +5,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// What the first value is combined with.
+    /// The value to combine the first value with.
     public let initialResult: Output
     /// Combines the result so far with a value.
     public let nextPartialResult: (Output, Upstream.Output) -> Output
@@ -35,7 +35,7 @@ extension Publishers {
 
     /// The upstream publisher.
     public let upstream: Upstream
-    /// What the first value is combined with.
+    /// The value to combine the first value with.
     public let initialResult: Output
     /// Combines the result so far with a value.
     public let nextPartialResult: (Output, Upstream.Output) throws -> Output
@@ -116,7 +116,7 @@ extension Publisher {
   /// Passes on the running result of a function over the values so far.
   ///
   /// - Parameters:
-  ///   - initialResult: What the first value is combined with; not passed on itself.
+  ///   - initialResult: The value to combine the first value with; not passed on itself.
   ///   - nextPartialResult: Combines the result so far with a value.
   @inlinable
   public func scan<T>(
@@ -128,7 +128,7 @@ extension Publisher {
   /// Passes on the running result of a function over the values so far, and fails if the function throws.
   ///
   /// - Parameters:
-  ///   - initialResult: What the first value is combined with; not passed on itself.
+  ///   - initialResult: The value to combine the first value with; not passed on itself.
   ///   - nextPartialResult: Combines the result so far with a value.
   @inlinable
   public func tryScan<T>(

@@ -142,7 +142,7 @@ extension Publishers.Sequence where Elements.Element: Equatable {
   }
 }
 
-// What may be missing cannot be an error as well.
+// These return an optional publisher, whose failure type must be Never.
 extension Publishers.Sequence where Failure == Never {
   /// Delivers the least element; the first of those that are equal.
   @inlinable

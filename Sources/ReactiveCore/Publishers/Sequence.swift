@@ -1,5 +1,5 @@
 extension Publishers {
-  /// Delivers the elements of a sequence, as they are asked for, then finishes.
+  /// Delivers the elements of a sequence on demand, then finishes.
   public struct Sequence<Elements: Swift.Sequence, Failure: Error>: Publisher {
     public typealias Output = Elements.Element
 
@@ -32,7 +32,7 @@ final class SequenceSubscription<Elements: Swift.Sequence, Downstream: Subscribe
 where Downstream.Input == Elements.Element {
   @usableFromInline let word = DemandWord()
 
-  // Used by the caller that delivers; after the end, by the one that releases them.
+  // Used by the delivering caller; after the end, by the caller that releases them.
   @usableFromInline @exclusivity(unchecked) var iterator: Elements.Iterator?
   @usableFromInline @exclusivity(unchecked) var next: Elements.Element?
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
@@ -40,7 +40,7 @@ where Downstream.Input == Elements.Element {
   private let lock = Lock()
   private var sequence: Elements?  // guarded by the lock; for the mirror
 
-  /// `deliver()` for this subscription's types, compiled where they are known; captures nothing.
+  /// `deliver()` for this subscription's types, compiled in a context that has them; captures nothing.
   @usableFromInline let deliverAll: (SequenceSubscription) -> Void
 
   @inlinable

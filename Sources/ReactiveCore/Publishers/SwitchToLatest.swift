@@ -59,10 +59,10 @@ where
 extension Publisher where Output: Publisher, Output.Failure == Failure {
   /// Passes on the values of the publisher that this one has delivered last; cancels the one before.
   ///
-  /// Finishes when this publisher and the last of its publishers have finished; fails, and cancels what is under way, when
-  /// either fails. What is asked for and not yet delivered when a new publisher comes is asked of that one. Values may come from several threads;
-  /// downstream gets one at a time. Unlike in Combine, what downstream asks for while it gets a value of a publisher that has just
-  /// been replaced is asked of the new one, and is not lost.
+  /// Finishes when this publisher and the last of its publishers have finished; fails, and cancels what is under way, when either fails. Demand
+  /// that isn't met when a new publisher arrives is requested from the new one. Values may come from several threads; downstream gets one at a
+  /// time. Unlike in Combine, what downstream asks for while it gets a value of a publisher that has just been replaced is asked of the new one,
+  /// and is not lost.
   @inlinable
   public func switchToLatest() -> Publishers.SwitchToLatest<Output, Self> {
     Publishers.SwitchToLatest(upstream: self)

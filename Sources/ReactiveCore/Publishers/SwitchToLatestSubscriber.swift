@@ -1,7 +1,7 @@
 /// Follows one publisher at a time.
 ///
-/// What is asked for and not yet delivered is asked of each publisher in turn. A value that comes while another is being
-/// delivered waits, and is dropped if its publisher is not the latest any more when its turn comes.
+/// Unmet demand is requested from each publisher in turn. A value that comes while another is being delivered waits, and
+/// is dropped if its publisher is not the latest any more when its turn comes.
 @usableFromInline
 final class SwitchToLatestSubscriber<Input: Publisher, Failure, Downstream: Subscriber>: Subscriber,
   Subscription, SubscriptionAwaiting, OperatorPart
@@ -58,7 +58,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   /// Cancels the publisher that was the latest.
   ///
-  /// - Returns: The number of the one that is the latest now; nil if it has ended.
+  /// - Returns: The number of the latest publisher; nil if it has ended.
   @inlinable
   func switchOver() -> UInt64? {
     var old: (any Subscription)?
@@ -175,14 +175,15 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   // While holding the gate.
 
-  /// Delivers a value that has been counted, under the lock, so that no other publisher is asked for it as well.
+  /// Delivers a value that has been counted under the lock, so that its demand isn't requested from another publisher
+  /// as well.
   ///
   /// - Returns: How many more values are wanted from its publisher.
   @inlinable
   func deliver(_ value: Output, _ number: UInt64) -> Subscribers.Demand {
     let more = unsafe downstream.unsafelyUnwrapped.receive(value)
     guard more > .none else { return .none }
-    // If another publisher has become the latest meanwhile, it is the one that has to deliver them.
+    // If another publisher has become the latest meanwhile, that one delivers them.
     var other: (any Subscription)?
     let isLatest = lock.withLock {
       demand.add(more)
@@ -239,7 +240,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @inlinable
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    // Under the lock, so that the next publisher is asked for it if this one is not.
+    // Under the lock, so that the demand moves to the next publisher if this one has ended.
     let nested = lock.withLock {
       self.demand.add(demand)
       return unsafe self.nested

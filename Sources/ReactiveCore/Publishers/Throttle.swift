@@ -130,10 +130,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 extension Publisher {
   /// Delivers at most one value in each stretch of time, and drops the others.
   ///
-  /// Asks upstream for everything. The first value is delivered without delay; a later one as soon as the interval since the last
-  /// delivery is over. Values that come while downstream has asked for nothing are dropped; but unlike in Combine, with `latest`
-  /// they take the place of one that waits and was asked for. When upstream ends, a value that waits is delivered in its time, and
-  /// the completion after it.
+  /// Asks upstream for everything. The first value is delivered without delay, and a later one as soon as the interval since the
+  /// last delivery has passed. Values without demand are dropped. But unlike in Combine, with `latest` they replace a waiting
+  /// value that has demand. When upstream ends, a value that waits is delivered in its time, and the completion after it.
   ///
   /// - Parameters:
   ///   - interval: The least time between two deliveries.

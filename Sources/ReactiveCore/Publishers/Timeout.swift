@@ -12,7 +12,7 @@ extension Publishers {
     public let scheduler: Context
     /// The scheduler's options.
     public let options: Context.SchedulerOptions?
-    /// What to fail with; nil to finish.
+    /// The failure to send; nil to finish.
     public let customError: (() -> Failure)?
 
     /// Ends the stream of a publisher when it has been quiet for too long.

@@ -43,9 +43,9 @@ struct ZipQueues<A, B, C, D> {
 
 /// Combines the first values of all upstreams, then the second, and so on: the subscription of all the `Zip` publishers.
 ///
-/// A request goes to all upstreams. What downstream asks for while it is getting a value is asked of all
-/// others by request, and of the upstream whose value completed the combination by what is returned to it. Requests are made
-/// without the gate, so that upstreams that deliver at once get their values through.
+/// A request goes to all upstreams. Demand that downstream returns for a value is requested from all other upstreams, and
+/// returned to the upstream whose value completed the combination. Requests are made without the gate, so that upstreams
+/// that deliver at once get their values through.
 @usableFromInline
 final class ZipCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator, OperatorPart
 where Downstream.Failure == Failure {
@@ -72,7 +72,7 @@ where Downstream.Failure == Failure {
   @usableFromInline @exclusivity(unchecked) var finished: UInt8 = 0
   @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
   @usableFromInline @exclusivity(unchecked) var isOver = false
-  /// What has been asked for and not yet been passed on.
+  /// Demand that hasn't been passed on yet.
   @usableFromInline @exclusivity(unchecked) var pending = Subscribers.Demand.none
 
   /// - Parameters:
@@ -131,7 +131,7 @@ where Downstream.Failure == Failure {
     var more = Subscribers.Demand.none
     if let output {
       more = downstream.receive(output)
-      // What became ready meanwhile has drainRequested.
+      // If values became ready meanwhile, drainRequested is set.
       if more == .none, !isLast, gate.leave() { return .none }
     } else if !gate.requestDrain() {
       return .none

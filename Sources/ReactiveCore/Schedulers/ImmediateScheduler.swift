@@ -1,6 +1,6 @@
 /// Runs every function at once, on the calling thread; for it, no time ever passes.
 public struct ImmediateScheduler: Scheduler, Sendable {
-  /// A moment, of which there is but one.
+  /// The only moment of this scheduler.
   public struct SchedulerTimeType: Strideable, Sendable {
     /// A length of time; kept, but without effect.
     public struct Stride: ExpressibleByFloatLiteral, Comparable, SignedNumeric, Codable,

@@ -6,7 +6,7 @@ public protocol Scheduler<SchedulerTimeType> {
   associatedtype SchedulerTimeType: Strideable
   where SchedulerTimeType.Stride: SchedulerTimeIntervalConvertible
 
-  /// What else may be said of how a function is to be run.
+  /// Options that influence how a function runs.
   associatedtype SchedulerOptions
 
   /// The present moment.

@@ -2,8 +2,8 @@ import Synchronization
 
 /// One subscription to a current value subject.
 ///
-/// Two callers may have a value for the subscriber: the one that sends to the subject's subscribers, and one that requests while
-/// the subscriber has not got the current value. The first of them delivers; the value of the other is kept for it. Once the
+/// Two callers may have a value for the subscriber: one sends to all subscribers of the subject, and one requests before the
+/// subscriber has received the current value. The first of them delivers; the value of the other is kept for it. Once the
 /// subscriber has asked for everything and has got a first value, only the sending caller delivers, without a lock.
 @usableFromInline
 @safe
@@ -41,7 +41,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
     if !isReleased { unsafe downstream.release() }
   }
 
-  /// Delivers the value if one is asked for. Called by the sending caller.
+  /// Delivers the value if there is demand. Called by the sending caller.
   @inlinable @inline(__always)
   func offer(_ value: Output, version: UInt64) {
     if isSettled.load(ordering: .acquiring) {

@@ -102,7 +102,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
     }
   }
 
-  /// Called when a subscriber asks for values: from the first time on, the sources are asked for everything.
+  /// Called when a subscriber requests values: from the first time on, the demand on the sources is unlimited.
   func acknowledgeDemand() {
     let sources: [any Subscription] = subscribers.lock.withLock {
       if unsafe hasDemand { return [] }
@@ -134,7 +134,7 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
   /// Used by the sending caller, until released.
   @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
 
-  /// What is asked for and not yet delivered; `closed` after cancellation or completion.
+  /// The demand that isn't met yet; `closed` after cancellation or completion.
   @usableFromInline let demand = Atomic<UInt>(0)
 
   @usableFromInline let lock = Lock()
@@ -156,7 +156,7 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
     if unsafe !isReleased { unsafe downstream.release() }
   }
 
-  /// Delivers the value if one is asked for. Called by the sending caller.
+  /// Delivers the value if there is demand. Called by the sending caller.
   @inlinable @inline(__always)
   func offer(_ value: Output) {
     if demand.load(ordering: .acquiring) == Subscribers.Demand.unlimited.rawValue {

@@ -60,11 +60,11 @@ public struct AnySubscriber<Input, Failure: Error>: Subscriber, CustomStringConv
   /// The mirror of the subscriber within.
   public var customMirror: Mirror { box.customMirror }
 
-  /// What a playground shows for the subscriber within.
+  /// The wrapped subscriber's description for playgrounds.
   public var playgroundDescription: Any { box.playgroundDescription }
 }
 
-/// What all boxes have in common.
+/// The base class of all boxes.
 @usableFromInline
 class AnySubscriberBase<Input, Failure: Error> {
   /// Hands a value to the subscriber of the box that is the first argument.

@@ -96,7 +96,7 @@ extension Subscribers {
       if uses.subtract(SinkUse.one, ordering: .acquiringAndReleasing).newValue == SinkUse.ended { release() }
     }
 
-    /// - Returns: Whether this call is the one that ended it.
+    /// - Returns: Whether this call ended it.
     private func end() -> Bool {
       lock.withLock {
         uses.bitwiseOr(SinkUse.ended, ordering: .acquiringAndReleasing).oldValue & SinkUse.ended == 0

@@ -100,7 +100,7 @@ struct SubjectSources {
 
   /// Adds one.
   ///
-  /// - Returns: What has been removed, to be released outside the lock.
+  /// - Returns: The removed subscriptions, to be released outside the lock.
   mutating func append(_ source: any Subscription) -> [any Subscription] {
     all.append(source)
     guard all.count > limit else { return [] }

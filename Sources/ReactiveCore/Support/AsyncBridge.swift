@@ -6,7 +6,7 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
 
   typealias Continuation = CheckedContinuation<Answer, Never>
 
-  /// What a wait results in.
+  /// The result of a wait.
   struct Answer: @unchecked Sendable {
     // Handed from the thread that delivers to the task that waits, and not used by the former again.
     let event: Result<Input?, Failure>
@@ -81,7 +81,7 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
 
   /// Asks for the next value and waits for it. Cancelling the task cancels the subscription.
   ///
-  /// The value is asked for where the caller runs, so that iterating on an actor needs no hop for each value.
+  /// The request is made in the caller's context, so that iterating on an actor needs no hop for each value.
   func next(isolation: isolated (any Actor)? = #isolation) async -> Answer {
     await withTaskCancellationHandler {
       await withCheckedContinuation(isolation: isolation) { wait($0) }

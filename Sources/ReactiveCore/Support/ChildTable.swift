@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Where a child of an operator that subscribes to many publishers is kept. It stays where it is as long as the table lives.
+/// Where a child of an operator that subscribes to many publishers is kept. Its address is fixed while the table lives.
 @usableFromInline
 @safe
 struct ChildPlace: ~Copyable {
@@ -39,7 +39,7 @@ struct ChildPlace: ~Copyable {
   }
 }
 
-/// A child: where it is kept, and a number that distinguishes it from children that are kept there before and after it.
+/// A child: its slot, and a number that distinguishes it from earlier and later children in that slot.
 @usableFromInline
 @safe
 struct ChildKey {
@@ -53,11 +53,11 @@ struct ChildKey {
     number = unsafe place.pointee.number.load(ordering: .relaxed)
   }
 
-  /// Whether the child is there and has given its subscription. Needs no lock, for the end of a child does not come while the
-  /// child delivers.
+  /// Whether the child is present and has delivered its subscription. Needs no lock, for the end of a child does not come
+  /// while the child delivers.
   @inlinable var isOpen: Bool { unsafe place.pointee.number.load(ordering: .acquiring) == number &+ 1 }
 
-  /// Whether the child is there and has yet to give its subscription.
+  /// Whether the child is present and hasn't delivered its subscription yet.
   @inlinable var isAwaitingSubscription: Bool {
     unsafe number >= 0 && place.pointee.number.load(ordering: .acquiring) == number
   }
@@ -178,7 +178,7 @@ struct ChildTable: ~Copyable {
     return hadSubscription
   }
 
-  /// Counts a value of a child that is there: it waits in the owner's queue, or has left it.
+  /// Counts a value of a present child: it waits in the owner's queue, or has left it.
   @usableFromInline
   func countWaiting(_ key: ChildKey, _ change: Int) {
     // In one expression it would be an access to the whole place.
@@ -257,7 +257,7 @@ struct ChildTable: ~Copyable {
       let lent = unsafe place.pointee.lent.load(ordering: .acquiring)
     else { return nil }
     let subscription = unsafe lent.pointee
-    // From now on the function that lends it may return without taking the lock.
+    // After this, the function that lends it may return without taking the lock.
     unsafe place.pointee.number.store(ChildPlace.closed, ordering: .releasing)
     return subscription
   }

@@ -7,7 +7,7 @@ enum OneOfFour<A, B, C, D> {
   case d(D)
 }
 
-/// What makes values out of those of two, three or four upstreams, and is the subscription that downstream gets.
+/// Combines values of two, three or four upstreams, and is the subscription for downstream.
 @usableFromInline
 protocol CombiningCoordinator<Entry, Failure>: Subscription {
   associatedtype Entry

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Whether a caller delivers, how much is asked for, and whether the stream has ended, in one word.
+/// Whether a caller delivers, the demand, and whether the stream has ended, in one word.
 ///
 /// A source that has its values ready delivers them from within `request`. A request that comes meanwhile, from the subscriber
-/// or from another thread, is added up here for the caller that is delivering. So the stack does not grow with the
-/// stream and the subscriber gets one value at a time. After the end, the caller that was delivering, or else the one that ended
-/// the stream, owns what the source holds and releases it.
+/// or from another thread, is added up here for the caller that is delivering. So the stack does not grow with the stream and
+/// the subscriber gets one value at a time. After the end, the caller that was delivering, or else the caller that ended the
+/// stream, owns the source's contents and releases them.
 @usableFromInline
 struct DemandWord: ~Copyable {
   /// Bit 63: ended. Bit 62: a caller is delivering. The rest: demand, all ones for unlimited.
@@ -45,7 +45,7 @@ struct DemandWord: ~Copyable {
     }
   }
 
-  /// Takes what is asked for. Called by the caller that delivers.
+  /// Takes all demand. Called by the caller that delivers.
   ///
   /// - Returns: The count, or nil if the stream has ended.
   @inlinable
@@ -54,7 +54,7 @@ struct DemandWord: ~Copyable {
     return current & Self.ended == 0 ? current & Self.unlimited : nil
   }
 
-  /// Stops delivering, unless more was asked for or the stream has ended.
+  /// Stops delivering, unless there is new demand or the stream has ended.
   @inlinable
   func pause() -> Bool {
     word.compareExchange(expected: Self.running, desired: 0, ordering: .acquiringAndReleasing).exchanged
@@ -69,7 +69,7 @@ struct DemandWord: ~Copyable {
     return old & (Self.ended | Self.running) == 0
   }
 
-  /// What is asked for, for mirrors.
+  /// The demand, for mirrors.
   var demand: Subscribers.Demand {
     let count = word.load(ordering: .relaxed) & Self.unlimited
     return count == Self.unlimited ? .unlimited : .max(Int(count))
@@ -83,7 +83,7 @@ struct DemandCount: ~Copyable {
 
   @inlinable init() {}
 
-  /// What is asked for and not yet taken.
+  /// The demand that isn't taken yet.
   @inlinable var value: Subscribers.Demand { Subscribers.Demand(rawValue: count.load(ordering: .acquiring)) }
 
   @inlinable

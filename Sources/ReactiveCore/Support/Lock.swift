@@ -37,7 +37,7 @@ import Synchronization
     }
   }
 
-  // What a thread does when the lock is held by another.
+  // How a thread waits for a lock that another thread holds.
   extension Lock {
     /// How often a thread looks at a lock before it sleeps: about as long as a critical section takes.
     private static var looks: Int { 60 }

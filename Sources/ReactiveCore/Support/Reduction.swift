@@ -11,15 +11,15 @@ enum ReductionStep {
 
 /// The part in which operators of the reduce family differ.
 ///
-/// These are the operators that take everything upstream has and deliver at most one value: at the end, or as soon as they know
-/// it, but not before it is asked for.
+/// These operators request everything from upstream and deliver at most one value: at the end, or as soon as it is known, but
+/// only on demand.
 @usableFromInline
 protocol Reduction<Input, Output, Errors> {
   associatedtype Input
   associatedtype Output
   associatedtype Errors: ErrorRule
 
-  /// What is delivered at the end; nil for nothing.
+  /// The result at the end; nil for none.
   var result: Output? { get }
 
   /// Takes one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
@@ -102,7 +102,7 @@ where
   @usableFromInline var customMirror: Mirror { Mirror(self, children: link.children) }
 }
 
-/// The subscription that an operator of the reduce family hands downstream: keeps the result until it is asked for.
+/// The subscription of an operator of the reduce family: keeps the result until there is demand.
 @usableFromInline
 final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwaiting, OperatorPart {
   @usableFromInline let openness = Atomic<Bool>(false)  // written under the lock
@@ -145,7 +145,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
     if isOpen { subscription.request(.unlimited) }
   }
 
-  /// Ends upstream. The result is delivered now if it is asked for, or if there is none.
+  /// Ends upstream. The result is delivered now if there is demand, or if there is no result.
   @usableFromInline
   func finish(with result: Downstream.Input?, cancelling: Bool) {
     var held = Held()
@@ -200,7 +200,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
     held.upstream?.cancel()
   }
 
-  /// What the link holds until the end, to be used and released outside the lock.
+  /// The contents of the link until the end, to be used and released outside the lock.
   private struct Held {
     var downstream: Downstream?
     var upstream: (any Subscription)?
@@ -219,7 +219,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
     return held
   }
 
-  /// What mirrors show.
+  /// The children of mirrors.
   var children: [Mirror.Child] {
     let (downstream, initial, result, upstream) = lock.withLock {
       (self.downstream, self.initial, self.result ?? self.initial, self.upstream)

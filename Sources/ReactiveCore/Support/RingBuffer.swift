@@ -38,7 +38,7 @@ struct RingBuffer<Element> {
 
   /// Puts an element in the place of the first that fits. O(n).
   ///
-  /// - Returns: The element that was there; nil, and nothing is changed, if none fits.
+  /// - Returns: The previous element; nil without a change if none fits.
   @inlinable
   mutating func replace(with element: Element, where fits: (Element) -> Bool) -> Element? {
     for index in 0..<count {

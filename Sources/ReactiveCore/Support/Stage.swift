@@ -120,8 +120,8 @@ where
 /// Which errors an operator receives, and how it converts them.
 ///
 /// The plain and the `try` form of an operator are the same but for this: its stage or reduction takes the rule as a parameter.
-/// The closure is kept as one that throws in both forms, since a closure that doesn't throw is one already: with
-/// `throws(Thrown)` it would first have to be wrapped in another, which costs two nanoseconds a value.
+/// The closure is stored as a throwing one in both forms, since a closure that doesn't throw is a throwing one already. With
+/// `throws(Thrown)` it would need a wrapper, which costs two nanoseconds per value.
 @usableFromInline
 protocol ErrorRule<Upstream, Downstream> {
   /// The error that upstream may fail with.

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// One caller at a time sends to the members. A call that comes meanwhile, from another thread or from a member that is receiving,
 /// is queued, and the sending caller drains the queue before it stops. So all members get all signals in the same order, one at a
-/// time, the stack does not grow when a subscriber sends to its own subject, and no lock is held while a member runs.
+/// time. The stack does not grow when a subscriber sends to its own subject, and no lock is held while a member runs.
 @usableFromInline
 final class SubscriberList<Member: ListedSubscription, Signal> {
   @usableFromInline
@@ -29,7 +29,7 @@ final class SubscriberList<Member: ListedSubscription, Signal> {
   deinit { unsafe members.deallocate() }
 }
 
-/// What a subject keeps for each of its subscribers.
+/// A subject's entry for each of its subscribers.
 ///
 /// A class that isn't generic, so that adding and removing need no look-up of types at run time.
 @usableFromInline
@@ -45,7 +45,7 @@ class ListedSubscription {
 
 // Adding and removing. Each may be called at any time, from any thread.
 extension SubscriberList {
-  /// Adds a member, which gets what is sent from now on. Called with the lock held.
+  /// Adds a member, which gets all later signals. Called with the lock held.
   func lockedAdd(_ member: ListedSubscription) {
     if unsafe isSending {
       lockedDefer(.add(member))
@@ -80,7 +80,7 @@ extension SubscriberList {
 extension SubscriberList {
   /// Begins to send, or queues the signal if another caller is sending. Called with the lock held.
   ///
-  /// - Returns: Whether the caller is the one that sends.
+  /// - Returns: Whether the caller has to send.
   @inlinable @inline(__always)
   func lockedBeginSending(orQueue signal: @autoclosure () -> Signal) -> Bool {
     if unsafe isSending {

@@ -1,16 +1,16 @@
-/// What an operator does when its upstream has completed.
+/// The next step of an operator after its upstream has completed.
 @usableFromInline
 enum Succession<Next: Publisher, Failure: Error> {
   /// Ends likewise, or otherwise.
   case end(Subscribers.Completion<Failure>)
-  /// Goes on with another publisher, to the end of that.
+  /// Continues with another publisher, to the end of that.
   case next(Next)
 }
 
-/// The subscriber of an operator that goes on with another publisher when its upstream has completed in a
-/// certain way.
+/// The subscriber of an operator that continues with another publisher when its upstream has completed in a certain
+/// way.
 ///
-/// The other publisher is asked for what downstream has asked for and not got.
+/// The unmet demand of downstream is requested from the other publisher.
 @usableFromInline
 final class SuccessionSubscriber<Input, Failure: Error, Next: Publisher, Downstream: Subscriber>: Subscriber,
   OperatorPart

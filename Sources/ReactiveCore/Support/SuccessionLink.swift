@@ -3,17 +3,16 @@ import Synchronization
 /// The upstream half of an operator whose upstream changes, or comes after downstream knows of its
 /// subscription.
 ///
-/// It is what the operator hands downstream as subscription. What downstream has asked for and not got is
-/// counted, and asked of the next upstream when that is attached. Upstreams are numbered from 0. At the end,
-/// whichever side it came from, everything is released, so a subscriber that keeps its subscription keeps
-/// nothing else alive.
+/// It is what the operator hands downstream as subscription. Unmet demand of downstream is counted, and requested from
+/// the next upstream when that is attached. Upstreams are numbered from 0. At the end, whichever side it came from,
+/// everything is released, so a subscriber that keeps its subscription keeps nothing else alive.
 @usableFromInline
 final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   /// Twice the number of the upstream that is expected; one more once it is attached; -1 after the end.
   /// Written under the lock.
   @usableFromInline let place = Atomic<Int>(0)
 
-  /// What is asked for and not delivered, as `DemandWord` counts. Grows under the lock.
+  /// The unmet demand, as `DemandWord` counts it. Grows under the lock.
   @usableFromInline let outstanding = Atomic<UInt64>(0)
 
   private let lock = Lock()
@@ -28,7 +27,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
 
   /// - Parameters:
   ///   - name: The description.
-  ///   - downstream: What the mirror shows, beside the demand; if nil, the mirror is empty.
+  ///   - downstream: The value for the mirror, beside the demand; if nil, the mirror is empty.
   ///   - acceptsNone: Whether a request for nothing is passed on; otherwise it stops the program.
   @usableFromInline
   init(_ name: StaticString, reflecting downstream: Downstream? = nil, acceptsNone: Bool = false) {
@@ -164,7 +163,8 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
 
   /// Counts what downstream has asked for on receiving a value.
   ///
-  /// - Returns: What is to be asked of the upstream that delivered the value. If another has taken its place, that has been asked.
+  /// - Returns: The demand to return to the upstream that delivered the value. If another has taken its place, that has been
+  ///   asked.
   @usableFromInline
   func grant(_ demand: Subscribers.Demand, to number: Int) -> Subscribers.Demand {
     var other: (any Subscription)?

@@ -1,4 +1,4 @@
-/// Delivers to one subscriber, one thing at a time and in order, what comes from upstream and is due when a scheduler says so.
+/// Delivers values and the completion of upstream to one subscriber, in order, when a scheduler runs their functions.
 ///
 /// Values wait in a queue. A function on the scheduler marks the next of them as due, and delivers it, unless another function is
 /// delivering, which then delivers this one as well. So the order holds even if the scheduler runs functions concurrently, the
@@ -68,7 +68,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Hands downstream its subscription, in the caller's turn.
   ///
-  /// What has become due meanwhile is delivered on the scheduler and not on the caller's thread.
+  /// Calls that became due meanwhile are delivered on the scheduler, not on the caller's thread.
   ///
   /// - Parameter onDemand: What to do with the demand that downstream returns. Called without the lock.
   func open(with subscription: any Subscription, onDemand: @escaping (Subscribers.Demand) -> Void) {

@@ -31,7 +31,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
   ///
   /// - Parameters:
   ///   - name: The description.
-  ///   - downstream: What the mirror shows.
+  ///   - downstream: The value for the mirror.
   ///   - isReflecting: Whether the mirror shows downstream; it is empty otherwise.
   ///   - acceptsNone: Whether a request for nothing passes, instead of stopping the program.
   @usableFromInline
@@ -44,7 +44,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
   ///
-  /// - Parameter demand: What the operator asks for itself, on top of what was asked for already.
+  /// - Parameter demand: The operator's own request, in addition to earlier ones.
   @usableFromInline
   func connect(_ subscription: any Subscription, requesting demand: Subscribers.Demand = .none) -> Bool {
     var demand = demand

@@ -8,11 +8,11 @@ import Synchronization
 
 // How calls that break the protocol between publisher and subscriber are treated.
 //
-// A subscriber that asks for nothing is a mistake in the program's own code and stops it, as in Combine. What a publisher does
-// wrong, which may be another library's, never does: the operator ignores it, and a debug build says so once.
+// A subscriber that asks for nothing is a mistake in the program's own code and stops it, as in Combine. Mistakes of a
+// publisher, which may belong to another library, never do: the operator ignores them, and a debug build prints each once.
 
 extension Subscribers.Demand {
-  /// Stops the program when nothing is asked for.
+  /// Stops the program on a request for no values.
   @inlinable
   package func assertNonZero(file: StaticString = #file, line: UInt = #line) {
     if self == .none { fatalError("API Violation: demand must not be zero", file: file, line: line) }
@@ -22,7 +22,7 @@ extension Subscribers.Demand {
 @usableFromInline @inline(never)
 func violation(_ happening: StaticString) -> Never { fatalError("Invalid state: \(happening)") }
 
-/// What a publisher may do wrong towards an operator.
+/// The mistakes of a publisher towards an operator.
 @usableFromInline
 package enum Violation: String, Sendable {
   case valueBeforeSubscription = "a value before a subscription"

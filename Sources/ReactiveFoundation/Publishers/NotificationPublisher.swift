@@ -16,9 +16,9 @@ extension NotificationCenter {
 
   /// Delivers the notifications of one name, on the threads that post them.
   ///
-  /// A notification that is posted while the subscriber has asked for none is missed. One that is posted while
-  /// another is being delivered, by another thread or by the subscriber, is delivered right after it by
-  /// the thread that is delivering, and unlike in Combine not within the call that posts it.
+  /// A notification that is posted while the subscriber has asked for none is missed. A notification that is posted
+  /// during the delivery of another one, by another thread or by the subscriber, is delivered right after it by the
+  /// delivering thread. In Combine it is delivered within the call that posts it.
   public struct Publisher: ReactiveCore.Publisher {
     public typealias Output = Notification
     public typealias Failure = Never

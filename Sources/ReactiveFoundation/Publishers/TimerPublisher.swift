@@ -162,7 +162,7 @@ private final class TimerSubscription: Subscription, OperatorPart {
     self.tolerance = tolerance
   }
 
-  /// Delivers a date if one is asked for. Called on the run loop's thread.
+  /// Delivers a date if there is demand. Called on the run loop's thread.
   func offer(_ date: Date) {
     let downstream: AnySubscriber<Date, Never>? = lock.withLock {
       guard let downstream = self.downstream, demand > 0 else { return nil }

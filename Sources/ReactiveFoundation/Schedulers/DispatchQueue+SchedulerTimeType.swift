@@ -68,7 +68,7 @@ extension DispatchQueue {
 extension DispatchQueue.SchedulerTimeType {
   /// A length of time in nanoseconds.
   ///
-  /// Literals are in seconds. What is too long or too short stops at the ends of `Int` instead of trapping.
+  /// Literals are in seconds. Values out of range are clamped to `Int` instead of trapping.
   public struct Stride: SchedulerTimeIntervalConvertible, Comparable, SignedNumeric,
     ExpressibleByFloatLiteral,
     Hashable, Codable, Sendable
@@ -153,7 +153,7 @@ extension DispatchQueue.SchedulerTimeType {
     /// Turns the sign around.
     public mutating func negate() { self = -self }
 
-    /// Seconds and a fraction, to the nearest nanosecond. What isn't a number is no time.
+    /// Seconds and a fraction, to the nearest nanosecond. NaN counts as zero.
     public static func seconds(_ s: Double) -> Stride {
       let nanoseconds = (s * 1_000_000_000).rounded()
       if nanoseconds.isNaN { return Stride(nanoseconds: 0) }

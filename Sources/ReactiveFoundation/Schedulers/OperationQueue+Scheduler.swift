@@ -12,7 +12,7 @@ extension OperationQueue {
     /// A moment.
     public init(_ date: Date) { self.date = date }
 
-    /// A length of time in seconds; what is too long is infinite.
+    /// A length of time in seconds; values out of range are infinite.
     public struct Stride: _SecondsStride {
       /// The length in seconds, with its sign.
       public var magnitude: TimeInterval
@@ -117,7 +117,7 @@ private struct DelayedOperation: Cancellable, @unchecked Sendable {
   }
 }
 
-/// Adds an operation to the queue again and again, each when the one before is over.
+/// Adds an operation to the queue repeatedly, each when the previous one has finished.
 private final class OperationRepetition: Cancellable, Sendable {
   private struct State {
     var next: DelayedOperation?

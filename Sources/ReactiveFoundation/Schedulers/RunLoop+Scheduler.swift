@@ -10,7 +10,7 @@ extension RunLoop {
     /// A moment.
     public init(_ date: Date) { self.date = date }
 
-    /// A length of time in seconds; what is too long is infinite.
+    /// A length of time in seconds; values out of range are infinite.
     public struct Stride: _SecondsStride {
       /// The length in seconds, with its sign.
       public var magnitude: TimeInterval

@@ -1,7 +1,7 @@
 public import Foundation
 public import ReactiveCore
 
-/// A moment by the wall clock: what the time types of `RunLoop` and `OperationQueue`, which are two, have in common.
+/// A moment of the wall clock: the common part of the time types of `RunLoop` and `OperationQueue`.
 public protocol _WallClockTime: Strideable, Codable, Hashable, Sendable where Stride: _SecondsStride {
   /// The date.
   var date: Date { get set }
@@ -21,7 +21,7 @@ extension _WallClockTime {
   public static func < (lhs: Self, rhs: Self) -> Bool { lhs.date < rhs.date }
 }
 
-/// A length of time in seconds; what is too long is infinite.
+/// A length of time in seconds; values out of range are infinite.
 public protocol _SecondsStride: SchedulerTimeIntervalConvertible, Comparable, SignedNumeric,
   ExpressibleByFloatLiteral, Hashable, Codable, Sendable
 where Magnitude == TimeInterval, IntegerLiteralType == TimeInterval, FloatLiteralType == TimeInterval {

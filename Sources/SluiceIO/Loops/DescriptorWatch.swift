@@ -15,7 +15,7 @@ public final class DescriptorWatch {
     try loop.register(source, for: .readable)
   }
 
-  /// Nothing is called from now on.
+  /// No handler is called after this.
   public func end() { source.release() }
 
   deinit { source.release() }

@@ -17,7 +17,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   private let poll: Int32
   private let wakeUp: Int32
-  /// Wakes the loop for its next timer. `epoll_wait` with a timeout would have the system arm and disarm a timer of its own each time that the loop sleeps.
+  /// Wakes the loop for its next timer. With a timeout for `epoll_wait`, the system would arm and disarm a separate timer each time that the loop sleeps.
   private let alarm: Int32
 
   // From any thread.
@@ -35,7 +35,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   @safe @exclusivity(unchecked) public private(set) var now: MonotonicTime
   @safe @exclusivity(unchecked) private var wallClockRead: Int64?
   @safe @exclusivity(unchecked) private var timers = TimerHeap()
-  /// What `alarm` is set to, in nanoseconds: no later than the next timer, while the loop sleeps; all ones when it isn't set.
+  /// The time that `alarm` is set to, in nanoseconds: no later than the next timer, while the loop sleeps; all ones when it
+  /// isn't set.
   private var alarmTime = UInt64.max
   @safe @exclusivity(unchecked) private var sources = RegistrationTable()
   @safe @exclusivity(unchecked) private var participants: [any TurnParticipant] = []
@@ -56,10 +57,10 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   /// A batch of jobs or signals keeps its memory for the next turn unless a burst made it larger than this.
   private static let keptCapacity = 4_096
 
-  /// What `ownerThread` is when the loop has ended. No thread has it: it would be an address.
+  /// The value of `ownerThread` after the loop has ended. No thread has it: it would be an address.
   private static let noThread: UInt = 1
 
-  /// How long a stopped loop goes on sending what closed streams had been given.
+  /// How long a stopped loop still sends the output of closed streams.
   static let closingTime = Duration.seconds(1)
 
   /// Makes a loop that doesn't run yet: call `run()` on the thread that shall be the loop's. See also `start(name:)`.
@@ -404,7 +405,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     dropRemoteSignals()
   }
 
-  /// Lets go of everything that was waiting to be called. What is released may add more; that never runs.
+  /// Lets go of everything that was waiting to be called. Released objects may add more jobs; those never run.
   private func releaseWork() {
     _ = jobs.close()
     let droppedTimers = timers.removeAll()

@@ -32,15 +32,15 @@ final class EpollSignal: LoopSignal, @unchecked Sendable {
     }
   }
 
-  /// On the loop. Whatever is fired from here on runs the handler again.
+  /// On the loop. A signal that is fired after this runs the handler again.
   func run() {
     _ = fired.exchange(false, ordering: .acquiringAndReleasing)
     handler()
   }
 }
 
-/// Signals fired by other threads, waiting for their loop: a stack that is pushed to one by one and taken whole, which
-/// is why it needs neither a lock nor protection from reuse of its nodes.
+/// Signals fired by other threads, waiting for their loop: a stack with single pushes that is emptied as a whole. It
+/// therefore needs no lock, and no protection from reuse of its nodes.
 @safe
 struct SignalStack: ~Copyable {
   private let top = unsafe Atomic<Unmanaged<EpollSignal>?>(nil)

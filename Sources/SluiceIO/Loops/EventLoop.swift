@@ -1,11 +1,11 @@
 /// One thread's worth of work: streams that became ready, timers that came due, jobs from other threads.
 ///
 /// A loop goes round in *turns*. In each it hands out what became ready, runs the due timers and the jobs that were
-/// passed to it, and last calls its turn participants once. Whatever belongs to a loop (its streams, their handlers, its
-/// timers) is touched on that loop only; that is what makes it safe without locks.
+/// passed to it, and last calls its turn participants once. The objects of a loop (its streams, their handlers, its
+/// timers) are used on that loop only, so they need no locks.
 ///
 /// There are two: one on `epoll`, and a simulated one on which everything, several loops included, runs in a single thread
-/// under a clock that a test moves. Code written against this protocol can't tell them apart.
+/// under a clock that a test moves. Code written against this protocol runs on both.
 public protocol EventLoop: AnyObject, Sendable {
   /// The time at the start of the current turn. On the loop only.
   var now: MonotonicTime { get }
@@ -43,8 +43,8 @@ public protocol EventLoop: AnyObject, Sendable {
   /// Forgets a timer and releases its job; a timer that has fired or was cancelled before is ignored. On the loop only.
   func cancel(_ timer: TimerToken)
 
-  /// Calls `participant` at the end of every turn from now on, in the order of registration, until the loop is
-  /// stopped. On the loop only.
+  /// Calls `participant` at the end of every later turn, in the order of registration, until the loop is stopped. On
+  /// the loop only.
   func addTurnParticipant(_ participant: any TurnParticipant)
 
   /// Makes a signal that runs `handler` on this loop. From any thread.
@@ -74,7 +74,7 @@ extension EventLoop {
 
 /// Names one timer of one loop; never reused.
 public struct TimerToken: Hashable, Sendable {
-  /// Of a loop's timers never 0.
+  /// Never 0 for a loop's timers.
   public var number: UInt64
 
   public init(number: UInt64) {
@@ -92,7 +92,7 @@ public protocol TurnParticipant: AnyObject {
 /// Wakes a loop from any thread, without allocating: however often it is fired before the loop gets to it, its handler
 /// runs once.
 public protocol LoopSignal: AnyObject, Sendable {
-  /// Makes the handler run on the loop, in this turn or the next. From any thread, the loop's own included.
-  /// What was written before `fire()` is visible to the handler.
+  /// Makes the handler run on the loop, in this turn or the next. From any thread, the loop's own included. The handler
+  /// sees all writes before `fire()`.
   func fire()
 }

@@ -24,7 +24,7 @@ class EventSource {
   /// The descriptor is ready for `events`. Called on the loop, never after the registration was given up.
   func ready(_ events: EpollEvents) {}
 
-  /// The turn in which `loop.settle(self)` was called is over.
+  /// Called at the end of the turn in which `loop.settle(self)` was called.
   func turnSettled() {}
 
   /// The loop has stopped: release everything. A source that stays registered is watched for a moment longer, so that

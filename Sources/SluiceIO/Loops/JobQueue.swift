@@ -34,7 +34,7 @@ struct JobQueue: ~Copyable {
     state.withLock { state in swap(&state.jobs, &batch) }
   }
 
-  /// Takes no more jobs from now on. Returns those that were waiting, for the caller to release.
+  /// Refuses all later jobs. Returns those that were waiting, for the caller to release.
   func close() -> [Job] {
     state.withLock { state in
       state.isClosed = true

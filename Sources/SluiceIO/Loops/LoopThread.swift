@@ -41,7 +41,7 @@ package enum Threads {
 
   /// Returns the thread, to be joined or detached, or the system's error number.
   static func create(name: String, _ body: @escaping @Sendable () -> Void) -> (pthread_t?, Int32) {
-    // A thread inherits the mask of the one that makes it; it must not take a signal before it could block it itself.
+    // A thread inherits the signal mask of its creator; it must not take a signal before it could block it itself.
     var all = sigset_t()
     var previous = sigset_t()
     unsafe sigfillset(&all)

@@ -29,7 +29,7 @@ public enum ProcessSignal: Hashable, Sendable, CaseIterable {
 public final class ProcessSignals: Sendable {
   private let source: SignalSource
 
-  /// Keeps `signals` from ending the process, in this thread and those that it starts from now on; they wait until
+  /// Keeps `signals` from ending the process, in this thread and in threads that it starts later; they wait until
   /// `deliver` picks them up.
   public static func block(_ signals: Set<ProcessSignal>) {
     var mask = Self.mask(of: signals)

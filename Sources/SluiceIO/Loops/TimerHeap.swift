@@ -146,7 +146,7 @@ package struct TimerHeap {
   }
 
   #if DEBUG
-    /// Heap order, and every timer found where its slot says. For tests.
+    /// The heap order holds, and every timer is in the slot that it names. For tests.
     func checkInvariants() {
       for (position, entry) in heap.enumerated() {
         precondition(position == 0 || !entry.precedes(heap[(position - 1) / 2]), "heap order")

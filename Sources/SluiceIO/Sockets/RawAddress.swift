@@ -8,7 +8,7 @@ struct RawAddress {
 
   var family: Int32 { Int32(storage.ss_family) }
 
-  /// A copy of what a system call or `getaddrinfo` gave.
+  /// A copy of an address from a system call or `getaddrinfo`.
   init(copying address: UnsafePointer<sockaddr>, length: socklen_t) {
     self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
     let count = Int(self.length)
@@ -74,7 +74,8 @@ struct RawAddress {
     }
   }
 
-  /// Has a system call such as `accept` or `getsockname` fill in an address. Nil when the call's result is negative.
+  /// Calls a system call such as `accept` or `getsockname` that fills in an address. Nil when the call's result is
+  /// negative.
   static func filled(by call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32)
     -> (result: Int32, address: RawAddress)
   {

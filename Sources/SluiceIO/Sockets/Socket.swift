@@ -26,7 +26,7 @@ enum Socket {
     set(descriptor, level: Int32(IPPROTO_TCP), option: TCP_NODELAY, to: 1)
   }
 
-  /// Has the system ask the peer of a silent connection whether it is there: after `silence`, and four times more in as long again. A peer that never
+  /// Makes the system probe the peer of a silent connection: after `silence`, and four more times within the same time again. A peer that never
   /// answers is given up then.
   static func probePeer(_ descriptor: Int32, after silence: Duration) {
     let seconds = Int32(clamping: max(1, silence.components.seconds))
@@ -61,7 +61,8 @@ enum Socket {
     return unsafe ioctl(descriptor, request, &count) == 0 ? Int(count) : 0
   }
 
-  /// What keeps written bytes from the peer, by the system's account of a TCP connection. Over a Unix socket there is no network.
+  /// The reason why the peer hasn't received written bytes, from the system's state of a TCP connection. Over a Unix socket there
+  /// is no network.
   static func obstacle(_ descriptor: Int32) -> StreamObstacle {
     var state = sluice_tcp_state()
     guard unsafe sluice_tcp_look(descriptor, &state) == 0 else { return .peer }
@@ -87,7 +88,7 @@ enum Socket {
     unsafe address.withPointer { unsafe Glibc.bind(descriptor, $0, $1) }
   }
 
-  /// 0, or the error number; `EINPROGRESS` when it goes on in the background.
+  /// 0, or the error number; `EINPROGRESS` when it continues in the background.
   static func connect(_ descriptor: Int32, to address: RawAddress) -> Int32 {
     while true {
       if unsafe address.withPointer({ unsafe Glibc.connect(descriptor, $0, $1) }) == 0 { return 0 }
@@ -96,8 +97,8 @@ enum Socket {
   }
 }
 
-/// A descriptor that is closed with its last reference, unless it is taken: a connection on its way from the loop
-/// that accepted it to the one that shall have it, which may have been stopped meanwhile.
+/// A descriptor that is closed with its last reference, unless it is taken. It carries a connection from the loop that
+/// accepted it to another loop, which may have been stopped meanwhile.
 ///
 /// Unchecked: it is handed from one thread to the next and used by one at a time.
 final class DescriptorInTransit: @unchecked Sendable {

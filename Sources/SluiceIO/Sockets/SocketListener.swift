@@ -16,7 +16,7 @@ struct AcceptedConnections: Sendable {
     if loop === current {
       return handler(SocketStream(loop: loop, descriptor: descriptor, peer: peer), loop)
     }
-    // Counted from now on, not when the other loop gets to it: the next ones of this burst must see it.
+    // Counted at once, not when the other loop gets to it: the next connections of this burst must see it.
     loop.addLoad(1)
     let transit = DescriptorInTransit(descriptor)
     loop.execute { [handler] in

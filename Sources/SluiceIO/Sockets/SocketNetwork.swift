@@ -5,8 +5,8 @@ public final class SocketNetwork: Network {
   /// Which loop of a listener's group gets a new connection.
   public let placement: ConnectionPlacement
 
-  /// The silence after which the system asks the peer of an accepted TCP connection whether it is there; zero for never. A peer whose system doesn't
-  /// answer for as long again is given up. In whole seconds.
+  /// The silence after which the system probes the peer of an accepted TCP connection; zero for never. A peer whose system doesn't answer for as
+  /// long again is given up. In whole seconds.
   public let keepalive: Duration
   /// The values of ``keepalive``.
   public static let keepalives: ClosedRange<Duration> = .zero ... .seconds(32_767)
@@ -31,7 +31,7 @@ public final class SocketNetwork: Network {
     let connections = AcceptedConnections(loops: loops, placement: placement, handler: accepted)
     let bound = try Self.bind(address)
     if keepalive > .zero, bound.file == nil {
-      // Accepted sockets have it from the one that listens.
+      // Accepted sockets inherit it from the listening one.
       for descriptor in bound.descriptors { Socket.probePeer(descriptor, after: keepalive) }
     }
     let sources = bound.descriptors.map { descriptor in
@@ -57,7 +57,7 @@ public final class SocketNetwork: Network {
     IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
   }
 
-  /// Doors are layers over this.
+  /// Gateways are layers above this.
   package static func withoutDoors(_ action: String) -> IOError {
     IOError(action: action, code: EPROTONOSUPPORT, reason: "this program doesn't speak that protocol there")
   }

@@ -73,7 +73,7 @@ final class SocketStream: EventSource, ByteStream {
       let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
       if count > 0 { return .bytes(count) }
       if count == 0 {
-        // From now on the socket is readable for ever.
+        // After this the socket stays readable.
         peerEnded = true
         updateInterest()
         return .end
@@ -121,7 +121,7 @@ final class SocketStream: EventSource, ByteStream {
     return .wrote(total)
   }
 
-  /// One call of the system. For one vector it is the one that has less to look at.
+  /// One call of the system. For one vector `send` does less work in the system.
   private func send(_ vectors: UnsafePointer<iovec>, _ count: Int) -> Int {
     if count == 1 {
       return unsafe Glibc.send(descriptor, vectors[0].iov_base, vectors[0].iov_len, Int32(MSG_NOSIGNAL))
@@ -149,7 +149,7 @@ final class SocketStream: EventSource, ByteStream {
     }
     let readable = !readsPaused && !peerEnded
     if events.contains(.failed) {
-      // What arrived before the failure is handed out first: it may be the peer's reason.
+      // Bytes that arrived before the failure are delivered first: they may contain the peer's reason.
       guard readable, Socket.unreadCount(descriptor) > 0 else {
         let code = Socket.takeError(descriptor)
         return fail(error("connection to", code == 0 ? ECONNRESET : code))

@@ -12,7 +12,8 @@ public protocol ByteStream: AnyObject {
   /// Where the other side is, for messages and logs.
   var peer: SocketAddress { get }
 
-  /// What protects the bytes and the peer's proved identity, once the first bytes have come; nil for bytes as they are.
+  /// The protection of the bytes and the peer's proved identity, once the first bytes have arrived; nil for a stream
+  /// without TLS.
   var security: StreamSecurity? { get }
 
   /// Whether the other side is a part of this program. Its word about its identity needs no proof.
@@ -21,16 +22,17 @@ public protocol ByteStream: AnyObject {
   /// Whether a part of this program is on the other side, for a client or not, which is there as long as the stream is open.
   var isLocal: Bool { get }
 
-  /// Bytes that wait in the stream itself, in either direction. What the operating system has isn't counted.
+  /// Bytes that wait in the stream itself, in either direction. Bytes in the operating system's buffers aren't counted.
   var heldBytes: Int { get }
 
-  /// What keeps bytes that were written from the other program, while they wait; nil where the transport doesn't know.
+  /// The reason why written bytes haven't reached the other program, while they wait; nil if the transport doesn't know
+  /// it.
   var obstacle: StreamObstacle? { get }
 
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
   func start(_ handler: any ByteStreamHandler)
 
-  /// Reads what is there, at most `buffer.count` bytes.
+  /// Reads available bytes, at most `buffer.count`.
   ///
   /// After a write failed, what had arrived before can still be read, up to the `close()`.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
@@ -47,8 +49,8 @@ public protocol ByteStream: AnyObject {
 
   /// Closes: what was written is still sent, nothing more is called, the handler is released. Calling it again does nothing.
   ///
-  /// What the peer still sends is thrown away for a while, rather than answered with a reset, which would cost it
-  /// what it has not read yet. A peer that no longer answers at all is better left with `abort()`.
+  /// Bytes that the peer still sends are discarded for a while, instead of being answered with a reset, which would
+  /// discard bytes that the peer has not read yet. A peer that no longer answers at all is better left with `abort()`.
   func close()
 
   /// Closes at once with a reset; what wasn't sent yet is lost. Over a Unix socket, which knows no resets, the peer may see
@@ -75,15 +77,15 @@ extension ByteStream {
   }
 }
 
-/// What keeps bytes from the program on the other side.
+/// The reason why bytes haven't reached the program on the other side.
 public enum StreamObstacle: Hashable, Sendable {
-  /// The program doesn't read: its system has acknowledged what was sent, and takes no more.
+  /// The program doesn't read: its system has acknowledged all sent bytes, and accepts no more.
   case peer
   /// Its system doesn't acknowledge what was sent.
   case network
 }
 
-/// What protects a stream.
+/// The protection of a stream.
 public struct StreamSecurity: Hashable, Sendable {
   /// `TLSv1.3`
   public var version: String
@@ -111,8 +113,8 @@ public struct StreamSecurity: Hashable, Sendable {
 
 /// Reads and writes a stream. Called on the stream's loop only.
 public protocol ByteStreamHandler: AnyObject {
-  /// There are bytes, or the end of the stream: `read(into:)` tells. Called once per turn as long as there are; not
-  /// after the end has been read.
+  /// There are bytes, or the end of the stream: `read(into:)` returns which. Called once per turn as long as there are;
+  /// not after the end has been read.
   func streamReadable()
 
   /// There is room again after a write that came short.
@@ -130,7 +132,7 @@ extension ByteStreamHandler {
   public func streamHoldsOther() {}
 }
 
-/// What reading gave.
+/// The result of a read.
 public enum ReadResult: Equatable, Sendable {
   /// That many bytes, at least one.
   case bytes(Int)
@@ -142,7 +144,7 @@ public enum ReadResult: Equatable, Sendable {
   case failed(IOError)
 }
 
-/// What writing gave.
+/// The result of a write.
 public enum WriteResult: Equatable, Sendable {
   /// That many bytes were taken, from 0 to all. Fewer than all: `streamWritable()` will be called.
   case wrote(Int)

@@ -5,7 +5,7 @@ package final class LayeredListener: Listener {
   private let closed: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - wanted: the address that was asked for.
+  ///   - wanted: the requested address.
   ///   - beneath: the listener beneath.
   ///   - closed: called each time the listener is closed.
   package init(

@@ -24,10 +24,10 @@ public protocol Network: AnyObject, Sendable {
 
 /// An address on which connections are accepted.
 public protocol Listener: AnyObject, Sendable {
-  /// The address in fact bound: the real port where 0 was asked for.
+  /// The address that was bound: with the real port if port 0 was requested.
   var address: SocketAddress { get }
 
-  /// Stops accepting. Connections accepted before go on. From any thread.
+  /// Stops accepting. Connections accepted before stay open. From any thread.
   func close()
 }
 
@@ -61,14 +61,14 @@ public enum ConnectionPlacement: Hashable, Sendable {
 
 /// A failure of a socket or a loop: the call, the system's error number, and what it concerned.
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, as a person would say it: "connect to 127.0.0.1:7420".
+  /// The attempted action, in words for a user: "connect to 127.0.0.1:7420".
   public var action: String
   /// The system's `errno`; the nearest one where a layer over the sockets has found the error.
   public var code: Int32
-  /// What the peer has done wrong, where a layer over the sockets ends the connection for that; nil for all other errors.
+  /// The peer's mistake, if a layer over the sockets ends the connection for it; nil for all other errors.
   public var fault: PeerFault?
 
-  /// What is wrong, where the system's text for `code` doesn't say it.
+  /// The cause, if the system's text for `code` doesn't contain it.
   public var reason: String?
 
   public init(action: String, code: Int32, reason: String? = nil) {
@@ -107,7 +107,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What the peer of a stream has done wrong, by the rules of a protocol that a layer over the sockets speaks with it.
+/// A mistake of a stream's peer, by the rules of a protocol in a layer over the sockets.
 public enum PeerFault: Hashable, Sendable {
   /// It has broken them.
   case violation

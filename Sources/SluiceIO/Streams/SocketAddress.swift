@@ -39,9 +39,9 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// Why a text isn't an address.
 public struct SocketAddressError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was to be read.
+  /// The text that was read.
   public var text: String
-  /// What is wrong with it, and how it should be.
+  /// The mistake in it, and the correct form.
   public var problem: String
 
   /// "'localhost' is not an address: there is no port; write HOST:PORT, for example localhost:7420"
@@ -173,7 +173,7 @@ extension SocketAddress {
   /// The protocol by which it is reached; nil for the broker's own.
   public var door: Door? { if case .door(let door, _, _, _) = self { door } else { nil } }
 
-  /// The same host and port without TLS and without a door's protocol; nil for a Unix socket.
+  /// The same host and port without TLS and without a gateway's protocol; nil for a Unix socket.
   package var plain: SocketAddress? {
     switch self {
     case .host(let host, let port), .tls(let host, let port), .door(_, let host, let port, _):
@@ -215,7 +215,7 @@ extension SocketAddress {
   }
 }
 
-/// What of a peer's address counts as one place to come from, where peers are counted or slowed down.
+/// The part of a peer's address by which peers are counted or delayed.
 ///
 /// Of IPv6 that is the first 64 bits: the rest is the peer's to choose. IPv4 is the same whether it comes by itself or within IPv6.
 public enum PeerOrigin: Hashable, Sendable, CustomStringConvertible {

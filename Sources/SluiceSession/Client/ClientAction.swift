@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What the client does about a valid frame of the broker.
+/// The client's reaction to a valid frame of the broker.
 @safe
 package enum ClientAction {
   /// Nothing: the frame's stream was cancelled, or the frame changes nothing.
@@ -16,7 +16,7 @@ package enum ClientAction {
   case lagged(stream: UInt32, Lag)
   /// The number of producers that the subscription's topic has.
   case producers(stream: UInt32, count: UInt32)
-  /// Of a pattern: a topic matches, or matches no longer; the frames that follow are about the topic with this number; that topic has ended.
+  /// For a pattern: a topic matches, or no longer matches; the following frames belong to the topic with this number; that topic has ended.
   indirect case matched(stream: UInt32, Matched)
   case unmatched(stream: UInt32, number: UInt32)
   case selectedTopic(stream: UInt32, number: UInt32)

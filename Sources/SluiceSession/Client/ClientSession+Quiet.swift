@@ -37,7 +37,7 @@ extension ClientSession {
     }
   }
 
-  /// A session that is as the one that was packed. The broker's silence counts from now.
+  /// A session with the state of the packed one. The broker's silence counts from now.
   package init(unpacking reader: inout PackedReader, now: UInt64) {
     let mayBeRedirected = reader.flags()[0]
     self.init(features: reader.number())
@@ -114,7 +114,7 @@ extension StreamNumbers {
 }
 
 extension PackedWriter {
-  /// What was granted, of which 0 stands for no limit, and what was spent.
+  /// Credit, in which 0 stands for no limit, and its use.
   fileprivate mutating func credit(_ credit: Credit) {
     number(credit.granted &+ 1)
     number(credit.spent)

@@ -12,7 +12,7 @@ package struct ClientSession {
     /// Waiting for WELCOME.
     case handshake
     case open
-    /// The broker has sent GOAWAY: open streams go on, no new ones are opened.
+    /// The broker has sent GOAWAY: open streams continue, no new ones are opened.
     case leaving
   }
 
@@ -81,7 +81,7 @@ package struct ClientSession {
     self.features = features
   }
 
-  /// Goes on as an earlier session, whose handshake is complete.
+  /// Continues an earlier session, whose handshake is complete.
   mutating func goOn(
     _ mayBeRedirected: Bool, _ lastToken: UInt64, _ keepalive: Keepalive, _ numbers: StreamNumbers,
     _ streams: [Stream]

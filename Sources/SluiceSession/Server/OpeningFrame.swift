@@ -2,7 +2,7 @@ import SluiceWire
 
 /// The frames that open a stream: a subscription, a publication or a request.
 enum OpeningFrame {
-  /// What a frame that opens a stream makes of it, and asks of the broker.
+  /// The effects of a frame that opens a stream, and its request to the broker.
   static func read(
     _ stream: UInt32, _ type: FrameType, _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> (ServerStreamTable.State, ServerAction) {
@@ -14,7 +14,7 @@ enum OpeningFrame {
       let frame = try unsafe admit(JoinGroup.self, body)
       return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
     case .publishOpen:
-      // What it is granted is the topic's affair.
+      // The topic decides about the grant.
       let frame = try unsafe admit(PublishOpen.self, body)
       let credit = PublicationCredit(startingAt: frame.firstSequence)
       return (.publication(credit), .openPublication(stream: stream, frame))
@@ -82,7 +82,7 @@ enum OpeningFrame {
 
   /// Decodes a frame and checks the names in it: the one place where names that clients send are admitted.
   ///
-  /// - Throws: what is wrong with the frame; ``ErrorCode/invalidTopic`` for a name, which ends its stream only.
+  /// - Throws: the mistake in the frame; ``ErrorCode/invalidTopic`` for a name, which ends its stream only.
   private static func admit<F: Frame>(_ type: F.Type, _ body: UnsafeRawBufferPointer) throws(WireError) -> F {
     let frame = try unsafe F(body: body)
     try frame.validateNames()

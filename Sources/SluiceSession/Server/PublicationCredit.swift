@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What a publication may still publish: records, and bytes of their batches.
+/// The remaining credit of a publication: records, and bytes of their batches.
 package struct PublicationCredit: Hashable, Sendable {
   package private(set) var records: Credit
   package private(set) var bytesGranted: UInt64
@@ -18,7 +18,7 @@ package struct PublicationCredit: Hashable, Sendable {
     return bytesGranted > bytesSpent ? bytesGranted - bytesSpent : 0
   }
 
-  /// What is left of the grants.
+  /// The unused part of the grants.
   package var held: PublishAllowance {
     PublishAllowance(records: records.available, bytes: bytesAvailable)
   }
@@ -63,7 +63,7 @@ package struct PublicationCredit: Hashable, Sendable {
   }
 }
 
-/// What one publication may still use.
+/// The remaining credit of one publication.
 package struct PublishAllowance: Hashable, Sendable {
   package var records: UInt64
   package var bytes: UInt64
@@ -73,13 +73,13 @@ package struct PublishAllowance: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Adds up; what is unlimited stays so.
+  /// Adds up; unlimited credit stays unlimited.
   package mutating func add(_ other: PublishAllowance) {
     records = Self.sum(records, other.records)
     bytes = Self.sum(bytes, other.bytes)
   }
 
-  /// Never below zero; what is unlimited stays so.
+  /// Never below zero; unlimited credit stays unlimited.
   package mutating func subtract(_ other: PublishAllowance) {
     if records != .max { records -= min(records, other.records) }
     if bytes != .max { bytes -= min(bytes, other.bytes) }

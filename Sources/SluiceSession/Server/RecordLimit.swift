@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The longest record that a broker takes: what its operator allows, or less where its store can't keep as much. From any thread.
+/// The longest record that a broker accepts: the operator's limit, or less if its store can't hold as much. From any thread.
 package final class RecordLimit: Sendable {
   /// The operator's limit, in bytes.
   package let configured: Int
@@ -14,6 +14,6 @@ package final class RecordLimit: Sendable {
   /// The longest record at the moment, in bytes. Clients learn it when they connect.
   package var present: Int { bytes.load(ordering: .relaxed) }
 
-  /// From now on the store takes records of so many bytes. The operator's limit holds besides.
+  /// From this call on, the store accepts records of so many bytes. The operator's limit holds besides.
   package func bound(by store: Int) { bytes.store(max(1, min(configured, store)), ordering: .relaxed) }
 }

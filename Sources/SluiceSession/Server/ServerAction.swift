@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// What a frame asks of the broker, once the session has found it in order.
+/// The request of a frame to the broker, after the session has checked it.
 @safe
 package enum ServerAction {
   /// Nothing.
   case none
 
-  // Records: these are the ones that come often.
+  // Records: the most frequent action.
   /// Append a checked batch to the topic of a publication, whose producer waits for its acknowledgement or doesn't.
   case append(stream: UInt32, count: UInt32, batch: UnsafeRawBufferPointer, isAwaited: Bool = true)
   /// A subscription may be sent more.
@@ -16,7 +16,7 @@ package enum ServerAction {
   case commit(stream: UInt32, nextOffset: UInt64)
 
   // Streams
-  /// The handshake is over: send WELCOME.
+  /// The handshake is complete: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
   /// The client has sent credentials: WELCOME waits until they are verified, see ``ServerSession/admitted()``.
   indirect case authenticate(ServerHandshake.Agreement)
@@ -38,7 +38,7 @@ package enum ServerAction {
   case cancel(stream: UInt32)
   /// CANCEL for a stream that had ended before it came: answer CANCELLED.
   case confirmCancel(stream: UInt32)
-  /// The stream is over because of what its peer did: drop what belongs to it and send ERROR.
+  /// The peer's mistake has ended the stream: release its state and send ERROR.
   indirect case fault(stream: UInt32, Fault)
 
   // Requests
@@ -81,7 +81,7 @@ package enum ServerAction {
     }
   }
 
-  /// Whether it is more than a sign of life, or what comes often on streams that are open.
+  /// Whether it is more than a heartbeat, or than a frequent frame on an open stream.
   package var isRequest: Bool {
     switch self {
     case .none, .pong, .append, .demand, .commit, .lend: false

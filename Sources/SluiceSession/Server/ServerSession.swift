@@ -7,12 +7,12 @@ import SluiceWire
 /// of a stream is an action. It can't be copied, so that no access to it costs as much as its tables' references.
 package struct ServerSession: ~Copyable {
   package enum Phase: Hashable {
-    /// Nothing but HELLO is taken.
+    /// Only HELLO is accepted.
     case handshake
     /// The client is being authenticated; no frame is taken.
     case authenticating
     case open
-    /// The broker is stopping: what is open goes on, but nothing new is published or opened.
+    /// The broker is stopping: open streams continue, but nothing new is published or opened.
     case draining
   }
 
@@ -36,7 +36,7 @@ package struct ServerSession: ~Copyable {
 
   /// Takes one frame.
   ///
-  /// - Throws: an error of the connection, which must be told to the peer and closed.
+  /// - Throws: an error of the connection: report it to the peer, and close.
   package mutating func receive(
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {
@@ -104,7 +104,7 @@ package struct ServerSession: ~Copyable {
     if phase == .authenticating { phase = .open }
   }
 
-  /// Whatever came of new credentials: others may be verified.
+  /// The verification of new credentials has ended, with any result: others may be verified.
   package mutating func renewed() {
     isRenewing = false
   }
@@ -113,7 +113,7 @@ package struct ServerSession: ~Copyable {
   package var tableBytes: Int { streams.table.bytes + originBytes }
   package static var bytesPerStream: Int { ServerStreamTable.bytesPerStream }
 
-  /// From now on nothing new is published or opened.
+  /// After this, nothing new is published or opened.
   package mutating func drain() {
     guard phase == .open else { return }
     phase = .draining
@@ -140,7 +140,7 @@ package struct ServerSession: ~Copyable {
     return true
   }
 
-  /// The publication that has just been opened goes on at that sequence, of which the broker has all before.
+  /// The publication that has just been opened continues at that sequence; the broker already has the records before it.
   package mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
     streams.table[stream] = .publication(PublicationCredit(startingAt: next))
   }
@@ -152,7 +152,7 @@ package struct ServerSession: ~Copyable {
 
   /// Grants a publication more.
   ///
-  /// - Returns: the totals to be told, if they are others than before.
+  /// - Returns: the totals to send, if they have changed.
   package mutating func grant(_ more: PublishAllowance, to stream: UInt32) -> Demand? {
     guard phase == .open, case .publication(var credit) = streams.table[stream], credit.add(more) else {
       return nil
@@ -163,7 +163,7 @@ package struct ServerSession: ~Copyable {
 
   /// Takes over the totals that another node, which serves the publication's topic, has granted.
   ///
-  /// - Returns: whether they are to be told.
+  /// - Returns: whether to send them.
   package mutating func raise(to totals: Demand, on stream: UInt32) -> Bool {
     guard phase == .open, case .publication(var credit) = streams.table[stream], credit.raise(to: totals)
     else {
@@ -173,7 +173,7 @@ package struct ServerSession: ~Copyable {
     return true
   }
 
-  /// What is left of what a publication was granted, up to the end of its stream.
+  /// The unused credit of a publication, up to the end of its stream.
   package func held(_ stream: UInt32) -> PublishAllowance {
     switch streams.table[stream] {
     case .publication(let credit), .leaving(let credit): credit.held
@@ -190,7 +190,7 @@ package struct ServerSession: ~Copyable {
     }
   }
 
-  /// What a subscription was granted, in all.
+  /// The total demand that a subscription has granted.
   package func granted(_ stream: UInt32) -> UInt64? {
     if case .subscription(let through) = streams.table[stream] { through } else { nil }
   }
@@ -208,7 +208,7 @@ package struct ServerSession: ~Copyable {
   /// Every number that may be in use.
   package var numbers: Range<UInt32> { streams.table.numbers }
 
-  /// What serves a stream; nil where nothing is open.
+  /// The object that serves a stream; nil if no stream is open.
   package func object(_ stream: UInt32) -> (any ServerStream)? { streams.table.object(stream) }
 
   /// Gives a stream that the client has opened the object that serves it.
@@ -224,7 +224,7 @@ package struct ServerSession: ~Copyable {
     streams.table.charge(stream, charge)
   }
 
-  /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.
+  /// Takes the object from a stream. Continuations that wait for this use of the stream are never called after this.
   package mutating func detach(_ stream: UInt32) { streams.table.detach(stream) }
 
   /// The client for which another node has opened a stream, until the stream's number is used again; nil for a client's own.
@@ -247,7 +247,7 @@ package struct ServerSession: ~Copyable {
 // MARK: - One frame each
 
 extension ServerSession {
-  /// Opens a stream for what the frame asks for.
+  /// Opens a stream for the frame's request.
   private mutating func open(
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: borrowing ServerSessionRules
   ) throws(WireError) -> ServerAction {

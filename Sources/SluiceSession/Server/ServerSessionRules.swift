@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What every session of a broker has in common.
+/// The rules that all sessions of a broker share.
 package struct ServerSessionRules: ~Copyable, Sendable {
   package var handshake: ServerHandshake
   package let records: RecordLimit

@@ -1,6 +1,7 @@
 import SluiceWire
 
-/// What serves one open stream of a connection, from its beginning to its end. It is in the session's table, and belongs to the connection's loop.
+/// The object that serves one open stream of a connection, from its beginning to its end. It is in the session's table, and belongs to the
+/// connection's loop.
 package protocol ServerStream: AnyObject {
   var kind: StreamKind { get }
 
@@ -26,7 +27,7 @@ package protocol ServerStream: AnyObject {
 
   /// The client cancels the stream.
   ///
-  /// - Returns: whether the stream is over now; otherwise it sends CANCELLED itself, later.
+  /// - Returns: whether the stream has ended; otherwise it sends CANCELLED itself, later.
   func cancel() -> Bool
 
   /// Gives up what the stream has of its topic. Called once, when the stream ends for whatever reason.
@@ -59,11 +60,11 @@ extension ServerStream {
   }
 }
 
-/// What a stream counts as: the broker limits each kind by itself.
+/// The kind of a stream: the broker has a limit for each kind.
 package enum StreamKind {
   case subscription
   case publication
-  /// A subscription that is over, but for the last commits.
+  /// A subscription that has ended, except for the last commits.
   case committing
   case request
 }

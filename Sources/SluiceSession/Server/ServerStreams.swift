@@ -71,7 +71,7 @@ struct ServerStreams {
     return .demand(stream: stream, grantedThrough: demand.grantedThrough)
   }
 
-  /// A subscription to a pattern was opened: it begins with the last of the positions where it goes on.
+  /// A subscription to a pattern was opened: it begins with the last of the positions at which it continues.
   ///
   /// - Parameter action: what opening it has asked of the broker.
   mutating func openedPattern(
@@ -179,7 +179,7 @@ struct ServerStreams {
     case .opening(let frame): positions.remove(frame.positions)
     case .free, .ended, .request: break
     }
-    // What serves the stream is released before CANCELLED is sent.
+    // The stream's object is released before CANCELLED is sent.
     if table.object(stream) == nil { table.end(stream, .free) } else { table[stream] = .free }
     return .confirmCancel(stream: stream)
   }

@@ -1,7 +1,7 @@
 import SluiceIO
 
-/// The names of the protocol over TLS (ALPN, RFC 7301), of which a client that names protocols has to name one: so that one service's port isn't
-/// mistaken for another's.
+/// The names of the protocol over TLS (ALPN, RFC 7301). A client that sends names must include one of them, so that a connection to the port of
+/// another service fails.
 ///
 /// Its instances are never released: OpenSSL's callbacks refer to them.
 final class ApplicationProtocol: Hashable, Sendable {
@@ -16,7 +16,7 @@ final class ApplicationProtocol: Hashable, Sendable {
     self.names = names.map { Array($0.utf8) }
   }
 
-  /// What clients of an address speak; nil for an address without TLS.
+  /// The protocol of an address' clients; nil for an address without TLS.
   static func of(_ address: SocketAddress) -> ApplicationProtocol? {
     switch address {
     case .tls: sluice
@@ -29,7 +29,7 @@ final class ApplicationProtocol: Hashable, Sendable {
     }
   }
 
-  /// Where the best name stands in a list of names, each behind its length; nil where none does.
+  /// The position of the best name in a list of names, each after its length; nil if there is none.
   func place(in list: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
     for name in names {
       var next = 0

@@ -5,7 +5,7 @@ import COpenSSL
 /// Unchecked: OpenSSL locks the store, and nothing here changes it after its files were read.
 @safe
 final class Authorities: @unchecked Sendable {
-  /// What a certificate is used for, as OpenSSL names it.
+  /// The purpose of a certificate, as OpenSSL names it.
   enum Purpose: String {
     case client = "ssl_client"
     case server = "ssl_server"
@@ -49,7 +49,7 @@ final class Authorities: @unchecked Sendable {
   }
 }
 
-/// Tells a node of a cluster from a client by the authority that has signed its certificate.
+/// Distinguishes nodes of a cluster from clients by the authority that has signed the certificate.
 struct PeerAuthorities: Sendable {
   enum Kind {
     case client
@@ -69,7 +69,7 @@ struct PeerAuthorities: Sendable {
   }
 
   func kind(of certificate: OpaquePointer, chain: OpaquePointer?) -> Kind {
-    // What an authority of clients has signed is never a node's.
+    // A certificate of the clients' authority is never a node's.
     if let clients, unsafe clients.objection(to: certificate, chain: chain, as: .client) == nil {
       return .client
     }

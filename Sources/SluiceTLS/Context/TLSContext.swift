@@ -6,14 +6,14 @@ import Glibc
 /// Unchecked: changed by its creator only; connections on any thread refer to it, and OpenSSL counts references atomically.
 @safe
 final class TLSContext: @unchecked Sendable {
-  /// What both sides name in the handshake, so that a broker's port isn't mistaken for another TLS service's.
+  /// The protocol name in the handshake of both sides, so that a connection to the port of another TLS service fails.
   static let applicationProtocolName = "sluice/1"
   static let applicationProtocol: [UInt8] = Array(applicationProtocolName.utf8)
   /// The same with its length, as it is sent.
   static let protocolList: [UInt8] = [UInt8(applicationProtocol.count)] + applicationProtocol
 
   let pointer: OpaquePointer
-  /// Of a server that tells nodes of a cluster from clients. Set before the first connection.
+  /// For a server that distinguishes nodes of a cluster from clients. Set before the first connection.
   var peers: PeerAuthorities?
 
   init(_ method: OpaquePointer) throws(TLSSetupError) {
@@ -95,7 +95,7 @@ final class TLSContext: @unchecked Sendable {
     }
   }
 
-  /// Has the peer's certificate asked for and checked, as `mode` says; what is found wrong is kept for the message.
+  /// Requests and verifies the peer's certificate, as `mode` states; the reason of a failure is kept for the message.
   func verify(_ mode: Int32) {
     unsafe SSL_CTX_set_verify(pointer, mode) { isGood, store in
       if isGood == 0, let store = unsafe store,
@@ -118,7 +118,7 @@ final class TLSContext: @unchecked Sendable {
     unsafe SSL_CTX_get0_certificate(pointer).flatMap { unsafe Certificate.expiry($0) }
   }
 
-  /// OpenSSL says of a file that isn't there no more than that there is no PEM in it.
+  /// For a missing file, OpenSSL only reports that it contains no PEM.
   private static func checkReadable(_ file: String) throws(TLSSetupError) {
     // A zero byte would end the name early, and another file be read.
     guard !file.isEmpty, !file.utf8.contains(0) else {

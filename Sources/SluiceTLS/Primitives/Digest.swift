@@ -45,7 +45,7 @@ public func secureRandomBytes(_ count: Int) -> [UInt8] {
 
 /// The key derivation of RFC 7914, which makes passwords slow to guess.
 public enum Scrypt {
-  /// What it costs. Memory is 128 · N · r bytes and somewhat more, time grows with N · r · p.
+  /// Its cost. Memory is 128 · N · r bytes and somewhat more, time grows with N · r · p.
   public struct Cost: Hashable, Sendable {
     /// The logarithm of N.
     public var logN: Int
@@ -71,13 +71,13 @@ public enum Scrypt {
     public var work: Int { (1 << logN) * r * p }
     private var memory: Int { 128 * r * ((1 << logN) + p + 2) }
 
-    /// What OpenSSL may take: it counts somewhat otherwise.
+    /// The limit for OpenSSL, which counts slightly differently.
     fileprivate var memoryLimit: UInt64 { UInt64(memory) + (1 << 20) }
   }
 
   /// Derives `count` bytes. Takes as long and as much memory as the cost says: not for an event loop. From any thread.
   ///
-  /// - Returns: nil for a cost that isn't bearable, or that the parameters' rules forbid, and where there is no memory for it.
+  /// - Returns: nil for a cost that is too high or that the rules of the parameters forbid, and if there is no memory for it.
   public static func derive(
     password: some Sequence<UInt8>, salt: [UInt8], cost: Cost, count: Int
   ) -> [UInt8]? {
@@ -97,7 +97,7 @@ public enum Scrypt {
   }
 }
 
-/// Whether two secrets are the same, in a time that tells nothing but their lengths. From any thread.
+/// Whether two secrets are the same, in a time that depends on their lengths only. From any thread.
 public func isEqualInConstantTime(_ left: [UInt8], _ right: [UInt8]) -> Bool {
   guard left.count == right.count else { return false }
   return unsafe CRYPTO_memcmp(left, right, left.count) == 0

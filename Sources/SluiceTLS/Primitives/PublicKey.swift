@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What a key pair is for: signatures of one kind.
+/// The kind of signatures of a key pair.
 public enum KeyKind: Hashable, Sendable {
   case ed25519
   /// RSASSA-PKCS1-v1_5 with SHA-256, with a modulus of so many bits.

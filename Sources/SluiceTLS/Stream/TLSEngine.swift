@@ -7,7 +7,7 @@ import SluiceIO
 /// On the loop only. Nothing here calls the stream's handler.
 @safe
 final class TLSEngine {
-  /// What came of a call.
+  /// The result of a call.
   enum Outcome {
     case done(Int)
     /// More of the peer's bytes must come first.
@@ -23,7 +23,7 @@ final class TLSEngine {
 
   /// So much ciphertext can't be without anything in it: two of the longest records are less.
   private static let emptyLimit = 64 << 10
-  /// Beyond what is asked for, a round of reads takes so much ciphertext for it.
+  /// The ciphertext that a round of reads takes in addition to the requested bytes.
   private static let overhead = 64 << 10
 
   let ssl: OpaquePointer
@@ -33,7 +33,7 @@ final class TLSEngine {
   private let shared: TLSLoop
   private let keepSession: ((SessionCache.Session) -> Void)?
 
-  /// Of the peer's certificates the one that wasn't good enough.
+  /// The certificate of the peer that failed verification.
   var refusedCertificate: Certificate?
 
   /// Ciphertext for which the transport had no room, from `unsentStart` on.
@@ -48,9 +48,10 @@ final class TLSEngine {
   private var allowance = Int.max
   /// The transport was left with more in it than the round might take. It may not report that.
   private(set) var wasCut = false
-  /// What came since there was something in it. OpenSSL reads new keys and the like as long as there are some.
+  /// How much ciphertext has arrived without content since the last content. OpenSSL reads new keys and the like as
+  /// long as there are some.
   private var emptyCount = 0
-  /// What the transport has come to.
+  /// The state of the transport.
   private var transportEnded = false
   private(set) var readFailure: IOError?
 
@@ -82,7 +83,7 @@ final class TLSEngine {
     unsafe SSL_get_rbio(ssl).flatMap { unsafe TransportBIO.engine($0) }
   }
 
-  /// What the transport has failed with.
+  /// The transport's failure.
   var failure: IOError? { readFailure ?? writeFailure }
 
   // MARK: Calls
@@ -105,7 +106,7 @@ final class TLSEngine {
 
   /// Before the first of several calls to ``read(into:)``.
   ///
-  /// - Parameter bytes: how much they may read together, or nil where that isn't known.
+  /// - Parameter bytes: how many bytes they may read together; nil if that isn't known.
   func begin(expecting bytes: Int?) {
     cameShort = false
     wasCut = false
@@ -113,7 +114,7 @@ final class TLSEngine {
     ErrorQueue.clear()
   }
 
-  /// Encrypts all of `bytes`, of which there is at least one. Nil when that was done.
+  /// Encrypts all of `bytes`, which isn't empty. Nil when that was done.
   func write(_ bytes: UnsafeRawBufferPointer) -> TLSFault? {
     ErrorQueue.clear()
     let result = unsafe SSL_write(ssl, bytes.baseAddress, Int32(bytes.count))
@@ -238,7 +239,7 @@ final class TLSEngine {
     }
     switch unsafe transport.read(into: buffer) {
     case .bytes(let count):
-      // A transport that can't be written to doesn't report what is left in it.
+      // A failed transport doesn't report its remaining bytes.
       cameShort = count < buffer.count && writeFailure == nil
       emptyCount += count
       if allowance != .max { allowance -= count }

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 import SluiceIO
 
-/// Why a TLS connection can't go on.
+/// The reason why a TLS connection has failed.
 struct TLSFault: Error {
   enum Kind {
     /// The transport's own failure.
@@ -47,7 +47,7 @@ struct TLSFault: Error {
 }
 
 extension TLSFault {
-  /// What OpenSSL has noted for the last call. Empties its queue.
+  /// OpenSSL's errors of the last call. Empties its queue.
   init(of engine: TLSEngine) {
     let reason = ErrorQueue.reason(in: ERR_LIB_SSL)
     let text = ErrorQueue.takeText()
@@ -87,7 +87,7 @@ extension TLSFault {
     }
   }
 
-  /// What is wrong with the peer's certificate.
+  /// The fault of the peer's certificate.
   private static func verification(_ engine: TLSEngine) -> String {
     let code = unsafe SSL_get_verify_result(engine.ssl)
     if engine.isServer {

@@ -1,6 +1,7 @@
 import SluiceIO
 
-/// What the TLS streams of one loop share: memory that is used within one call, and the way to come round again.
+/// The shared parts of the TLS streams of one loop: memory that is used within one call, and the way to run again in a
+/// later turn.
 ///
 /// Unchecked: used on its loop only.
 @safe
@@ -40,7 +41,7 @@ final class TLSLoop: @unchecked Sendable {
 
   // MARK: Ciphertext
 
-  /// What was added and not taken yet.
+  /// Streams that were added and not taken yet.
   var gathered: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: block[..<blockUsed]) }
 
   var isEmpty: Bool { blockUsed == 0 }

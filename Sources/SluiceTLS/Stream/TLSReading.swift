@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// What reading from OpenSSL has come to.
+/// The state of reading from OpenSSL.
 struct TLSReading {
   /// The peer has said its last word, and it was read.
   private(set) var hasEnded = false
-  /// What reading came to behind bytes that were handed out, and is told next.
+  /// The result after the bytes that were delivered, to be reported next.
   private var ending: ReadResult?
   /// OpenSSL has nothing more to give before the transport has.
   private var isDrained = false

@@ -1,7 +1,7 @@
 import COpenSSL
 import SluiceIO
 
-/// What is different between the two sides of a TLS connection.
+/// The differences between the two sides of a TLS connection.
 enum TLSSide {
   case server(TLSContext, refused: (@Sendable (SocketAddress, IOError) -> Void)?)
   case client(TLSClient, server: String, port: UInt16)
@@ -10,7 +10,7 @@ enum TLSSide {
     if case .server = self { true } else { false }
   }
 
-  /// What fails if the handshake does.
+  /// The action that fails if the handshake does.
   func action(_ peer: SocketAddress) -> String {
     isServer ? "shake hands with \(peer)" : "connect to \(peer)"
   }
@@ -36,7 +36,7 @@ enum TLSSide {
     }
   }
 
-  /// What protects a connection that was just established, and the peer's proved identity.
+  /// The protection of a connection that was just established, and the peer's proved identity.
   ///
   /// - Parameter time: now, in milliseconds since 1970.
   /// - Returns: a failure when the peer's certificate has no unambiguous name, or has expired since it was checked.

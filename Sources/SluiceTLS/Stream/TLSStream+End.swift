@@ -63,7 +63,7 @@ extension TLSStream {
     completion?(.failure(error))
   }
 
-  /// Closes the transport when what is left for it is out: the last of it may be the reason.
+  /// Closes the transport once its pending output is sent: the end of it may contain the reason.
   func end() {
     guard let engine, !engine.isClear, engine.failure == nil else {
       transport.close()

@@ -5,18 +5,18 @@ import SluiceIO
 
 /// Bytes over TLS over another stream.
 ///
-/// What OpenSSL holds of the peer's bytes is handed out like what is still in the transport: once per turn as long as there is some.
-/// What is written is gathered into full records, and those into few writes; at most ``TLSLoop/blockSize`` of ciphertext and a record wait
-/// for room in the transport.
+/// Decrypted bytes in OpenSSL are delivered like bytes in the transport: once per turn while there are some. Written bytes are gathered
+/// into full records, and records into few writes; at most ``TLSLoop/blockSize`` of ciphertext and a record wait for room in the
+/// transport.
 ///
 /// On its loop only. Kept by the transport, as its handler, until it is closed or has failed.
 final class TLSStream: ByteStream, ByteStreamHandler {
   enum State {
-    /// Of a server, before `start(_:)`.
+    /// For a server, before `start(_:)`.
     case idle
     case handshaking
     case open
-    /// A write has failed, and the handler knows. What had arrived before can still be read.
+    /// A write has failed, and the handler knows. Bytes that had arrived before can still be read.
     case writeFailed
     /// Closed here; what was written is being sent, what arrives is thrown away.
     case closing
@@ -63,7 +63,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
 
   // MARK: The handshake
 
-  /// Of a client: shakes hands. The completion is called once, unless ``abort()`` is called before.
+  /// For a client: starts the handshake. The completion is called once, unless ``abort()`` is called before.
   func connect(_ completion: @escaping HandshakeCompletion) {
     self.completion = completion
     state = .handshaking
@@ -136,7 +136,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     fail(error)
   }
 
-  /// Tells a client without TLS, in the plainest of TLS's words, that this is it: OpenSSL says nothing to such a one.
+  /// Sends a plaintext protocol_version alert to a client that doesn't speak TLS, since OpenSSL sends none.
   private func sayWeSpeakTLS() {
     // An alert: fatal, protocol version.
     let alert: [UInt8] = [0x15, 3, 1, 0, 2, 2, 70]
@@ -172,7 +172,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   /// Whether there is something to hand out that the transport won't report.
   private var hasMore: Bool { engine.map(reading.hasMore) ?? false }
 
-  /// Sees to it that what is left to read is reported.
+  /// Makes sure that remaining bytes are reported.
   private func settle() {
     guard case .open = state else { return }
     updateTransport()
@@ -285,7 +285,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
       fail(error)
     case .open:
       guard let engine, handler != nil, !readsPaused, hasMore else { return fail(error) }
-      // What came before is handed out first.
+      // Bytes that arrived before are delivered first.
       engine.transportFailed(error)
       settle()
     case .closing: leave()

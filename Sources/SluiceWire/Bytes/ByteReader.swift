@@ -25,7 +25,7 @@ public struct ByteReader {
   @inlinable
   public var count: Int { unsafe rest.count }
 
-  /// What is left, unread.
+  /// The unread rest.
   @inlinable
   public var remaining: UnsafeRawBufferPointer { unsafe rest }
 
@@ -75,7 +75,7 @@ public struct ByteReader {
   ///
   /// - Parameters:
   ///   - what: the name of one element, for the error when it is cut short.
-  ///   - read: reads an element's fields. What it leaves unread is skipped.
+  ///   - read: reads an element's fields. Fields that it leaves unread are skipped.
   public mutating func list<Element>(
     _ what: StaticString, _ read: (inout ByteReader) throws(WireError) -> Element
   ) throws(WireError) -> [Element] {

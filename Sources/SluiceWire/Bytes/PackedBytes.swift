@@ -6,7 +6,7 @@ package struct PackedWriter {
     writer.bytes.reserveCapacity(256)
   }
 
-  /// What was written, in an array of just that size.
+  /// The written bytes, in an array of exactly that size.
   package var bytes: [UInt8] { writer.bytes.map(\.self) }
 
   /// - Precondition: the value isn't negative.

@@ -59,7 +59,7 @@ public struct BatchBuilder: Sendable {
     count += 1
   }
 
-  /// The length of a record's body: what the limit on records is about.
+  /// The length of a record's body, to which the limit on records applies.
   ///
   /// - Throws: as ``append(key:headers:payload:)``.
   public static func bodyLength(

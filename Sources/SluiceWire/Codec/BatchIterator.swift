@@ -30,12 +30,12 @@ public struct BatchIterator {
 
   /// - Parameters:
   ///   - batch: what to walk, which must stay as it is for as long as this is used.
-  ///   - count: how many records the frame announced, for the walk to check; nil where none did.
+  ///   - count: the number of records that the frame announced, for the walk to check; nil if it announced none.
   ///   - time: that of the last mark before this batch on the same stream.
   @inlinable
   public init(_ batch: UnsafeRawBufferPointer, count: UInt32? = nil, time: Int64) {
     lastTime = time
-    // Of an empty buffer any address serves: it is never read.
+    // An empty buffer may have any address: it is never read.
     unsafe position = unsafe batch.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
     unsafe end = unsafe position + batch.count
     missing = count.map { Int($0) } ?? .max
@@ -46,7 +46,7 @@ public struct BatchIterator {
   @inlinable
   public var time: Int64 { lastTime }
 
-  /// What wasn't walked yet.
+  /// The rest of the batch.
   @inlinable
   public var rest: UnsafeRawBufferPointer {
     unsafe UnsafeRawBufferPointer(start: position, count: end - position)

@@ -15,7 +15,7 @@ extension RecordLayout {
       throw WireError(.malformedBatch, "the batch announces \(count) records and is empty")
     }
     let end = batch.count
-    // One comparison tells the common record, plain and not too long, from all that has to be looked at.
+    // One comparison distinguishes the common record, plain and not too long, from all items that need a closer look.
     let uncommon = UInt32(clamping: min(maximumRecord, maximumBody))
     var position = 0
     var records: UInt32 = 0
@@ -29,7 +29,7 @@ extension RecordLayout {
         continue
       }
       // Records of one length mostly follow each other. Along such a run the next position doesn't depend on a load, only the guess
-      // that the run goes on does: a third of the time of following each length.
+      // that the run continues does: this takes a third of the time of following each length.
       let size = wordSize &+ Int(first)
       repeat {
         position &+= size

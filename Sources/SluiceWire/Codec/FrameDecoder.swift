@@ -1,8 +1,8 @@
 /// Cuts a stream of bytes into frames, wherever the transport happened to cut it.
 ///
-/// Frames that lie whole in a chunk are handed out in place, without a copy. Only a frame that straddles two chunks is put
-/// together in memory of the decoder's own, which grows with what has really arrived, never with what a header announces, and is
-/// given back with the frame: a decoder between frames holds nothing.
+/// Frames that lie whole in a chunk are handed out in place, without a copy. Only a frame that straddles two chunks is assembled
+/// in the decoder's own memory. That memory grows with the bytes that have arrived, never with the length in a header, and is
+/// released with the frame: a decoder between frames holds none.
 @safe
 public struct FrameDecoder: ~Copyable {
   /// The longest body that is taken, in bytes. A change counts from the next chunk on.
@@ -26,8 +26,8 @@ public struct FrameDecoder: ~Copyable {
 
   /// - Parameters:
   ///   - maximumFrame: the longest body that is taken, in bytes.
-  ///   - side: where this is the start of a connection, the side that reads it. A first frame with which no connection to that side
-  ///     opens, by its type, is refused as soon as its header is there, before its length is believed.
+  ///   - side: the side that reads the start of a connection; nil elsewhere. If no connection to that side opens with a frame of
+  ///     that type, the first frame is refused as soon as its header has arrived, before its length is used.
   public init(maximumFrame: Int, openingAt side: Side? = nil) {
     opening = side
     self.maximumFrame = maximumFrame
@@ -49,10 +49,10 @@ public struct FrameDecoder: ~Copyable {
   /// Hands out every frame that `chunk` completes.
   ///
   /// `body` gets the header and the frame's body, valid during the call only, and returns false to stop after this frame:
-  /// ``takenBytes`` says where that was. The rest is for the caller to pass in again, or to drop with the connection.
+  /// ``takenBytes`` then ends there. The rest is for the caller to pass in again, or to drop with the connection.
   ///
-  /// - Throws: ``ErrorCode/frameTooLarge`` for a frame beyond the limit, as soon as its header is there; ``ErrorCode/notSluice`` for
-  ///   a peer that speaks something else; whatever `body` throws. The decoder isn't usable after that.
+  /// - Throws: ``ErrorCode/frameTooLarge`` for a frame beyond the limit, as soon as its header has arrived; ``ErrorCode/notSluice``
+  ///   for a peer with another protocol; any error of `body`. The decoder isn't usable after that.
   public mutating func decode(
     _ chunk: UnsafeRawBufferPointer,
     _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool

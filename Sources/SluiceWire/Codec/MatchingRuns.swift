@@ -1,15 +1,14 @@
 /// The time marks of a stretch of records and of the receiver's stream, for a sender that sends only a part of them.
 public struct MarkedTime: Hashable, Sendable {
-  /// Of the last mark that was come by; nil before the first.
+  /// The time of the last mark that was passed; nil before the first.
   public var current: Int64?
-  /// Of the last one that the receiver was told.
+  /// The last time that was sent to the receiver.
   public var told: Int64?
 
   public init() {}
 }
 
-/// Goes through a stretch of checked items and finds the runs of records that are wanted: those that follow one another without a gap, so that they
-/// can be sent as they are, as one batch.
+/// Walks a stretch of checked items and finds runs of matching records without a gap, each of which can be sent unchanged as one batch.
 ///
 /// Valid only as long as the memory it was made from.
 @safe
@@ -21,13 +20,13 @@ public struct MatchingRuns {
     public let firstRecord: Int
     /// At least 1.
     public let count: Int
-    /// The time of the first of them, when the receiver has to be told it.
+    /// The time of the first record, if it has to be sent to the receiver.
     public let mark: Int64?
   }
 
   private let items: UnsafeRawBufferPointer
   private let matcher: RecordMatcher
-  /// Where it stands: everything before was looked at, and is in a run that was found or not wanted.
+  /// Its position: every item before it is in a found run or doesn't match.
   public private(set) var position = 0
   /// Records before that place.
   public private(set) var records = 0
@@ -43,7 +42,7 @@ public struct MatchingRuns {
     self.time = time
   }
 
-  /// Whether everything was looked at.
+  /// Whether all items were examined.
   public var isAtEnd: Bool { unsafe position == items.count }
 
   /// The next run; nil at the end.

@@ -6,8 +6,8 @@
 ///                              setback: the clock was 12:00 again
 /// ```
 ///
-/// A record's time is the clock's, raised to that of the record before by at most ``step``: event loops read the clock at the start of their turns, so one
-/// may be a little behind another. A clock that is further behind was set back. Times follow it, and the setback is kept: the records before it were
+/// A record's time is the clock's, raised to that of the previous record by at most ``step``. Event loops read the clock at the start of their turns, so
+/// one may be slightly behind another. A clock that is further behind was set back. Times follow it, and the setback is kept: the records before it were
 /// appended by then, whatever their times say, so they expire by age as if they had that time.
 public struct RecordClock: Hashable, Sendable {
   /// The most milliseconds by which the order of records raises a time.
@@ -33,7 +33,7 @@ public struct RecordClock: Hashable, Sendable {
 
   /// The time below which the next record's isn't, unless the clock is set back. The least number before the first record.
   public private(set) var recordTime: Int64
-  /// The time of the clock, as it was told last; never back by ``step`` or less. The least number before the first time.
+  /// The latest time that was passed; never back by ``step`` or less. The least number before the first time.
   public private(set) var now: Int64
   /// In the order of their offsets.
   public private(set) var setbacks: [Setback]

@@ -11,8 +11,8 @@
 /// ```
 ///
 /// - kind 0, a plain record: the body is the payload.
-/// - kind 1, a record with attributes: `u8 flags` (1 key, 2 headers), then, as the flags say, the key (`u16` length, bytes) and the
-///   headers (`u16` count, each `u16` length and name, `u32` length and value), then the payload to the end of the body.
+/// - kind 1, a record with attributes: `u8 flags` (1 key, 2 headers), then, by the flags, the key (`u16` length, bytes) and the
+///   headers (`u16` count, each `u16` length and name, `u32` length and value). The payload takes the rest of the body.
 /// - kind 2, a time mark: the body is an `i64`, milliseconds since 1970. It isn't a record and takes no offset. The records after
 ///   it, in this batch and in the next ones of the stream, carry its time. Only a broker writes it.
 ///
@@ -20,7 +20,7 @@
 public enum RecordLayout {
   /// In front of every item.
   public static let wordSize = 4
-  /// Of a time mark with its word.
+  /// The size of a time mark with its word.
   public static let timeMarkSize = 12
   /// The longest body that the word can say.
   public static let maximumBody = 0x3FFF_FFFF
@@ -28,7 +28,7 @@ public enum RecordLayout {
   @usableFromInline static let lengthMask: UInt32 = 0x3FFF_FFFF
   @usableFromInline static let kindShift: UInt32 = 30
 
-  /// What an item is.
+  /// The kind of an item.
   public enum Kind: UInt32, Sendable {
     case plain = 0
     case attributed = 1
@@ -54,7 +54,7 @@ public enum RecordLayout {
     word < 0x8000_0000
   }
 
-  /// What the item is.
+  /// The kind of the item.
   @inlinable @inline(__always)
   public static func kind(_ word: UInt32) -> Kind {
     unsafe Kind(rawValue: word >> kindShift).unsafelyUnwrapped
@@ -79,7 +79,7 @@ public enum RecordLayout {
     wordSize &+ length(word)
   }
 
-  /// The time that the mark at `bytes` tells. It must be one.
+  /// The time in the mark at `bytes`. It must be one.
   @inlinable @inline(__always)
   public static func time(ofMarkAt bytes: UnsafeRawPointer) -> Int64 {
     unsafe Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: wordSize, as: Int64.self))

@@ -8,7 +8,7 @@ public final class RecordMatcher: @unchecked Sendable {
   @safe
   private struct Condition {
     var test: RecordFilter.Test.Kind
-    /// Of a header; not used for the key.
+    /// The name of a header; not used for the key.
     var name: UnsafeRawBufferPointer
     var value: UnsafeRawBufferPointer
   }
@@ -59,7 +59,7 @@ public final class RecordMatcher: @unchecked Sendable {
   /// Whether a record of this kind, with the body at `body`, is wanted.
   @inlinable
   public func matches(_ kind: RecordLayout.Kind, _ body: UnsafeRawPointer) -> Bool {
-    // Whatever a condition says, it needs a key or a header.
+    // Every condition needs a key or a header.
     unsafe kind == .attributed ? matches(attributed: body) : isEmpty
   }
 

@@ -81,7 +81,7 @@ public struct BrokerInfo: LaidOutFrame {
     public var severity: Severity
     /// When it began or was first found, in milliseconds since 1970.
     public var since: UInt64
-    /// What happens, to what and why, for a person.
+    /// A sentence for users: the event, its subject and the cause.
     public var sentence: String
     /// The kind of problem, by the name that it has in the admin API.
     public var kind: String
@@ -129,7 +129,7 @@ public struct BrokerInfo: LaidOutFrame {
     public var since: UInt64
     /// How many there are, those included that aren't listed.
     public var count: UInt32
-    /// What they have in common, for a person; the sentence of the problem where there is one.
+    /// A sentence for users that covers all of them, or the problem's own sentence if there is one.
     public var sentence: String
 
     public init(kind: String, severity: Problem.Severity, since: UInt64, count: UInt32, sentence: String) {
@@ -160,7 +160,7 @@ public struct BrokerInfo: LaidOutFrame {
   public var stoppedTopics: [StoppedTopic]
   /// The broker's counters and gauges: `topics`, `connections`, `records_received` and others.
   public var numbers: [Number]
-  /// What the broker has found wrong, the most urgent first; at most 20.
+  /// The problems that the broker has found, the most urgent first; at most 20.
   public var problems: [Problem]
   /// All problems by kind, those included that aren't listed; the most urgent kinds first.
   public var problemKinds: [ProblemKind]

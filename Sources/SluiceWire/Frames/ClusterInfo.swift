@@ -1,4 +1,4 @@
-/// CLUSTER_INFO: what a node knows of its cluster at one moment. Answers ``ClusterShow``.
+/// CLUSTER_INFO: a node's view of its cluster at one moment. Answers ``ClusterShow``.
 ///
 /// ```
 /// string name · string unreadiness · structure engine · u8 more nodes (0 or 1) · list of nodes · u32 shard count ·
@@ -40,7 +40,7 @@ public struct ClusterInfo: LaidOutFrame {
     self.numbers = numbers
   }
 
-  /// The name of the number that says how long the engine took lately to store commits of a shard, in microseconds. A node tells it of shards that it owns.
+  /// The name of the number that says how long the engine took lately to store commits of a shard, in microseconds. A node reports its own shards in it.
   public static func shardCommitLatency(_ shard: Int) -> String { "commit_microseconds.\(shard)" }
 
   /// The number of that name; nil when the node doesn't have it.
@@ -123,7 +123,7 @@ extension ClusterInfo {
       /// It lives, and an operator wants it to have no shards.
       public static let drained = State(rawValue: 2)
       public static let ended = State(rawValue: 3)
-      /// No sign of it has come for longer than a lease, and the node that answers can't tell whether it lives.
+      /// No renewal of it has arrived for longer than a lease, and the answering node can't know whether it runs.
       public static let silent = State(rawValue: 4)
       /// It lives, and owns no shards until another node has reached it at its address.
       public static let unreached = State(rawValue: 5)
@@ -136,7 +136,7 @@ extension ClusterInfo {
     public var state: State
     /// How many shards it owns.
     public var shards: UInt32
-    /// Milliseconds since its last sign of life came.
+    /// Milliseconds since its last renewal arrived.
     public var silence: UInt64
     /// Why the node that answers, or any other one, can't reach it, in a sentence without a full stop; empty if it can be reached, or that isn't known.
     public var problem: String

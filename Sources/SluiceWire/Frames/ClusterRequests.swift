@@ -29,8 +29,8 @@ public struct ClusterShow: LaidOutFrame {
     Field.integer("CLUSTER_SHOW shards", \Self.shards))
 }
 
-/// CLUSTER_DRAIN: has a node give its shards to the other nodes, or takes that back. Holds over restarts. Answered by ``Done`` when the engine has
-/// stored it, or ``Fault`` on the same stream.
+/// CLUSTER_DRAIN: makes a node hand its shards over to the other nodes, or undoes that. Holds over restarts. Answered by ``Done`` when the engine
+/// has stored it, or ``Fault`` on the same stream.
 ///
 /// ```
 /// string node · u8 wanted (0 or 1)
@@ -53,8 +53,8 @@ public struct ClusterDrain: LaidOutFrame {
     Field.flag("CLUSTER_DRAIN wanted", \Self.wanted))
 }
 
-/// CLUSTER_MOVE: has a node own a shard as long as the node lives, or takes that back. Holds over restarts. Answered by ``Done`` when the engine has
-/// stored it, or ``Fault`` on the same stream.
+/// CLUSTER_MOVE: makes a node own a shard while the node runs, or undoes that. Holds over restarts. Answered by ``Done`` when the engine has stored
+/// it, or ``Fault`` on the same stream.
 ///
 /// ```
 /// u32 shard · string node

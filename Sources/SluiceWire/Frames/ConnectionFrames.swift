@@ -1,4 +1,4 @@
-/// PING: asks for a sign of life, on stream 0. The receiver answers with a ``Pong`` that carries the same token.
+/// PING: requests a heartbeat, on stream 0. The receiver answers with a ``Pong`` that carries the same token.
 ///
 /// ```
 /// u64 token
@@ -34,8 +34,8 @@ public struct Pong: LaidOutFrame {
   public static let layout = FrameLayout(Self.init, Field.integer("PONG token", \Self.token))
 }
 
-/// GOAWAY: the sender will close this connection, on stream 0. What is granted is still delivered and what was published is
-/// still acknowledged; new streams are refused.
+/// GOAWAY: the sender will close this connection, on stream 0. Granted records are still delivered and published ones still
+/// acknowledged; new streams are refused.
 ///
 /// ```
 /// u32 code · string message
@@ -67,7 +67,7 @@ public struct Fault: LaidOutFrame {
   public static let type = FrameType.error
 
   public var code: ErrorCode
-  /// What was wrong and what to do about it.
+  /// The cause and the remedy.
   public var message: String
 
   public init(code: ErrorCode, message: String) {
@@ -85,7 +85,7 @@ public struct Fault: LaidOutFrame {
 }
 
 extension WireError {
-  /// The error that a peer, or a topic, has told.
+  /// An error reported by a peer or a topic.
   public init(_ fault: Fault) {
     self.init(fault.code, fault.message)
   }

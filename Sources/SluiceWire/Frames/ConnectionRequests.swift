@@ -66,9 +66,9 @@ public struct ConnectionInfo: Hashable, Sendable {
   public var publications: UInt32
   /// Bytes that the broker has buffered for it, in both directions.
   public var buffered: UInt64
-  /// Bytes of frames that the broker has read from it since it was accepted; 0 from a broker that doesn't tell.
+  /// Bytes of frames that the broker has read from it since it was accepted; 0 from a broker that doesn't report it.
   public var received: UInt64
-  /// Bytes of frames that the broker has written to it; 0 from a broker that doesn't tell.
+  /// Bytes of frames that the broker has written to it; 0 from a broker that doesn't report it.
   public var sent: UInt64
 
   public init(
@@ -102,14 +102,14 @@ public struct ConnectionInfo: Hashable, Sendable {
     Field.integer("connection's sent", \Self.sent).added(absent: 0))
 }
 
-/// CONNECTION_CLOSE: closes a connection of another client, or of this one. Answered by ``Done`` when the client was told, or ``Fault`` on the same
-/// stream.
+/// CONNECTION_CLOSE: closes a connection of another client, or of this one. Answered by ``Done`` after the error was sent to the client, or
+/// ``Fault`` on the same stream.
 ///
 /// ```
 /// u64 connection
 /// ```
 ///
-/// The client is told ``ErrorCode/closedByOperator`` and may connect again.
+/// The client gets ``ErrorCode/closedByOperator`` and may connect again.
 public struct ConnectionClose: LaidOutFrame {
   public static let type = FrameType.connectionClose
 

@@ -7,7 +7,7 @@
 /// Secrets are never part of a description.
 public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   public enum Method: UInt8, Sendable {
-    /// Nothing is said. The connection itself may still prove something: a client's certificate does.
+    /// No credentials. The connection itself may still prove something: a client's certificate does.
     case none
     /// A user's name and password.
     case password

@@ -4,7 +4,7 @@
 /// u64 first sequence · u32 count · batch
 /// ```
 public struct PublishHeader: Hashable, Sendable {
-  /// Of the front, without the frame's header.
+  /// The size of the front, without the frame's header.
   public static let size = 12
 
   /// How many records were published on this stream before this batch.
@@ -53,10 +53,10 @@ public struct PublishHeader: Hashable, Sendable {
 /// u64 first offset · u32 count · batch
 /// ```
 public struct DeliverHeader: Hashable, Sendable {
-  /// Of the front, without the frame's header.
+  /// The size of the front, without the frame's header.
   public static let size = 12
 
-  /// Of the first record; the others follow without a gap.
+  /// The offset of the first record; the others follow without a gap.
   public var firstOffset: UInt64
   /// Records in the batch, time marks not counted; at least 1.
   public var count: UInt32
@@ -78,8 +78,8 @@ public struct DeliverHeader: Hashable, Sendable {
 
   /// Reads the front of a body and gives the batch behind it.
   ///
-  /// What it gives has at least one record, and its last offset can be told in a `UInt64`; whether the batch has so many records,
-  /// ``BatchIterator`` finds out.
+  /// Its result has at least one record, and its last offset fits into a `UInt64`; ``BatchIterator`` verifies the number of
+  /// records.
   @inlinable
   public static func decode(
     _ body: UnsafeRawBufferPointer

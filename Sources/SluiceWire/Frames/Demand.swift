@@ -4,9 +4,9 @@
 /// the largest, so a repeated or reordered frame changes nothing. All ones means unlimited. A grant of 0 is an error
 /// of the stream, ``ErrorCode/invalidDemand``.
 ///
-/// What a broker grants to a publication may be limited by bytes as well: those that the batches published on the stream take in all. As long as
-/// that number isn't reached, one more record may be published, however large; so a limit never stands in the way of
-/// a record that is larger. The number has the rules of the other one; a client has no use for it and sends all ones.
+/// A broker's grant to a publication may also be limited by bytes: the total size of the batches published on the stream. As long as that number
+/// isn't reached, one more record may be published, however large; so a limit never stands in the way of a record that is larger. The number has
+/// the rules of the other one; a client has no use for it and sends all ones.
 ///
 /// ```
 /// u64 granted through · u64 bytes through

@@ -7,7 +7,7 @@
 /// 4 × (u64 records · u64 bytes), in a structure: by the limit of records, of bytes, of age, and by trims
 /// ```
 public struct DroppedRecords: Hashable, Sendable {
-  /// What drops records: a retention limit, or a trim.
+  /// The cause of dropped records: a retention limit, or a trim.
   public enum Cause: Int, Hashable, Sendable, CaseIterable {
     case records
     case bytes
@@ -47,7 +47,7 @@ public struct DroppedRecords: Hashable, Sendable {
     (byRecords, byBytes, byAge, byTrim) = amounts
   }
 
-  /// What a limit, or what trims, have dropped.
+  /// Records dropped by one limit, or by trims.
   public subscript(cause: Cause) -> Amount {
     get {
       switch cause {
@@ -67,7 +67,7 @@ public struct DroppedRecords: Hashable, Sendable {
     }
   }
 
-  /// What all limits and trims have dropped together.
+  /// Records dropped by all limits and trims together.
   public var total: Amount {
     Cause.allCases.reduce(into: Amount()) { $0.add(self[$1]) }
   }

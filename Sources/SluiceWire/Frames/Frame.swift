@@ -121,7 +121,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
 public struct FrameHeader: Hashable, Sendable {
   public static let size = 12
 
-  /// Of the body: the bytes after this header.
+  /// The length of the body: the bytes after this header.
   public var length: UInt32
   public var type: FrameType
   /// The low four bits must be understood, and none is defined yet; the high four may be ignored: see ``StreamFlag``.
@@ -164,8 +164,8 @@ public struct FrameHeader: Hashable, Sendable {
 public protocol Frame: Hashable, Sendable {
   static var type: FrameType { get }
 
-  /// The names by which a client asks for something, in the order of the fields; none by default. Texts that are only shown, and the places at which a
-  /// list goes on, aren't among them.
+  /// The names by which a client asks for something, in the order of the fields; none by default. Texts for display, and the positions at which a list
+  /// continues, aren't among them.
   var names: [FrameName] { get }
 
   /// Appends the body.

@@ -88,7 +88,7 @@ struct Field<Owner, Value>: Sendable {
   var visitNames: NameVisit<Owner> = { _, _ in }
 }
 
-// What the parameters are named: `what`, for the error of a field that is cut short; `get`, for where its owner has it.
+// Parameter names: `what`, for the error of a field that is cut short; `get`, for the property of its owner.
 extension Field {
   static func integer(
     _ what: StaticString, _ get: @escaping @Sendable (Owner) -> Value
@@ -112,9 +112,9 @@ extension Field {
   /// A number that stands for a value. One that isn't defined is refused.
   ///
   /// - Parameters:
-  ///   - other: what is read in its place.
+  ///   - other: the value that is read in its place.
   ///   - code: with which it is refused.
-  ///   - message: what is wrong with a number.
+  ///   - message: the error for an invalid number.
   static func choice<Number: FixedWidthInteger & BitwiseCopyable & SendableMetatype>(
     _ what: StaticString, _ get: @escaping @Sendable (Owner) -> Value, else other: Value,
     _ code: ErrorCode = .unsupported, _ message: @escaping @Sendable (Number) -> String
@@ -129,7 +129,7 @@ extension Field {
       })
   }
 
-  /// - Parameter limit: what the writer cuts it to, in bytes.
+  /// - Parameter limit: the length to which the writer cuts it, in bytes.
   static func string(
     _ what: StaticString, limit: UInt16 = .max, _ get: @escaping @Sendable (Owner) -> String
   ) -> Field where Value == String {
@@ -165,7 +165,7 @@ extension Field {
 
   /// The fields of another layout.
   ///
-  /// - Parameter visitNames: visits the names of these fields, where there are any.
+  /// - Parameter visitNames: visits the names in these fields, if any.
   static func part(
     _ get: @escaping @Sendable (Owner) -> Value, _ layout: FrameLayout<Value>,
     visitNames: @escaping NameVisit<Owner> = { _, _ in }
@@ -222,7 +222,7 @@ extension Field {
 
   /// The same field at the end of a structure, where earlier versions don't have it. One that is cut short is malformed.
   ///
-  /// - Parameter value: what stands for it where the structure ends before it.
+  /// - Parameter value: the default if the structure ends before it.
   func added(absent value: Value) -> Field where Value: Sendable {
     Field(
       write: write,

@@ -11,7 +11,7 @@ public struct Hello: LaidOutFrame {
 
   /// The protocol versions that the client speaks, both included.
   public var versions: ClosedRange<UInt16>
-  /// What the client can do beyond the version, a bit each: see ``Feature``.
+  /// The client's abilities beyond the version, one bit each: see ``Feature``.
   public var features: UInt64
   /// The longest frame body, in bytes, that the client takes; at least ``Limits/smallestFrame``.
   public var maximumFrame: UInt32

@@ -23,7 +23,8 @@ public struct JoinGroup: LaidOutFrame {
   public enum Order: UInt8, Hashable, Sendable, CaseIterable {
     /// Any.
     case any = 0
-    /// Of those with one key a single one: the next when it is done with. Needs ``Acknowledgement/explicit``.
+    /// Delivers records of one key one at a time: the next one after the member has settled it. Needs
+    /// ``Acknowledgement/explicit``.
     case byKey = 1
   }
 
@@ -55,7 +56,7 @@ public struct JoinGroup: LaidOutFrame {
   public var topic: String
   /// 1 to 255 bytes, with the rules of a topic's name.
   public var group: String
-  /// Where the group starts if it isn't there yet.
+  /// The group's start if it doesn't exist yet.
   public var start: Subscribe.Start
   public var settings: Settings
   public var ifMissing: Subscribe.IfMissing

@@ -1,4 +1,4 @@
-/// What a client says that it knows of a topic: the records of an epoch before an offset.
+/// A client's stated knowledge of a topic: the records of an epoch before an offset.
 public struct KnownHistory: Hashable, Sendable {
   /// 0 when the client knows none.
   public var epoch: UInt64

@@ -1,4 +1,4 @@
-/// LEND: what a node of a cluster may have sent on a subscription to a pattern at another node, which serves some of the pattern's topics. The subscriber's
+/// LEND: the demand of a node of a cluster on a subscription to a pattern at another node, which serves some of the pattern's topics. The subscriber's
 /// demand is for the topics of all nodes together, so that its node lends each of the others a part, and takes back what isn't used.
 ///
 /// The totals count from the beginning of the stream. The largest ``grantedThrough`` counts, and the last ``pacedThrough``.

@@ -1,4 +1,4 @@
-/// MATCHED: a topic belongs to a subscription to a pattern, from now on.
+/// MATCHED: a topic now belongs to a subscription to a pattern.
 ///
 /// ```
 /// u32 number · string topic · u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · u8 shareable, always 0 · u8 0
@@ -6,7 +6,7 @@
 public struct Matched: LaidOutFrame {
   public static let type = FrameType.matched
 
-  /// What the topic is called on this stream: from 1 on, and never the same twice.
+  /// The topic's number on this stream: from 1 on, and never used twice.
   public var number: UInt32
   public var topic: String
   public var place: Subscribed

@@ -17,11 +17,11 @@ public struct PublishOpen: LaidOutFrame {
     case durable = 2
   }
 
-  /// What the publication expects of the topic's subscribers. The number is the one on the wire.
+  /// The publication's condition on the topic's subscribers. The number is the one on the wire.
   public enum Role: UInt8, Hashable, Sendable, CaseIterable {
     /// Nothing: records are taken whether the topic has subscribers or not.
     case producer = 0
-    /// The broker tells it when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
+    /// The broker reports when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
     case source = 1
     /// At least one subscriber for every batch: without one the batch isn't taken, and ``ErrorCode/noResponders`` ends the publication. The topic
     /// isn't created.
@@ -35,7 +35,7 @@ public struct PublishOpen: LaidOutFrame {
   public var producer: UInt64
   /// The sequence of the first record that the producer still has, unacknowledged. At most ``largestFirstSequence``.
   public var firstSequence: UInt64
-  /// What the producer states of the topic: see ``TopicCreate``. All nil states nothing.
+  /// The settings that the producer states for the topic: see ``TopicCreate``. All nil states nothing.
   public var settings: TopicSettings
   /// The epoch in which the producer's last acknowledged record is, and the offset behind it.
   public var known: KnownHistory

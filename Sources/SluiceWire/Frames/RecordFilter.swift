@@ -4,9 +4,9 @@
 /// structure (list of (u8 subject · u8 test · string header · u16 length · bytes value))
 /// ```
 ///
-/// Bytes are compared as they are. Of a header that a record has several times, one that fits is enough.
+/// Bytes are compared as they are. If a record has a header several times, one match is enough.
 public struct RecordFilter: Hashable, Sendable {
-  /// What a condition looks at.
+  /// The subject of a condition.
   public enum Subject: Hashable, Sendable {
     /// 0: the record's key.
     case key
@@ -14,7 +14,7 @@ public struct RecordFilter: Hashable, Sendable {
     case header(String)
   }
 
-  /// What must be so. The number is the one on the wire.
+  /// The test of a condition. The number is the one on the wire.
   public enum Test: Hashable, Sendable {
     /// 0: there is one, empty or not.
     case exists
@@ -94,7 +94,7 @@ extension RecordFilter.Condition {
   /// Reads the fields.
   ///
   /// - Throws: ``ErrorCode/malformedFrame`` when they are cut short; ``ErrorCode/limitReached`` and ``ErrorCode/unsupported`` when they are
-  ///   whole and can't be taken, with a message that goes on behind "the condition".
+  ///   complete and can't be accepted, with a message that continues "the condition".
   public init(from reader: inout ByteReader) throws(WireError) {
     let subject: UInt8 = try reader.integer("filter subject")
     let test: UInt8 = try reader.integer("filter test")

@@ -1,5 +1,5 @@
 /// REDIRECT: the broker's answer to a frame that opens a subscription to one topic, or a publication, in a cluster whose other node serves that topic: the
-/// client is to open the stream there. The stream is over.
+/// client is to open the stream there. It ends the stream.
 ///
 /// ```
 /// string node · string address

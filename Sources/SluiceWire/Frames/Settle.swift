@@ -50,7 +50,7 @@ public struct Settle: LaidOutFrame {
   }
 }
 
-/// COMMIT: how far the subscriber with this stream's durable cursor has come. Its next subscription goes on there.
+/// COMMIT: how far the subscriber with this stream's durable cursor has come. Its next subscription continues there.
 ///
 /// ```
 /// u64 next offset

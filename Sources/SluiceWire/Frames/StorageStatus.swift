@@ -4,7 +4,7 @@
 /// u8 state · u64 since · u64 used · u64 limit
 /// ```
 public struct StorageStatus: Hashable, Sendable {
-  /// What the store does with records. The number is the one on the wire; new numbers may follow.
+  /// The store's treatment of records. The number is the one on the wire; new numbers may follow.
   public struct State: RawRepresentable, Hashable, Sendable {
     public var rawValue: UInt8
 

@@ -1,4 +1,5 @@
-/// LIVE: replay is over, once per subscription; every record after this one was published after the subscription stood.
+/// LIVE: the end of replay, once per subscription; every record after this one was published after the subscription was
+/// open.
 ///
 /// ```
 /// u64 next offset
@@ -16,7 +17,7 @@ public struct Live: LaidOutFrame {
   public static let layout = FrameLayout(Self.init, Field.integer("LIVE next offset", \Self.nextOffset))
 }
 
-/// LAG: records that the subscription was owed were dropped before it asked for them.
+/// LAG: records were dropped before the subscription requested them.
 ///
 /// ```
 /// u64 missed · u64 next offset
@@ -45,7 +46,8 @@ public struct Lag: LaidOutFrame {
 /// u32 count
 /// ```
 ///
-/// Comes behind SUBSCRIBED, and when the count has changed. Several changes in a short time may be told as one. It needs no demand.
+/// Comes behind SUBSCRIBED, and when the count has changed. Several changes within a short time may be reported as one. It needs no
+/// demand.
 public struct Producers: LaidOutFrame {
   public static let type = FrameType.producers
 
@@ -72,7 +74,7 @@ public struct Connected: LaidOutFrame {
 }
 
 /// DISCONNECTED: the topic isn't connected yet; or the last subscriber has left, or a client has disconnected it, and its source should stop.
-/// What was granted before may still be published.
+/// Records granted before may still be published.
 ///
 /// The body is empty.
 public struct Disconnected: LaidOutFrame {
@@ -85,9 +87,9 @@ public struct Disconnected: LaidOutFrame {
 
 /// COMPLETE: the topic's terminal event.
 ///
-/// From a producer, on its publication: the topic ends after all records published on that stream before; answered by the
-/// last ``Ack`` and ``Cancelled``. From the broker, on a subscription: after the last record that it is owed. From the broker,
-/// on a publication: another producer has ended the topic. Either way the stream is over.
+/// From a producer, on its publication: the topic ends after all records published on that stream before; answered by the last
+/// ``Ack`` and ``Cancelled``. From the broker, on a subscription: after its last record. From the broker, on a publication:
+/// another producer has ended the topic. Either way the stream ends.
 ///
 /// ```
 /// u8 kind (0 finished, 1 failure) · 3 bytes 0 · u32 code · string message
@@ -123,7 +125,7 @@ extension Complete.Ending {
   }
 
   var kind: UInt8 { if case .finished = self { 0 } else { 1 } }
-  /// 0 where there is no failure.
+  /// 0 if there is no failure.
   var code: ErrorCode { if case .failure(let code, _) = self { code } else { ErrorCode(0) } }
   var message: String { if case .failure(_, let message) = self { message } else { "" } }
 }

@@ -23,15 +23,15 @@ public struct Subscribe: LaidOutFrame {
     case time(Int64)
   }
 
-  /// What happens when records that the subscription is owed were dropped.
+  /// The reaction to records that were dropped before the subscription got them.
   public enum LagPolicy: UInt8, Hashable, Sendable {
-    /// A LAG frame tells how many, and delivery goes on.
+    /// A LAG frame has their number, and delivery continues.
     case skip = 0
     /// The subscription ends with ``ErrorCode/lagged``.
     case fail = 1
   }
 
-  /// What the broker does when there is no topic of that name. The number is the one on the wire.
+  /// The broker's reaction if no topic has that name. The number is the one on the wire.
   public enum IfMissing: UInt8, Hashable, Sendable, CaseIterable {
     /// It creates the topic.
     case create = 0
@@ -53,7 +53,7 @@ public struct Subscribe: LaidOutFrame {
   public var filter: RecordFilter
   /// Whether the subscriber wants ``Producers`` frames.
   public var wantsProducers: Bool
-  /// What the subscriber states of the topic: see ``TopicCreate``. All nil states nothing.
+  /// The settings that the subscriber states for the topic: see ``TopicCreate``. All nil states nothing.
   public var settings: TopicSettings
 
   public init(
@@ -101,7 +101,7 @@ extension Field where Value == UInt8 {
 }
 
 extension Field where Value == Subscribe.LagPolicy? {
-  /// Nil is 2: what the topic's settings say.
+  /// Nil is 2: as the topic's settings.
   static func lag(_ what: StaticString, _ get: @escaping @Sendable (Owner) -> Value) -> Field {
     Field(
       write: { $1.integer(get($0)?.rawValue ?? 2) },

@@ -11,14 +11,15 @@ public struct SubscribePattern: LaidOutFrame {
   public static let type = FrameType.subscribePattern
 
   public var pattern: String
-  /// Where to start in topics that are there and have no position of their own.
+  /// The start in existing topics without a position of their own.
   public var start: Subscribe.Start
   /// Nil for what each topic's settings say.
   public var lag: Subscribe.LagPolicy?
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
   public var grantedThrough: UInt64
   public var filter: RecordFilter
-  /// Where to go on in topics that were read before. One that has been started anew since is read from what is there now.
+  /// The positions at which to continue in topics that were read before. One that has been started anew since is read
+  /// from what is there now.
   public var positions: [TopicPosition]
   /// Whether ``Positions`` follow on the stream; the subscription begins with the last of them.
   public var more: Bool
@@ -68,7 +69,8 @@ public struct SubscribePattern: LaidOutFrame {
   }
 }
 
-/// POSITIONS: more of the places where a subscription to a pattern goes on, for one whose ``SubscribePattern/more`` says so.
+/// POSITIONS: more positions at which a subscription to a pattern continues, if its ``SubscribePattern/more`` announces
+/// them.
 ///
 /// ```
 /// u8 more · positions

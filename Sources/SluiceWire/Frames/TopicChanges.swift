@@ -5,7 +5,8 @@
 /// string topic · settings
 /// ```
 ///
-/// A setting that isn't named stays as it is. What can't be changed while the topic exists is ``ErrorCode/invalidSetting``.
+/// A setting that isn't named stays as it is. A setting that can't be changed while the topic exists is
+/// ``ErrorCode/invalidSetting``.
 public struct TopicSet: LaidOutFrame {
   public static let type = FrameType.topicSet
 
@@ -31,7 +32,7 @@ public struct TopicSet: LaidOutFrame {
 public struct TopicTrim: LaidOutFrame {
   public static let type = FrameType.topicTrim
 
-  /// What stays.
+  /// The remaining records.
   public enum Limit: Hashable, Sendable {
     /// The record of that offset, and those after it.
     case from(UInt64)

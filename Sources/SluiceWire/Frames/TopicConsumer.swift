@@ -8,7 +8,7 @@ extension TopicInfo {
     public var kind: CursorInfo.Kind
     /// The offset of the first record that isn't committed, or done with.
     public var nextOffset: UInt64
-    /// Records from there to the end of the topic. Of a group, records that are done with behind ``nextOffset`` count as well.
+    /// Records from there to the end of the topic. For a group, settled records after ``nextOffset`` count as well.
     public var lag: UInt64
     /// Bytes of these records that the topic still has; ``unknown`` when the broker has to look them up in its store.
     public var bytes: UInt64

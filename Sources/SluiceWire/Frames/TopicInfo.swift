@@ -18,7 +18,7 @@ public struct TopicInfo: LaidOutFrame {
 
   /// A subscription as the broker sees it.
   public struct Subscription: Hashable, Sendable {
-    /// What it is doing. The number is the one on the wire; others may follow.
+    /// Its state. The number is the one on the wire; others may follow.
     public struct State: RawRepresentable, Hashable, Sendable {
       public var rawValue: UInt8
 
@@ -26,7 +26,7 @@ public struct TopicInfo: LaidOutFrame {
         self.rawValue = rawValue
       }
 
-      /// Below the offset where it became live.
+      /// The backlog below the offset at which it became live.
       public static let replaying = State(rawValue: 0)
       /// Waiting for records.
       public static let live = State(rawValue: 1)
@@ -52,11 +52,11 @@ public struct TopicInfo: LaidOutFrame {
     public var lastMinute: UInt16
     /// The share of the last five minutes in which its limit stopped producers, in thousandths.
     public var lastFiveMinutes: UInt16
-    /// The durable cursor that it uses, or the group of which it is a member; empty for neither.
+    /// The name of its durable cursor, or of its group; empty for neither.
     public var consumer: String
     /// Why it is behind.
     public var slowness: Slowness
-    /// For how long that has been so, in milliseconds; 0 where that isn't known.
+    /// The duration of that state, in milliseconds; 0 if it isn't known.
     public var slow: UInt64
     /// The age of the next record for it, in milliseconds; 0 when it isn't behind, and where the broker has to look the record up in its store.
     public var age: UInt64
@@ -118,7 +118,7 @@ public struct TopicInfo: LaidOutFrame {
 
       /// It has demand, or the reason isn't known.
       public static let none = WaitReason(rawValue: 0)
-      /// The topic's subscribers have asked for nothing more.
+      /// The topic's subscribers have requested nothing more.
       public static let subscribers = WaitReason(rawValue: 1)
       /// The broker's store has no room. The publication was ended, and the client opens another when there is room.
       public static let storageFull = WaitReason(rawValue: 2)
@@ -182,7 +182,7 @@ public struct TopicInfo: LaidOutFrame {
   /// The first of them; `summary.publications` counts all. Producers that wait because the broker's store takes nothing are among them, though their
   /// publications were ended.
   public var publications: [Publication]
-  /// What the topic's retention limits, and trims, have dropped.
+  /// Records dropped by the topic's retention limits and trims.
   public var dropped: DroppedRecords
   /// The store that a durable topic is in.
   public var storage: StorageStatus
@@ -192,7 +192,8 @@ public struct TopicInfo: LaidOutFrame {
   /// For how long the topic has been without a producer after its last one left, in milliseconds, at least 1; 0 while it has one, before its
   /// first one, and when it has ended.
   public var withoutProducers: UInt64
-  /// What stops all producers, or has in the last five minutes, by reason. What stops one producer alone, as its identity's rate does, isn't among it.
+  /// The causes that block all producers, or have in the last five minutes, by reason. A cause that blocks one producer alone, such as its identity's
+  /// rate, isn't included.
   public var holds: [Hold]
   /// Durable cursors and groups of the topic.
   public var consumerCount: UInt32

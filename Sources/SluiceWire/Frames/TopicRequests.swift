@@ -66,8 +66,8 @@ public struct Done: LaidOutFrame {
   public static let layout = FrameLayout(Self.init)
 }
 
-/// TOPIC_CONNECT: connects a topic whose setting `connect` is manual, so that producers are asked for records. Answered by ``Done``, also when
-/// it is connected already, or ``Fault`` on the same stream.
+/// TOPIC_CONNECT: connects a topic whose setting `connect` is manual, so that producers get demand. Answered by ``Done``, also when it is
+/// connected already, or ``Fault`` on the same stream.
 ///
 /// ```
 /// string topic
@@ -84,7 +84,7 @@ public struct TopicConnect: LaidOutFrame {
   public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_CONNECT topic", \Self.topic))
 }
 
-/// TOPIC_DISCONNECT: takes a ``TopicConnect`` back; subscribers aren't told. Answered by ``Done`` or ``Fault``.
+/// TOPIC_DISCONNECT: undoes a ``TopicConnect``; subscribers get no notice. Answered by ``Done`` or ``Fault``.
 ///
 /// ```
 /// string topic
@@ -101,7 +101,7 @@ public struct TopicDisconnect: LaidOutFrame {
   public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_DISCONNECT topic", \Self.topic))
 }
 
-// What stops a topic's producers, as TOPIC_INFO tells it.
+// A cause that blocks a topic's producers, in TOPIC_INFO.
 extension TopicInfo {
   /// Why a subscription is behind. The number is the one on the wire; new numbers may follow.
   public struct Slowness: RawRepresentable, Hashable, Sendable {
@@ -136,7 +136,7 @@ extension TopicInfo {
 
     /// It doesn't stop them.
     public static let none = HoldLimit(rawValue: 0)
-    /// It has asked for no more records, and the topic's record buffer is full.
+    /// It has requested no more records, and the topic's record buffer is full.
     public static let demand = HoldLimit(rawValue: 1)
     /// Records that it hasn't taken fill the topic's byte buffer.
     public static let buffer = HoldLimit(rawValue: 2)
@@ -150,7 +150,7 @@ extension TopicInfo {
     public static let groupReplay = HoldLimit(rawValue: 6)
   }
 
-  /// What stops a topic's producers, or has in the last five minutes.
+  /// The cause that blocks a topic's producers, or has in the last five minutes.
   public struct Hold: Hashable, Sendable {
     public var reason: Publication.WaitReason
     /// Since how many milliseconds it has, pauses of up to a second included; 0 when it doesn't now.

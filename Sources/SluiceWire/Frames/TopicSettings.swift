@@ -17,7 +17,7 @@ public struct TopicSettings: Hashable, Sendable {
   public var scope: Scope?
   /// Key 5: whether producers wait for subscribers.
   public var flow: Flow?
-  /// Key 6: when producers are asked for records at all.
+  /// Key 6: when producers get any demand.
   public var connect: Connect?
   /// Key 7: how many records producers may be ahead of the subscribers that they wait for. Of no effect with ``Flow/free``.
   public var bufferRecords: UInt64?
@@ -40,10 +40,10 @@ public struct TopicSettings: Hashable, Sendable {
 
   public static let unlimited = UInt64.max
 
-  /// All nil: what the broker's configuration says.
+  /// All nil: the defaults of the broker's configuration.
   public init() {}
 
-  /// Limits of what is replayed; the rest is nil.
+  /// Limits of the replay; the rest is nil.
   public init(replayRecords: UInt64? = nil, replayBytes: UInt64? = nil, replayAge: UInt64? = nil) {
     self.replayRecords = replayRecords
     self.replayBytes = replayBytes
@@ -64,15 +64,15 @@ extension TopicSettings {
   public enum Flow: UInt64, Hashable, Sendable, CaseIterable {
     /// Producers run ahead; the log drops its oldest records by its limits.
     case free = 0
-    /// Producers are asked for as much as the slowest subscriber that has caught up can take, and the buffer. Nothing that
-    /// a subscriber is owed is dropped.
+    /// Producers get the demand of the slowest subscriber that has caught up, plus the buffer. No record is dropped before
+    /// every subscriber has received it.
     case lossless = 1
-    /// Producers are asked for as much as the quickest subscriber can take, and the buffer. Slower ones may lag.
+    /// Producers get the demand of the quickest subscriber, plus the buffer. Slower ones may lag.
     case fastest = 2
   }
 
-  /// When producers are asked for records at all: Combine's connectable publishers. On the wire 0 is immediate, all ones is manual, a number below
-  /// 2^32 is auto with that number, and 2^32 more than a number is autoStay with that number.
+  /// When producers get any demand: Combine's connectable publishers. On the wire 0 is immediate, all ones is manual, a number below 2^32 is auto
+  /// with that number, and 2^32 more than a number is autoStay with that number.
   public enum Connect: Hashable, Sendable {
     /// Always.
     case immediate
@@ -84,7 +84,7 @@ extension TopicSettings {
     case manual
   }
 
-  /// What producers that wait for subscribers do while there are none. The number is the one on the wire.
+  /// The behaviour of producers that wait for subscribers while there are none. The number is the one on the wire.
   public enum WhenAlone: UInt64, Hashable, Sendable, CaseIterable {
     /// They fill the buffer, which the next subscriber gets first, then wait.
     case buffer = 0
@@ -113,8 +113,8 @@ extension TopicSettings {
     case os
   }
 
-  /// What happens when the topic has lost its producers: the last publication has left without ending the topic, because its client cancelled it,
-  /// its connection was lost, or the broker ended it. On the wire 0 is wait, and any other number is the time of fail in milliseconds.
+  /// The reaction to the loss of the producers. The last publication has left without ending the topic: its client cancelled it, its connection
+  /// was lost, or the broker ended it. On the wire 0 is wait, and any other number is the time of fail in milliseconds.
   public enum WhenProducerLost: Hashable, Sendable {
     /// Subscribers wait for the next producer.
     case wait
@@ -171,11 +171,11 @@ extension TopicSettings {
     }
   }
 
-  /// What to do about a setting, or a value of one, that this version doesn't know.
+  /// The treatment of a setting, or a value of one, that this version doesn't know.
   public enum Unknown: Sendable {
     /// It can't be done: ``ErrorCode/invalidSetting``.
     case refuse
-    /// It is only told.
+    /// It is only reported.
     case ignore
   }
 
@@ -185,7 +185,7 @@ extension TopicSettings {
     var refusal: WireError?
     _ = try reader.list("topic setting") { reader throws(WireError) in
       let key: UInt16 = try reader.integer("topic setting key")
-      // What a setting of a later version says may be something else than a number.
+      // A setting of a later version may need another type than a number.
       guard Self.names[key] != nil else {
         refusal =
           refusal
@@ -233,7 +233,7 @@ extension TopicSettings {
     return true
   }
 
-  /// What the settings are called, by their keys.
+  /// The names of the settings, by their keys.
   public static let names: [UInt16: String] = [
     1: "replay-records", 2: "replay-bytes", 3: "replay-age", 4: "scope", 5: "flow", 6: "connect",
     7: "buffer-records", 8: "buffer-bytes", 9: "without-subscribers", 10: "lag", 11: "compact",
@@ -272,7 +272,7 @@ extension TopicSettings.Connect {
     }
   }
 
-  /// What is added to the number of subscribers where the topic stays connected.
+  /// Added to the number of subscribers if the topic stays connected.
   private static var staying: UInt64 { 1 << 32 }
 
   fileprivate init?(number: UInt64) {

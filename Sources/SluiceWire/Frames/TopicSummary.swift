@@ -11,7 +11,7 @@ public struct TopicSummary: Hashable, Sendable {
   public var firstOffset: UInt64
   /// The offset that the next record will get.
   public var nextOffset: UInt64
-  /// What the records take, in the broker's memory or on its disk.
+  /// The size of the records, in the broker's memory or on its disk.
   public var bytes: UInt64
   /// The terminal event, once there is one.
   public var ending: Complete.Ending?

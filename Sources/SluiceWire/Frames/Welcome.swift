@@ -7,7 +7,7 @@
 public struct Welcome: LaidOutFrame {
   public static let type = FrameType.welcome
 
-  /// The version that both speak from now on: the highest in common.
+  /// The version that both sides use for the rest of the connection: the highest in common.
   public var version: UInt16
   /// The features of HELLO that the broker grants.
   public var features: UInt64
@@ -23,7 +23,7 @@ public struct Welcome: LaidOutFrame {
   public var broker: UInt64
   /// The broker's software and version.
   public var software: String
-  /// The name under which the broker has authenticated the client; empty where it doesn't authenticate clients.
+  /// The name under which the broker has authenticated the client; empty if it doesn't authenticate clients.
   public var identity: String
   /// When the client's credentials expire, in milliseconds since 1970; ``Authenticated/never`` for never.
   public var expires: UInt64

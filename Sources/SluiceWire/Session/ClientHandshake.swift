@@ -1,6 +1,6 @@
 /// The client's half of the handshake: HELLO out, WELCOME or a refusal in.
 public struct ClientHandshake: Sendable {
-  /// What this client sends first, on stream 0.
+  /// The first frame of this client, on stream 0.
   public var hello: Hello
 
   public init(hello: Hello) {

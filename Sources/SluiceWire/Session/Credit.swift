@@ -13,7 +13,7 @@ public struct Credit: Hashable, Sendable {
 
   /// - Parameters:
   ///   - granted: records that may be sent in all.
-  ///   - spent: what the count begins at.
+  ///   - spent: the start of the count.
   public init(granted: UInt64 = 0, spent: UInt64 = 0) {
     self.granted = max(granted, spent)
     self.spent = spent

@@ -1,10 +1,10 @@
-/// What a receiver does with a frame, decided by its header alone.
+/// A receiver's treatment of a frame, decided by its header alone.
 ///
 /// This is how the protocol grows: see ``FrameHeader/admission(at:)``.
 public enum FrameAdmission: Hashable, Sendable {
   /// The body is to be read.
   case take
-  /// The frame is passed over as if it had not come, whatever its stream and its body. It is still a sign of life.
+  /// The frame is passed over as if it had not come, whatever its stream and its body. It still counts as a heartbeat.
   case skip
 }
 
@@ -23,7 +23,7 @@ public enum Side: Hashable, Sendable {
 }
 
 extension FrameHeader {
-  /// What `side` does with this frame when it receives it.
+  /// The treatment of this frame by `side` when it receives it.
   ///
   /// | frame | treatment |
   /// |---|---|

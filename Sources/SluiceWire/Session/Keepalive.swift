@@ -1,4 +1,4 @@
-/// Decides when a silent peer is asked for a sign of life, and when it is given up.
+/// Decides when to send PING to a silent peer, and when to close the connection.
 ///
 /// Time is passed in, in nanoseconds of any clock that doesn't go back. A time a little older than the last one, such as that at which a
 /// turn of a loop began, counts as no silence. Read what has arrived before checking: a program that was stopped for a while finds its
@@ -39,7 +39,7 @@ public struct Keepalive: Hashable, Sendable {
     now > lastHeard ? now - lastHeard : 0
   }
 
-  /// What to do at `now`: a PING after half the deadline's silence, the end after all of it.
+  /// The action at `now`: a PING after half the deadline's silence, the end after all of it.
   public mutating func check(at now: UInt64) -> Action {
     guard let deadline else { return .sleep(until: .max) }
     let silence = silence(at: now)

@@ -1,6 +1,6 @@
 /// The broker's half of the handshake: HELLO in, WELCOME or a refusal out.
 public struct ServerHandshake: Sendable {
-  /// What this broker offers. Version, features and keepalive are settled with each client; its keepalive of 0 means that it asks for
+  /// This broker's offer. Version, features and keepalive are settled with each client; its keepalive of 0 means that it asks for
   /// none.
   public var offer: Welcome
 
@@ -8,7 +8,7 @@ public struct ServerHandshake: Sendable {
     self.offer = offer
   }
 
-  /// What was agreed on.
+  /// The agreed result.
   public struct Agreement: Hashable, Sendable {
     public var welcome: Welcome
     /// The longest frame body that the client takes, in bytes.
@@ -48,8 +48,8 @@ public struct ServerHandshake: Sendable {
       clientName: String(hello.name.utf8Prefix(Int(Limits.name))) ?? "", credentials: hello.credentials)
   }
 
-  /// The shorter of the two deadlines, where 0 means that a side doesn't ask for one, but not below 100 ms, so that a client
-  /// can't make the broker do nothing but ping.
+  /// The shorter of the two deadlines, in which 0 means that a side sets none, but not below 100 ms, so that a client can't
+  /// keep the broker busy with pings.
   static func keepalive(wanted: UInt32, offered: UInt32) -> UInt32 {
     switch (wanted, offered) {
     case (0, let other), (let other, 0): other == 0 ? 0 : max(other, 100)

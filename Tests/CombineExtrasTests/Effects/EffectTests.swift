@@ -16,7 +16,7 @@ import Testing
     return tracker
   }
 
-  /// What came, without the subscription.
+  /// The received calls, without the subscription.
   func events(_ tracker: Tracker) -> [Happening] {
     tracker.history.events.filter { if case .subscription = $0 { false } else { true } }
   }

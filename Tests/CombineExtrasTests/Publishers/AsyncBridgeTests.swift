@@ -6,7 +6,7 @@ import Testing
 
 // The code of the article AsyncBridges.
 
-/// What a channel has: `send` returns when a consumer has taken the value.
+/// A channel: `send` returns when a consumer has taken the value.
 protocol Channel<Element>: AsyncSequence, Sendable where Element: Sendable, Failure == Never {
   func send(_ element: Element) async
   func finish()
@@ -169,7 +169,7 @@ final class Rendezvous<Element: Sendable>: Channel {
     sending.cancel()
     await sending.value
     #expect(log.events == ["asked", "cancelled"])
-    // The channel is finished, so what waits for it goes on.
+    // The channel is finished, which ends all waits for it.
     for await _ in channel {}
   }
 }

@@ -20,7 +20,7 @@ struct Counting: AsyncSequence, Sendable {
     return Iterator(counting: self, token: Token(log: log))
   }
 
-  /// Tells when the iterator is gone.
+  /// Reports when the iterator is freed.
   final class Token: Sendable {
     let log: EventLog<String>
     init(log: EventLog<String>) { self.log = log }

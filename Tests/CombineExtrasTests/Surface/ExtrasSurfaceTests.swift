@@ -8,7 +8,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// What `CombineExtras` adds to Combine, each overload once.
+/// The additions of `CombineExtras` to Combine, each overload once.
 @Suite struct ExtrasSurfaceTests {
   struct Broken: Error, Equatable {}
 

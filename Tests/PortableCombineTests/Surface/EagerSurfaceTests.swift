@@ -1,7 +1,8 @@
 import PortableCombine
 import Testing
 
-/// Operators that are done at once on values that are there, each overload once, with the type that Combine gives it.
+/// Operators that compute their result at once on existing values, each overload once, with the type that Combine gives
+/// it.
 @Suite struct EagerSurfaceTests {
   struct Broken: Error, Equatable {}
 

@@ -6,7 +6,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// What Foundation's types publish.
+/// The publishers of Foundation's types.
 @Suite struct FoundationSurfaceTests {
   @Test func timers() {
     let timer = Timer.publish(every: 60, on: .main, in: .common)
@@ -44,7 +44,7 @@ import Testing
     _ = URLSession.DataTaskPublisher(request: URLRequest(url: url), session: .shared)
   }
 
-  /// What the documentation shows.
+  /// The examples of the documentation.
   @Test func theExamples() {
     let clock = Timer.publish(every: 1, on: .main, in: .common).autoconnect().sink { print($0) }
     clock.cancel()

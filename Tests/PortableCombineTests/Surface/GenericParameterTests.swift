@@ -1,7 +1,7 @@
 import PortableCombine
 import Testing
 
-// Combine's names of generic parameters. A program that extends a type uses them; where one is another, this file doesn't compile.
+// Combine's names of generic parameters. A program that extends a type uses them; if a name differs, this file doesn't compile.
 
 extension AnyPublisher { fileprivate typealias Parameters = (Output, Failure) }
 extension AnySubscriber { fileprivate typealias Parameters = (Input, Failure) }

@@ -2,7 +2,7 @@ import Foundation
 import PortableCombine
 import Testing
 
-/// What may cross from one isolation to another, which the compiler checks, and what code isolated to an actor can do.
+/// The values that may cross isolations, which the compiler checks, and the abilities of code isolated to an actor.
 @Suite struct SendableSurfaceTests {
   struct Broken: Error, Equatable {}
 

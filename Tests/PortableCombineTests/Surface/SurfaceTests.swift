@@ -1,7 +1,8 @@
 import PortableCombine
 import Testing
 
-/// What a program can write that imports this module alone: each overload once, with the type that Combine gives it.
+/// The expressions of a program that imports this module alone: each overload once, with the type that Combine gives
+/// it.
 @Suite struct SurfaceTests {
   struct Broken: Error, Equatable {}
 

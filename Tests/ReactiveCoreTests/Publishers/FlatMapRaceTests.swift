@@ -101,7 +101,7 @@ import Testing
       let extra = Atomic<Int>(0)
       let numbers = AnySequence {
         AnyIterator {
-          // After the cancellation, a child that goes on has a thousand values more.
+          // After the cancellation, a child that still runs has a thousand values more.
           let isLate = isCancelled.load(ordering: .acquiring)
           let count = isLate ? extra.add(1, ordering: .relaxed).newValue : 0
           return count < 1_000 ? 1 : nil

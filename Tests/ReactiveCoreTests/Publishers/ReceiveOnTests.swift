@@ -94,7 +94,7 @@ import Testing
     withExtendedLifetime(subscriptions) {}
   }
 
-  /// What upstream sends while downstream is getting its subscription comes after it, and on the scheduler.
+  /// Values that upstream sends while downstream gets its subscription arrive after it, and on the scheduler.
   @Test func aHopThatComesTooEarlyIsRepeated() {
     let scheduler = ManualScheduler()
     let rig = Rig(demand: nil, subscribesAtOnce: false) { $0.receive(on: scheduler) }

@@ -152,7 +152,7 @@ extension Publisher {
   }
 }
 
-/// Sums up what the current attempt is asked for; fails on command, from one thread.
+/// Sums up the demand of the current attempt; fails on command, from one thread.
 private final class PassthroughRelay: Publisher {
   typealias Output = Int
   typealias Failure = Oops

@@ -213,7 +213,7 @@ import Testing
   }
 
   @Test func publishersThatCannotFailGoWithThoseThatCan() {
-    // Deferred, since what is there at once has types of its own.
+    // Deferred, since publishers of existing values have specialised types.
     typealias S = Publishers.SwitchToLatest
     typealias Risky = Publishers.SetFailureType<Deferred<Just<Int>>, Oops>
     let safe = Deferred { Just(1) }
@@ -308,7 +308,7 @@ import Testing
         group.addTask { for number in 0..<2000 { children.value[sender].send(number) } }
       }
     }
-    // Nothing that was asked for has got lost on the way.
+    // No demand was lost on the way.
     outer.value.send(children.value[0])
     for number in 5000..<5003 {
       children.value[0].send(number)

@@ -4,7 +4,7 @@ import ReactiveTestSupport
 import Synchronization
 import Testing
 
-/// What subjects, and publishers that share one subscription, do when several threads use them.
+/// Subjects, and publishers that share one subscription, used by several threads.
 @Suite struct ConcurrencyTests {
   @Test func aPassthroughSubjectWithstandsRaces() {
     expectHubWithstandsRaces { RaceHub(PassthroughSubject<Int, Oops>()) }

@@ -2,7 +2,7 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// What all operators of the reduce family have in common.
+/// The common behaviour of all operators of the reduce family.
 @Suite struct ReductionTests {
   @Test func closuresAreReleasedAtTheEnd() {
     expectClosureReleased { source, token in

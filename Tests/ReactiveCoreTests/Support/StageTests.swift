@@ -2,7 +2,7 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// What all operators of the filter family have in common.
+/// The common behaviour of all operators of the filter family.
 @Suite struct StageTests {
   @Test func closuresAreReleasedAtTheEnd() {
     expectClosureReleased { source, token in source.tryFilter { _ in withExtendedLifetime(token) { true } } }
@@ -32,7 +32,7 @@ import Testing
       let events = subscriber.value.history.events
       #expect(events.first == .subscription("TryFilter"))
       #expect(events.count { $0 == .finished } <= 1)
-      // Whatever came through came in order, without gaps.
+      // All values arrived in order, without gaps.
       let values = events.dropFirst().filter { $0 != .finished }
       #expect(values == (1...50).prefix(values.count).map { .value($0 * 2) })
       if events.last == .finished { #expect(values.count == 50) }

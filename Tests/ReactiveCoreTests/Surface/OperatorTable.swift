@@ -9,7 +9,7 @@ struct OperatorCase: CustomTestStringConvertible, Sendable {
 
   /// The function with its labels, as the sources of the module declare it.
   let name: String
-  /// What tells apart several cases of one function.
+  /// A label that distinguishes several cases of one function.
   let detail: String
   let upstreams: Int
   /// Whether the operator has no state of its own, so that what comes before the subscription passes through it.

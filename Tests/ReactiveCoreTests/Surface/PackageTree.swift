@@ -56,7 +56,7 @@ struct PackageTree {
     Set(paths(under: Self.sourceFolders).flatMap { files[$0]!.publishers })
   }
 
-  /// What the test files are called that contain a test, with the names of their tests.
+  /// The names of test files with tests, and the names of their tests.
   var tests: [String: Set<String>] {
     let pairs = paths(under: Self.testFolders).map { (Self.name(of: $0), Set(files[$0]!.testNames)) }
     return Dictionary(pairs) { $0.union($1) }.filter { !$0.value.isEmpty }
@@ -91,7 +91,7 @@ extension String {
     matches(of: /@Test\b[^{}]*?\bfunc (\w+)/).map { String($0.1) }
   }
 
-  /// What functions of `extension Publisher` and of `extension ConnectablePublisher` are called, with their labels.
+  /// The names of functions of `extension Publisher` and of `extension ConnectablePublisher`, with their labels.
   var operators: Set<String> {
     let blocks = blocks(of: /extension (?:Publisher|ConnectablePublisher)\b[^{]*/, indentation: "")
     return Set(blocks.flatMap { Self.functions(of: $0, indentation: "  ") })
@@ -123,7 +123,7 @@ extension String {
     }
   }
 
-  /// What stands between the braces of the declarations that begin like this. They end at the next brace with the same indentation.
+  /// The text between the braces of the declarations that begin like this. They end at the next brace with the same indentation.
   private func blocks(of beginning: Regex<Substring>, indentation: String) -> [Substring] {
     matches(of: beginning).compactMap { match in
       let line = self[..<match.range.lowerBound].split(separator: "\n", omittingEmptySubsequences: false).last

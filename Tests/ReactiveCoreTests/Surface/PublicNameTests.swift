@@ -1,7 +1,6 @@
 import Testing
 
-/// What `PortableCombine` exports has Combine's names and no others, so that a program that defines a name of its own, which
-/// Combine doesn't have, compiles on every platform.
+/// `PortableCombine` exports only Combine's names. So a program that defines other names compiles on every platform.
 @Suite struct PublicNameTests {
   /// Names that Combine doesn't declare, and why they are no collision.
   static let exceptions: [String: String] = [

@@ -2,7 +2,7 @@
 struct PublicNames {
   /// The types, and the members with the types they belong to: `Just`, `Just.map(_:)`.
   ///
-  /// Protocols with an underscore are not for programs; what they declare counts as declared in the types that conform.
+  /// Protocols with an underscore are not for programs; their declarations count as declared in the types that conform.
   var names: Set<String> {
     var names = declared.filter { $0.first != "_" }
     for (type, adopted) in conformances {
@@ -17,7 +17,7 @@ struct PublicNames {
   /// Types and the protocols with an underscore that they conform to.
   private var conformances: [(type: String, adopted: String)] = []
 
-  /// What encloses a line.
+  /// The declarations around a line.
   private struct Scope {
     var indentation: Int
     /// The type; empty at the top level.
@@ -40,7 +40,7 @@ struct PublicNames {
       guard scope.indentation + 2 == indentation else { continue }
       if text.hasPrefix("#") {
         scopes = enclosing
-        // What is compiled in one case alone stands one level deeper.
+        // Code that is compiled in one case only is one level deeper.
         scopes.append(
           Scope(indentation: indentation, path: scope.path, isVisible: scope.isVisible, isOpen: scope.isOpen))
         continue
@@ -70,7 +70,7 @@ struct PublicNames {
           Scope(
             indentation: indentation, path: path, isVisible: isVisible,
             isOpen: isVisible && (["enum", "protocol"].contains(keyword) || isExtension) && isPublic))
-        // Of an enumeration, the cases alone are public without saying so.
+        // The cases of an enumeration are public without the keyword.
         if keyword == "enum" { scopes[scopes.count - 1].isOpen = false }
       case "case" where scope.isVisible && !scope.path.isEmpty:
         let name = rest.dropFirst().prefix { $0.isLetter || $0.isNumber }

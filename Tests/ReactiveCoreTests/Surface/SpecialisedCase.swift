@@ -2,7 +2,7 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// A publisher without specialised operators: what is called on it is the general operator.
+/// A publisher without specialised operators: calls on it use the general operator.
 struct General<Upstream: Publisher>: Publisher {
   typealias Output = Upstream.Output
   typealias Failure = Upstream.Failure
@@ -20,7 +20,7 @@ struct SpecialisedCase: CustomTestStringConvertible, Sendable {
   let name: String
   /// Which of the declarations with that name, from 1.
   let overload: Int
-  /// What tells apart several cases of one declaration.
+  /// A label that distinguishes several cases of one declaration.
   let detail: String
   /// The events of the result for unlimited demand, by upstream, where Combine's specialised operator differs from Combine's
   /// general one.
@@ -69,9 +69,9 @@ struct SpecialisedCase: CustomTestStringConvertible, Sendable {
 }
 
 extension SpecialisedCase {
-  /// What a publisher without values delivers.
+  /// The output of a publisher without values.
   static let nothing: [String] = ["subscription", "finished"]
-  /// What a publisher delivers for which a function has thrown.
+  /// The output of a publisher after a function has thrown.
   static let thrown = ["subscription", "failure(ReactiveTestSupport.Oops(number: 8))"]
 
   /// All specialised operators. `SpecialisedOperatorTests` compares the list with the module's sources.
@@ -84,7 +84,7 @@ struct Schedule: CustomStringConvertible {
   var perValue = Subscribers.Demand.none
   /// After how many values the subscriber cancels; 0 for when it gets the subscription.
   var cancelsAfter: Int?
-  /// What is requested later, each in a step of its own.
+  /// Later requests, each in a separate step.
   var later: [Subscribers.Demand] = []
   /// After how many steps the subscription is cancelled from outside.
   var cancelledAfterStep: Int?

@@ -5,8 +5,8 @@ import Testing
 /// Every operator that `Just`, `Optional`, `Result`, `Sequence`, `Empty` or `Fail` declares for itself, beside the general
 /// operator over the same publisher.
 ///
-/// The histories are the same, with one difference that the eager operators have by nature: a result that is known to have no
-/// values, or no more, completes at once, where the general operator has to ask upstream first.
+/// The histories are the same, with one inherent difference of the eager operators. A result that is known to have no values,
+/// or no more, completes at once; the general operator has to request from upstream first.
 @Suite struct SpecialisedOperatorTests {
   @Test(arguments: SpecialisedCase.all)
   func aSpecialisedOperatorDoesWhatTheGeneralOneDoes(subject: SpecialisedCase) {

@@ -28,7 +28,7 @@ final class TableSource: Publisher, @unchecked Sendable {
     self.numbers = numbers
   }
 
-  /// What the source has been asked for, in all.
+  /// The total demand on the source.
   var asked: Subscribers.Demand { lock.withLock { total } }
 
   var isCancelled: Bool { lock.withLock { cancellations > 0 } }
@@ -59,7 +59,7 @@ final class TableSource: Publisher, @unchecked Sendable {
     deliver()
   }
 
-  /// Delivers the numbers, as far as they are asked for.
+  /// Delivers the numbers on demand.
   func open() {
     lock.withLock { isOpen = true }
     deliver()

@@ -78,7 +78,7 @@ import Testing
     recorder.subscription.cancel()
     recorder.subscription.request(.max(1))
     #expect(await server.log.wait { $0.contains(.hangUp(path: "/hangs")) })
-    // The session's delegate queue is serial: what the first task had to say, it has said before the second.
+    // The session's delegate queue is serial: all calls of the first task come before those of the second.
     let other = Recorder()
     session.dataTaskPublisher(for: server.url("/b")).subscribe(other)
     other.subscription.request(.max(1))

@@ -8,7 +8,7 @@ import Testing
 /// The operators that deliver on a scheduler, on a queue that runs functions concurrently, while values, requests, timers and
 /// cancellation come from several threads.
 @Suite struct TimeOperatorRaceTests {
-  /// Checks that what it gets comes one at a time, in order and no more than was asked for, and that nothing follows the completion.
+  /// Checks that calls arrive one at a time, in order and within the demand, and that none follows the completion.
   final class Judge<Input>: Subscriber, @unchecked Sendable {
     // The lock guards all but what only the delivering thread touches, which is what is tested here.
     struct State {

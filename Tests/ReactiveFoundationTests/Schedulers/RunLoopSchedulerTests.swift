@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 @Suite struct RunLoopSchedulerTests {
-  /// A thread that runs its loop until told to stop.
+  /// A thread that runs its loop until it is stopped.
   final class Runner: @unchecked Sendable {
     // The loop is set before another thread gets the runner, and may be used from any thread for what is tested here.
     private(set) var loop = RunLoop.main

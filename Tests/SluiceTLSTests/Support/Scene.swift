@@ -11,7 +11,7 @@ final class Scene {
   let certificates: TestCertificates
   let server: TLSServer
   private(set) var listener: (any Listener)!
-  /// What the server's handlers saw, in the order of their connections.
+  /// The events of the server's handlers, in the order of their connections.
   private(set) var accepted: [Talker] = []
   private(set) var refusals: [IOError] = []
   /// Called with each of the server's sides before it is started.

@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceSimulation
 
-/// One side of a connection in a simulated world: collects what comes, sends what it is told to.
+/// One side of a connection in a simulated world: collects arriving bytes, and sends the test's.
 final class Talker: ByteStreamHandler {
   let stream: any ByteStream
   let loop: SimulatedLoop
