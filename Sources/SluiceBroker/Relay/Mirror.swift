@@ -13,8 +13,8 @@ import Synchronization
 /// ```
 ///
 /// A reader that falls behind the records here goes back to a subscription of its own at the owner, and so does each one when the owner has dropped
-/// records before they came.
-// @unchecked: `number`, `passed`, `received`, `window` and `batches` belong to `loop`.
+/// records before they came. A trim at the owner drops them here as well.
+// @unchecked: `number`, `passed`, `received`, `window`, `batches` and `floor` belong to `loop`.
 final class Mirror: LinkedStream, @unchecked Sendable {
   /// Bytes of records for readers that are behind.
   private static let memory: UInt64 = 4 << 20
@@ -42,6 +42,8 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   private var received: UInt64 = 0
   private var window = DemandWindow(target: 1 << 20, most: 65_536)
   private var batches = MirrorBatches()
+  /// Readers get nothing before this offset, as the owner has said.
+  private var floor: UInt64 = 0
   private let state = Mutex(State())
   /// Where the first reader is, and where it has to be for the owner to be told more.
   private let first: Atomic<UInt64>
@@ -124,6 +126,9 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   /// Why it is over; nil while it isn't, and when the topic has ended.
   var fault: Fault? { state.withLock { $0.fault } }
 
+  /// Whether the owner still says what becomes of the topic's records.
+  var isFed: Bool { fault == nil && epoch.condition == .open }
+
   // MARK: The owner, on its loop
 
   private func passDemand() {
@@ -164,6 +169,9 @@ final class Mirror: LinkedStream, @unchecked Sendable {
       log.skip(to: try unsafe Lag(body: body).nextOffset)
       first.max(log.head, ordering: .sequentiallyConsistent)
       passDemand()
+    case .floor:
+      floor = max(floor, try unsafe Floor(body: body).floor)
+      log.trim(to: floor)
     case .complete:
       let ending = try unsafe Complete(body: body).ending
       number = nil
@@ -197,6 +205,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     received += count
     window.received(count, bytes: batch.count)
     try unsafe batches.append(batch, count: header.count, to: log)
+    if header.firstOffset < floor { log.trim(to: floor) }
   }
 
   func leaveOwner() {

@@ -92,7 +92,13 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   // MARK: The subscriber
 
   func demand(through granted: UInt64) {
+    let wasStarved = credit.available == 0
     guard credit.raise(to: granted) else { return }
+    if wasStarved, let reader, reader.isBehind, !reader.mirror.isFed {
+      // Of what it hadn't requested by then, some may have been trimmed since, which the mirror isn't told.
+      if let fault = reader.mirror.fault { end(fault) } else { subscribeAgain() }
+      return
+    }
     if reader == nil { passDemand() } else { streams.makeReady(self) }
   }
 
@@ -205,6 +211,10 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
       (wasLive, isAtHead) = (true, true)
     case .lag: unsafe nextOffset = try Lag(body: body).nextOffset
     case .producers: _ = try unsafe Producers(body: body)
+    // What waits here was requested, and is on its way.
+    case .floor:
+      _ = try unsafe Floor(body: body)
+      isTold = false
     case .deliveries where isMember: _ = try unsafe Deliveries(body: body)
     case .error:
       lost(try unsafe Fault(relayed: body))
