@@ -317,12 +317,14 @@ extension RelayedSubscription {
     case .mirror(let mirror): join(mirror)
     case .first:
       guard begun == nil else { break }
-      begun = relay.beginMirror(of: topic, epoch: epoch, from: nextOffset, over: link)
+      begun = relay.beginMirror(
+        of: topic, epoch: epoch, from: nextOffset, for: streams.origin, over: link)
     }
   }
 
   private func join(_ mirror: Mirror) {
-    guard let seat = mirror.join(at: nextOffset, link.node, epoch: epoch, on: relay.loop) else { return }
+    guard let seat = mirror.join(at: nextOffset, link.node, epoch: epoch, for: streams.origin, on: relay.loop)
+    else { return }
     reader = MirrorReader(mirror, seat, at: nextOffset)
     leaveOwner()
     streams.makeReady(self)
@@ -331,7 +333,7 @@ extension RelayedSubscription {
   /// The topic's mirror is open.
   func mirrorOpened() {
     if number != nil, isAtHead, !isOver { share() }
-    begun.take()?.leave()
+    begun.take()?.leave(nil)
   }
 
   /// The mirror has something new, or is over.
@@ -359,9 +361,9 @@ extension RelayedSubscription {
   }
 
   private func leaveMirror() {
-    begun.take()?.leave()
+    begun.take()?.leave(nil)
     guard let reader = reader.take() else { return }
     if let index = waitIndex.take() { reader.seat.remove(self, at: index) }
-    reader.mirror.leave()
+    reader.mirror.leave(streams.origin)
   }
 }
