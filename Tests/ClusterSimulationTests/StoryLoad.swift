@@ -42,4 +42,6 @@ enum LoadFlaw: CaseIterable {
   case wrongAnswer
   /// A group's member refuses what the oracle takes for acknowledged.
   case refusesForAcknowledging
+  /// The oracle is told of trims that aren't made.
+  case forgetsTrim
 }

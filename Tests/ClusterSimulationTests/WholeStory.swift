@@ -14,7 +14,7 @@ final class WholeStory {
   /// What clients meet in many stories, besides faults.
   static let met = [
     "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
-    "producer restarted", "taken over",
+    "producer restarted", "taken over", "trim", "trimmed away",
   ]
 
   let cluster: WholeCluster
@@ -29,6 +29,8 @@ final class WholeStory {
   private let faults: StoryFaults
   private let loadFlaw: LoadFlaw?
   private let hasFlaw: Bool
+  /// Whether a topic is trimmed. None of the seeds that are kept from before there were trims.
+  private let hasTrims: Bool
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
   private var patterns: [NumberedPatternSubscriber] = []
@@ -44,6 +46,7 @@ final class WholeStory {
     self.isFormer = isFormer
     self.loadFlaw = loadFlaw
     hasFlaw = flaw != nil || loadFlaw != nil
+    hasTrims = !isFormer && seed % 7 == 4
     isLong = seed % (isFormer ? 4 : 6) == 0
     topics = (1...(isLong ? 5 : 2)).map { "orders.\($0)" }
     if !isLong { cluster.shards = cluster.pick([2, 4]) }
@@ -168,6 +171,10 @@ final class WholeStory {
   private func beginLoads() throws {
     let kind = world.random.next(in: 0...3)
     if isLong || kind == 3 { spare = try client() }
+    if hasTrims {
+      let clients = try names.map { try cluster.client(of: $0) { $0.routing = .relay } }
+      loads.append(TrimLoad(cluster, clients, flaw: loadFlaw))
+    }
     guard isLong || kind != 3 else { return }
     var clients: [Client] = []
     for name in names {

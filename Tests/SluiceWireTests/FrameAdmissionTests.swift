@@ -67,6 +67,7 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.authenticated, false, true, false, true),
   (.redirect, false, true, false, true),
   (.origin, true, false, false, true),
+  (.floor, false, true, false, true),
 ]
 
 private func header(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 1) -> FrameHeader {

@@ -163,6 +163,7 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "ORIGIN", 0xC0, Origin(node: "b2", connection: 18, client: "c"),
     "0200 6232 1200000000000000 0100 63"),
+  GoldenFrame("FLOOR", 0xC1, Floor(floor: 258), "0201000000000000"),
   GoldenFrame(
     "JOIN", 0x28, JoinGroup(topic: "t", group: "g", grantedThrough: 9),
     "0100 74 0100 67 00 00 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000"),

@@ -20,6 +20,7 @@ struct RandomFrames {
       },
       { frames in Positions(frames.list { $0.position() }, more: .random(using: &frames.random)) },
       { Matched(number: $0.integer(), topic: $0.text(300), place: $0.subscribed()) },
+      { Floor(floor: $0.integer()) },
       { Origin(node: $0.text(255), connection: $0.integer(), client: $0.text(255)) },
       { Unmatched(number: $0.integer()) }, { SelectTopic(number: $0.integer()) },
       {

@@ -121,6 +121,7 @@ const TABLE = [
   [0x63, "CLUSTER_MOVE", "client", "shard:u32,node:string"],
   [0x64, "LEND", "client", "granted through:count,paced through:count,recall:u8,:pad7"],
   [0xc0, "ORIGIN", "client", "node:string,connection:count,client:string"],
+  [0xc1, "FLOOR", "broker", "floor:count"],
   [0x65, "OFFER", "broker", "returned:count,waits:u8,paced:u8,:pad6"],
 ];
 

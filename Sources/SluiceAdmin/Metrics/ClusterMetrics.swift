@@ -63,7 +63,7 @@ enum ClusterMetrics {
     if let copies = cluster.engineCopies, let current = cluster.currentEngineCopies {
       text.single(
         "sluice_cluster_engine_copies", .gauge,
-        "Copies of what the engine stores, on servers of their own, those of lost servers included.",
+        "Copies of what the engine stores, on servers of their own, those of lost servers included: of the stream that has lost most.",
         UInt64(copies))
       text.single(
         "sluice_cluster_engine_copies_current", .gauge,

@@ -13,8 +13,8 @@ import Synchronization
 /// ```
 ///
 /// A reader that falls behind the records here goes back to a subscription of its own at the owner, and so does each one when the owner has dropped
-/// records before they came.
-// @unchecked: `number`, `passed`, `received`, `window` and `batches` belong to `loop`.
+/// records before they came. A trim at the owner drops them here as well.
+// @unchecked: `number`, `passed`, `received`, `window`, `batches`, `floor` and `named` belong to `loop`.
 final class Mirror: LinkedStream, @unchecked Sendable {
   /// Bytes of records for readers that are behind.
   private static let memory: UInt64 = 4 << 20
@@ -26,6 +26,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     var seats: [MirrorSeat] = []
     /// The subscription that has made it counts until it has joined.
     var readers = 1
+    var names = MirrorNames()
     /// Without readers, or with an error: nothing may join it.
     var isClosed = false
   }
@@ -42,17 +43,25 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   private var received: UInt64 = 0
   private var window = DemandWindow(target: 1 << 20, most: 65_536)
   private var batches = MirrorBatches()
+  /// Readers get nothing before this offset, as the owner has said.
+  private var floor: UInt64 = 0
   private let state = Mutex(State())
+  /// The client by which the owner knows it.
+  private var named: Origin
+  private let isNaming = Atomic(false)
   /// Where the first reader is, and where it has to be for the owner to be told more.
   private let first: Atomic<UInt64>
   private let threshold = Atomic(UInt64.max)
 
-  /// - Parameter offset: that of the first record.
+  /// - Parameters:
+  ///   - offset: that of the first record.
+  ///   - client: the one that has it made.
   init(
-    of topic: String, epoch: UInt64, from offset: UInt64, over link: NodeLink, on loop: any EventLoop,
-    pool: SegmentPool, in table: MirrorTable
+    of topic: String, epoch: UInt64, from offset: UInt64, for client: Origin, over link: NodeLink,
+    on loop: any EventLoop, pool: SegmentPool, in table: MirrorTable
   ) {
     self.topic = topic
+    named = client
     self.link = link
     self.loop = loop
     self.table = table
@@ -72,6 +81,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     number = link.open(self)
     guard let number else { return false }
     passed = window.records
+    link.send(named, stream: number)
     link.send(
       Subscribe(
         topic: topic, start: .offset(log.head), lag: .skip, ifMissing: .fail, epoch: epoch.number,
@@ -84,30 +94,39 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   /// Adds a reader whose next record is that of `offset`.
   ///
   /// - Returns: where it waits for records; nil when the records from there on aren't here.
-  func join(at offset: UInt64, _ node: RemoteNode, epoch: UInt64, on loop: any EventLoop) -> MirrorSeat? {
+  func join(
+    at offset: UInt64, _ node: RemoteNode, epoch: UInt64, for client: Origin, on loop: any EventLoop
+  ) -> MirrorSeat? {
     guard node == self.node, epoch == self.epoch.number, offset >= log.oldestOffset else { return nil }
     let seat: MirrorSeat? = state.withLock { state in
       guard state.isOpen, !state.isClosed else { return nil }
       state.readers += 1
+      state.names.add(client)
       if let seat = state.seats.first(where: { $0.loop === loop }) { return seat }
       let seat = MirrorSeat(on: loop)
       state.seats.append(seat)
       return seat
     }
     // It may be ahead of what has come here.
-    if seat != nil { advanced(to: offset) }
+    if seat != nil {
+      advanced(to: offset)
+      nameSoon()
+    }
     return seat
   }
 
   /// A reader leaves. Without any the owner's subscription is cancelled.
-  func leave() {
+  ///
+  /// - Parameter client: the one for which it has joined; nil for the subscription that has made it.
+  func leave(_ client: Origin?) {
     let isLast = state.withLock { state in
+      if let client { state.names.remove(client) }
       state.readers -= 1
       guard state.readers == 0, !state.isClosed else { return false }
       state.isClosed = true
       return true
     }
-    guard isLast else { return }
+    guard isLast else { return nameSoon() }
     table.remove(self)
     loop.execute { [self] in leaveOwner() }
   }
@@ -124,7 +143,23 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   /// Why it is over; nil while it isn't, and when the topic has ended.
   var fault: Fault? { state.withLock { $0.fault } }
 
+  /// Whether the owner still says what becomes of the topic's records.
+  var isFed: Bool { fault == nil && epoch.condition == .open }
+
   // MARK: The owner, on its loop
+
+  /// Has the owner know for which clients the mirror is.
+  private func nameSoon() {
+    guard !isNaming.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    loop.execute { [self] in
+      isNaming.store(false, ordering: .sequentiallyConsistent)
+      guard let number, let name = state.withLock({ $0.names.origin(of: named.node) }), name != named else {
+        return
+      }
+      named = name
+      link.send(name, stream: number)
+    }
+  }
 
   private func passDemand() {
     guard let number else { return }
@@ -164,6 +199,9 @@ final class Mirror: LinkedStream, @unchecked Sendable {
       log.skip(to: try unsafe Lag(body: body).nextOffset)
       first.max(log.head, ordering: .sequentiallyConsistent)
       passDemand()
+    case .floor:
+      floor = max(floor, try unsafe Floor(body: body).floor)
+      log.trim(to: floor)
     case .complete:
       let ending = try unsafe Complete(body: body).ending
       number = nil
@@ -197,6 +235,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     received += count
     window.received(count, bytes: batch.count)
     try unsafe batches.append(batch, count: header.count, to: log)
+    if header.firstOffset < floor { log.trim(to: floor) }
   }
 
   func leaveOwner() {

@@ -44,9 +44,12 @@ extension NodeRelay {
   /// Has this node read a topic once for several subscriptions.
   ///
   /// - Returns: nil when another subscription has begun that, or the link has no room.
-  func beginMirror(of topic: String, epoch: UInt64, from offset: UInt64, over link: NodeLink) -> Mirror? {
+  func beginMirror(
+    of topic: String, epoch: UInt64, from offset: UInt64, for client: Origin, over link: NodeLink
+  ) -> Mirror? {
     let mirror = Mirror(
-      of: topic, epoch: epoch, from: offset, over: link, on: loop, pool: core.registry.pool, in: mirrors)
+      of: topic, epoch: epoch, from: offset, for: client, over: link, on: loop, pool: core.registry.pool,
+      in: mirrors)
     guard mirrors.add(mirror) else { return nil }
     if mirror.begin() { return mirror }
     mirrors.remove(mirror)

@@ -92,7 +92,13 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   // MARK: The subscriber
 
   func demand(through granted: UInt64) {
+    let wasStarved = credit.available == 0
     guard credit.raise(to: granted) else { return }
+    if wasStarved, let reader, reader.isBehind, !reader.mirror.isFed {
+      // Of what it hadn't requested by then, some may have been trimmed since, which the mirror isn't told.
+      if let fault = reader.mirror.fault { end(fault) } else { subscribeAgain() }
+      return
+    }
     if reader == nil { passDemand() } else { streams.makeReady(self) }
   }
 
@@ -205,6 +211,10 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
       (wasLive, isAtHead) = (true, true)
     case .lag: unsafe nextOffset = try Lag(body: body).nextOffset
     case .producers: _ = try unsafe Producers(body: body)
+    // What waits here was requested, and is on its way.
+    case .floor:
+      _ = try unsafe Floor(body: body)
+      isTold = false
     case .deliveries where isMember: _ = try unsafe Deliveries(body: body)
     case .error:
       lost(try unsafe Fault(relayed: body))
@@ -307,12 +317,14 @@ extension RelayedSubscription {
     case .mirror(let mirror): join(mirror)
     case .first:
       guard begun == nil else { break }
-      begun = relay.beginMirror(of: topic, epoch: epoch, from: nextOffset, over: link)
+      begun = relay.beginMirror(
+        of: topic, epoch: epoch, from: nextOffset, for: streams.origin, over: link)
     }
   }
 
   private func join(_ mirror: Mirror) {
-    guard let seat = mirror.join(at: nextOffset, link.node, epoch: epoch, on: relay.loop) else { return }
+    guard let seat = mirror.join(at: nextOffset, link.node, epoch: epoch, for: streams.origin, on: relay.loop)
+    else { return }
     reader = MirrorReader(mirror, seat, at: nextOffset)
     leaveOwner()
     streams.makeReady(self)
@@ -321,7 +333,7 @@ extension RelayedSubscription {
   /// The topic's mirror is open.
   func mirrorOpened() {
     if number != nil, isAtHead, !isOver { share() }
-    begun.take()?.leave()
+    begun.take()?.leave(nil)
   }
 
   /// The mirror has something new, or is over.
@@ -349,9 +361,9 @@ extension RelayedSubscription {
   }
 
   private func leaveMirror() {
-    begun.take()?.leave()
+    begun.take()?.leave(nil)
     guard let reader = reader.take() else { return }
     if let index = waitIndex.take() { reader.seat.remove(self, at: index) }
-    reader.mirror.leave()
+    reader.mirror.leave(streams.origin)
   }
 }

@@ -32,7 +32,8 @@ extension PublicationStream {
     topic.compare(frame.known, on: streams.topics)
     let attachment = try topic.attachPublication(
       frame, holder, by: streams.client.keeper, now: streams.loop.now)
-    topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
+    topic.storage?.service.waiters.remove(
+      streams.user(of: stream), by: streams.client.connection, topic: topic.name)
     let loopState = topic.loopState(on: streams.topics)
     let publication = PublicationStream(
       stream: stream, loopState: loopState, streams: streams, frame, attachment)
@@ -91,7 +92,7 @@ extension StoreWaiter {
   /// - Parameter received: the records that the topic has of its producer.
   init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault, received: UInt64) {
     self.init(
-      connection: streams.client.connection, client: streams.client.name,
+      carrier: streams.client.connection, user: streams.user(of: stream),
       identity: streams.client.identity.name,
       stream: stream,
       topic: topic.name, since: streams.loop.now,

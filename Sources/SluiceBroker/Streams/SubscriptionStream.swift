@@ -38,8 +38,10 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   @safe @exclusivity(unchecked) var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
   var isOpening = false
-  /// Another node may read for several of its clients by it.
+  /// Another node may read for several of its clients by it. Set before it is attached.
   var isShareable = false
+  /// The floor that this node was told.
+  private var toldFloor: UInt64 = 0
   private let isFiltered: Bool
   /// A node without a valid lease sends none of its records.
   private let mayBeHeld: Bool
@@ -161,6 +163,17 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     // From now on each subscriber's own demand counts.
     let message = "producers of topic \(topic.name) are paced now; subscribe again"
     streams.refuse(stream, Fault(code: .topicMoved, message: message))
+  }
+
+  var feedsMirror: Bool { isShareable }
+
+  func floorChanged() {
+    guard isShareable, !isOpening, epoch.number == epochNumber else { return }
+    // That of the mirror's readers: they continue here when the mirror doesn't have their next records.
+    let floor = epoch.floor(for: .returning)
+    guard floor > toldFloor else { return }
+    toldFloor = floor
+    streams.send(Floor(floor: floor), stream: stream)
   }
 
   func topicGone(_ fault: Fault) {

@@ -19,6 +19,7 @@ public final class ClusterNode: @unchecked Sendable {
   private var check: EngineCheck?
   private var engineWatch: EngineWatch?
   private var health = EngineHealth()
+  private var streamRounds = StreamRounds()
   private var watch: JetStreamWatch?
   private var timer: TimerToken?
   private var signal: (any LoopSignal)!
@@ -173,7 +174,6 @@ public final class ClusterNode: @unchecked Sendable {
       if watch == nil, !isClosed { prepare() }
     case .interrupted(let error), .closed(let error):
       problems = [error.description]
-      health.forget()
       events?(.engineInterrupted(error))
     case .lameDuck: break
     }
@@ -183,6 +183,7 @@ public final class ClusterNode: @unchecked Sendable {
   /// Asks the engine whether it keeps what it stores, and begins to watch.
   private func prepare() {
     guard check == nil else { return }
+    watchEngine()
     check = EngineCheck(api, options, on: loop) { [weak self] result in
       guard let self, !isClosed else { return }
       switch result {
@@ -202,7 +203,6 @@ public final class ClusterNode: @unchecked Sendable {
   }
 
   private func begin() {
-    watchEngine()
     do throws(NATSError) {
       watch = try api.watch(
         ControlRecord.stream, matching: [ControlRecord.pattern], heartbeat: options.times.renewal
@@ -215,13 +215,20 @@ public final class ClusterNode: @unchecked Sendable {
 
   private func watchEngine() {
     guard engineWatch == nil else { return }
-    engineWatch = EngineWatch(api, asksServers: !options.engineUnsafe, on: loop) { [weak self] finding in
+    engineWatch = EngineWatch(
+      api, asksServers: !options.engineUnsafe, on: loop,
+      streams: { [weak self] in self?.streamsToAsk() ?? [] }
+    ) { [weak self] finding in
       switch finding {
-      case .info(let result): self?.health.take(result)
+      case .info(let result, let stream): self?.health.take(result, of: stream)
       case .servers(let servers): self?.health.take(servers)
       }
     }
     engineWatch?.start()
+  }
+
+  private func streamsToAsk() -> [String] {
+    streamRounds.take(of: control.directory.shardCount ?? 0, urgent: health.inDoubt)
   }
 
   private func watched(_ event: JetStreamWatch.Event) {

@@ -17,8 +17,8 @@ extension ClusterStatus {
     engineProblems = problems
     engineWarnings = isConnected ? health.warnings : []
     engineObstacle = health.obstacle
-    engineCopies = health.redundancy?.copies
-    currentEngineCopies = health.redundancy?.current
+    let redundancy = isConnected ? health.redundancy : nil
+    (engineCopies, currentEngineCopies) = (redundancy?.copies, redundancy?.current)
     nameHolder = control.nameHolder
     isEngineUnsafe = isUnsafe
     commitLatency = control.commitLatency

@@ -56,11 +56,11 @@ public struct ClusterStatus: Hashable, Sendable {
   public var engineServer: String
   /// Why the engine isn't good enough or can't be reached; empty if all is well.
   public var engineProblems: [String]
-  /// What an operator should mend although the engine stores, in sentences without a full stop: servers that are lost, behind, or nearly full.
-  public var engineWarnings: [String] = []
+  /// What an operator should mend although the engine stores: servers that are lost, behind, or nearly full.
+  public var engineWarnings: [EngineWarning] = []
   /// Why the engine doesn't store, if it doesn't, in a sentence without a full stop.
   public var engineObstacle = ""
-  /// Copies of what the engine stores, and those among them that have everything; nil while that isn't known.
+  /// Copies of the stream of the engine that has lost most of them, and those among them that have everything; nil while that isn't known.
   public var engineCopies: Int?
   public var currentEngineCopies: Int?
   /// The address of another process that has this node's name, while this one isn't a member; nil for none.

@@ -1,66 +1,55 @@
 import SluiceNATS
 
-/// What a node knows of the engine's servers and of the stream with leases, as a value: answers come in, sentences come out.
+/// What a node knows of the engine's servers and of the streams there, as a value: answers come in, sentences come out.
 ///
 /// ```
-///   STREAM.INFO of SLUICE_CTL ──┐
-///   JSZ of each server ─────────┼──► EngineHealth ──► which servers lack, and why nothing is stored
-///   outcomes of renewals ───────┘
+///   STREAM.INFO of SLUICE_CTL and of shards ──┐
+///   JSZ of each server ───────────────────────┼──► EngineHealth ──► which servers and copies lack, and why nothing is stored
+///   outcomes of renewals ─────────────────────┘
 /// ```
+///
+/// It is about the engine, not about the connection: what one server has said holds until another one says something else, since a node whose lease isn't stored
+/// tries one server after the other.
 struct EngineHealth: Hashable, Sendable {
-  /// A server that has a copy of the stream with leases.
-  struct Copy: Hashable, Sendable {
-    enum State: Hashable, Sendable {
-      case current
-      /// It has yet to get what the others have, by two answers in succession: by one, it may just be about to.
-      case lagging
-      case offline
-    }
-
-    var server: String
-    var state: State
-  }
-
-  /// Sorted by the servers' names; empty while no leader has said.
-  private(set) var copies: [Copy] = []
+  /// By the streams' names, as far as their leaders were asked.
+  private var streams: [String: StreamCopies] = [:]
   /// The servers that have disabled JetStream, sorted.
   private(set) var disabled: [String] = []
   /// The servers whose room is nearly used up, and the share that is used, in percent; sorted by name.
   private(set) var nearlyFull: [String: Int] = [:]
-  /// Why the stream's leader hasn't said which copies there are; nil when it has.
+  /// Why the leader of the stream with leases hasn't said which copies there are; nil when it has.
   private var infoProblem: NATSError?
   /// Why the last renewal of the lease wasn't stored; nil when it was.
   private var renewalProblem: NATSError?
-  /// The copies that the leader named last, also while there is none now.
+  /// The servers of the stream with leases that its leader named last, also while there is none now.
   private var known: [String] = []
-  /// The servers whose copies the last answer didn't call current.
-  private var behind: Set<String> = []
 
   /// From which share of its room on a server counts as nearly full, in percent.
   static let fullness = 90
 
-  /// The stream's leader has said which copies there are, or it couldn't be asked.
-  mutating func take(_ result: Result<StreamInfo, NATSError>) {
+  /// A stream's leader has said which copies there are, or it couldn't be asked.
+  mutating func take(_ result: Result<StreamInfo, NATSError>, of stream: String = ControlRecord.stream) {
+    let isControl = stream == ControlRecord.stream
+    var copies = streams[stream] ?? StreamCopies()
     switch result {
+    case .failure(let error) where error.code == .streamNotFound && !isControl:
+      // No node has opened the shard yet.
+      streams[stream] = nil
+      return
     case .failure(let error):
-      infoProblem = error
-      copies = []
+      if isControl { infoProblem = error }
+      copies.tookNoLeader()
     case .success(let info):
-      infoProblem = nil
-      guard let cluster = info.cluster, let leader = cluster.leader else {
-        copies = []
-        return
-      }
-      let replicas = cluster.replicas ?? []
-      let others = replicas.map { replica in
-        let isCurrent = replica.current == true || !behind.contains(replica.name)
-        return Copy(
-          server: replica.name, state: replica.offline == true ? .offline : isCurrent ? .current : .lagging)
-      }
-      behind = Set(replicas.lazy.filter { $0.current != true }.map(\.name))
-      copies = (others + [Copy(server: leader, state: .current)]).sorted { $0.server < $1.server }
-      known = copies.map(\.server)
+      if isControl { infoProblem = nil }
+      copies.take(info, isQuiet: isControl)
+      if isControl, !copies.copies.isEmpty { known = copies.copies.map(\.server) }
     }
+    streams[stream] = copies
+  }
+
+  /// The shards' streams about which the next answer decides, sorted.
+  var inDoubt: [String] {
+    streams.filter { $0.value.isInDoubt && $0.key != ControlRecord.stream }.keys.sorted()
   }
 
   /// The servers that have answered.
@@ -81,46 +70,102 @@ struct EngineHealth: Hashable, Sendable {
     }
   }
 
-  /// The connection is lost: nothing is known any more.
-  mutating func forget() {
-    (copies, behind, disabled, nearlyFull, infoProblem, renewalProblem) = ([], [], [], [:], nil, nil)
-  }
-
   // MARK: What it means
 
-  /// How many copies there should be, and how many are current; nil while that isn't known.
+  /// How many copies there should be of the stream that has lost most, and how many are current; nil while that isn't known.
   var redundancy: (copies: Int, current: Int)? {
-    copies.isEmpty
-      ? nil : (copies.count, copies.count { $0.state == .current && !disabled.contains($0.server) })
+    streams.values.lazy.filter { !$0.copies.isEmpty }
+      .map { [disabled] in (copies: $0.wanted, current: $0.current(without: disabled)) }
+      .min { (Self.spare($0), $0.current) < (Self.spare($1), $1.current) }
   }
 
-  /// What an operator should mend although the engine still stores, in sentences without a full stop.
-  var warnings: [String] {
-    var warnings: [String] = []
-    let lost = copies.filter { $0.state != .current && !disabled.contains($0.server) }
-    for copy in lost {
-      warnings.append(
-        copy.state == .offline
-          ? "server \(copy.server) of the engine is offline; start it, or replace it"
-          : "server \(copy.server) of the engine has yet to get what the others have")
-    }
+  /// How many copies may be lost before nothing can be stored.
+  private static func spare(_ redundancy: (copies: Int, current: Int)) -> Int {
+    redundancy.current - (redundancy.copies / 2 + 1)
+  }
+
+  /// What an operator should mend although the engine still stores.
+  var warnings: [EngineWarning] {
+    var warnings = copyWarnings
     for server in disabled {
       warnings.append(
-        "server \(server) of the engine has disabled JetStream, as after its disk was full or has failed; make room on its disk, and start it again"
-      )
+        EngineWarning(
+          "disabled \(server)",
+          "server \(server) of the engine has disabled JetStream, as after its disk was full or has failed; make room on its disk, and start it again"
+        ))
     }
     for (server, share) in nearlyFull.sorted(by: { $0.key < $1.key }) {
       warnings.append(
-        "server \(server) of the engine has used \(share) % of its max_file_store; delete topics or records, or give it more"
-      )
+        EngineWarning(
+          "full \(server)",
+          "server \(server) of the engine has used \(share) % of its max_file_store; delete topics or records, or give it more"
+        ))
     }
-    if let redundancy, redundancy.current < redundancy.copies, !warnings.isEmpty {
-      let spare = redundancy.current - (redundancy.copies / 2 + 1)
-      let what = "\(redundancy.current) of \(redundancy.copies) copies of what is stored are current"
-      warnings.append(
-        spare > 0 ? what : "\(what): durable publishing stops when one more server is lost")
+    if !warnings.isEmpty, let lost = redundancyWarning { warnings.append(lost) }
+    return warnings
+  }
+
+  private var redundancyWarning: EngineWarning? {
+    guard let redundancy, redundancy.current < redundancy.copies else { return nil }
+    let degraded = streams.values.count { !$0.copies.isEmpty && $0.current(without: disabled) < $0.wanted }
+    let isAll = degraded == knownStreams
+    var text =
+      "\(redundancy.current) of \(redundancy.copies) copies of \(isAll ? "what is stored" : "\(degraded) of \(knownStreams) streams") are current"
+    let spare = Self.spare(redundancy)
+    if spare <= 0 {
+      text +=
+        ": durable publishing \(isAll ? "" : "there ")\(spare < 0 ? "waits" : "stops when one more server is lost")"
+    }
+    return EngineWarning("copies \(redundancy.current)", text)
+  }
+
+  /// Which copies are missing or behind, and which streams have no leader.
+  private var copyWarnings: [EngineWarning] {
+    var offline: [String: [String]] = [:]
+    var lagging: [String: [String]] = [:]
+    var short: [String] = []
+    var headless: [String] = []
+    for (name, stream) in streams.sorted(by: { ($0.key.utf8.count, $0.key) < ($1.key.utf8.count, $1.key) }) {
+      for copy in stream.copies where !disabled.contains(copy.server) {
+        if copy.state == .offline { offline[copy.server, default: []].append(name) }
+        if copy.state == .lagging { lagging[copy.server, default: []].append(name) }
+      }
+      if !stream.copies.isEmpty, stream.copies.count < stream.wanted { short.append(name) }
+      // That of the stream with leases is why the node isn't ready.
+      if stream.hasNoLeader, name != ControlRecord.stream { headless.append(name) }
+    }
+    var warnings: [EngineWarning] = []
+    for (server, names) in offline.sorted(by: { $0.key < $1.key }) {
+      let what = "server \(server) of the engine is offline\(part(names, ", with copies of "))"
+      warnings.append(EngineWarning("offline \(server)", "\(what); start it, or replace it"))
+    }
+    for (server, names) in lagging.sorted(by: { $0.key < $1.key }) {
+      let what = "server \(server) of the engine has yet to get what the others have\(part(names, " of "))"
+      warnings.append(EngineWarning("lagging \(server)", what))
+    }
+    if !short.isEmpty {
+      let what = "the engine has fewer copies than it should of \(Self.list(short)); add a server"
+      warnings.append(EngineWarning("short", what))
+    }
+    if !headless.isEmpty {
+      let what =
+        "no server of the engine leads \(Self.list(headless)); start the servers that have copies of them"
+      warnings.append(EngineWarning("headless", what))
     }
     return warnings
+  }
+
+  /// How many streams have leaders that have said where their copies are.
+  private var knownStreams: Int { streams.values.count { !$0.copies.isEmpty } }
+
+  /// Which streams, if not all of them.
+  private func part(_ names: [String], _ word: String) -> String {
+    names.count == knownStreams ? "" : word + Self.list(names)
+  }
+
+  private static func list(_ names: [String]) -> String {
+    let few = names.prefix(3).joined(separator: ", ")
+    return names.count > 3 ? "\(few) and \(names.count - 3) more" : few
   }
 
   /// Why renewals of the lease aren't stored, in a sentence without a full stop: one of three things.

@@ -1,31 +1,38 @@
 import SluiceIO
 import SluiceNATS
 
-/// Asks the engine every few seconds whether all copies of what it stores are there, and what its servers say of themselves.
+/// Asks the engine every few seconds whether all copies of what it stores are there, and what its servers say of themselves: about the stream with leases each time,
+/// about those of shards in turn.
 final class EngineWatch {
   private static let interval = Duration.seconds(5)
 
   private let api: JetStream
   private let loop: any EventLoop
   private let asksServers: Bool
+  private let streams: () -> [String]
   private let found: (Finding) -> Void
   private var timer: TimerToken?
   private var isOver = false
 
   enum Finding {
-    case info(Result<StreamInfo, NATSError>)
+    case info(Result<StreamInfo, NATSError>, stream: String)
     case servers([EngineServer])
   }
 
   /// - Parameters:
   ///   - asksServers: false where the account of the nodes may not ask them.
+  ///   - streams: the streams of shards that are asked about with the next look, one after the other.
   ///   - found: called with each answer.
-  init(_ api: JetStream, asksServers: Bool, on loop: any EventLoop, _ found: @escaping (Finding) -> Void) {
+  init(
+    _ api: JetStream, asksServers: Bool, on loop: any EventLoop, streams: @escaping () -> [String],
+    _ found: @escaping (Finding) -> Void
+  ) {
     var api = api
     api.timeout = .seconds(3)
     self.api = api
     self.asksServers = asksServers
     self.loop = loop
+    self.streams = streams
     self.found = found
   }
 
@@ -36,15 +43,20 @@ final class EngineWatch {
     loop.cancel(&timer)
   }
 
-  private func ask() {
+  private func ask() { ask(ControlRecord.stream, then: streams()[...]) }
+
+  private func ask(_ stream: String, then rest: ArraySlice<String>) {
     do throws(NATSError) {
-      try api.streamInfo(ControlRecord.stream) { [weak self] result in
+      try api.streamInfo(stream) { [weak self] result in
         guard let self, !isOver else { return }
-        found(.info(result))
-        askServers()
+        found(.info(result, stream: stream))
+        // One that has no leader costs the time limit: the others come with the next look.
+        if case .failure(let error) = result, error.code != .streamNotFound { return askServers() }
+        guard let next = rest.first else { return askServers() }
+        ask(next, then: rest.dropFirst())
       }
     } catch {
-      found(.info(.failure(error)))
+      found(.info(.failure(error), stream: stream))
       askLater()
     }
   }

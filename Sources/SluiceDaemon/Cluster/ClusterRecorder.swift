@@ -19,7 +19,7 @@ final class ClusterRecorder: Sendable {
     /// What was logged of the engine last, so that it is logged once.
     var refusal: [String] = []
     /// What was logged of the engine's servers.
-    var engineWarnings: [String] = []
+    var engineWarnings: [EngineWarning] = []
     /// What was logged of nodes that can't be reached, by their names.
     var unreachable: [String: String] = [:]
     var isInterrupted = false
@@ -56,14 +56,16 @@ final class ClusterRecorder: Sendable {
 
   /// Logs what the engine's servers lack, and that it is mended.
   private func noteEngine(_ status: ClusterStatus) {
+    // Between two connections nothing has been mended.
+    guard status.isEngineConnected else { return }
     let former = state.withLock { state in
       defer { state.engineWarnings = status.engineWarnings }
       return state.engineWarnings
     }
-    for warning in status.engineWarnings where !former.contains(warning) {
-      logger.log(.warning, "the engine needs attention", ["cause": .text(warning)])
+    for warning in status.engineWarnings where !former.contains(where: { $0.id == warning.id }) {
+      logger.log(.warning, "the engine needs attention", ["cause": .text(warning.text)])
     }
-    if status.engineWarnings.isEmpty, !former.isEmpty, status.isEngineConnected {
+    if status.engineWarnings.isEmpty, !former.isEmpty {
       logger.log(.info, "the engine's servers are complete again")
     }
   }
@@ -287,7 +289,7 @@ extension ClusterInfo {
       engine: Engine(
         isConnected: status.isEngineConnected, isUnsafe: status.isEngineUnsafe, server: status.engineServer,
         commitLatency: status.commitLatency.map { UInt64(max($0.clampedNanoseconds / 1000, 0)) } ?? .max,
-        problems: status.engineProblems + status.engineWarnings),
+        problems: status.engineProblems + status.engineWarnings.map(\.text)),
       nodes: status.nodes.map(Node.init), shardCount: UInt32(status.shards.count),
       shards: status.shards.map(Shard.init))
   }

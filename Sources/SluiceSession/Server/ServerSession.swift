@@ -75,7 +75,7 @@ package struct ServerSession: ~Copyable {
       .stateRestore:
       return try unsafe open(header, body, rules)
     case .origin:
-      if takesOrigins { nextOrigin = (header.stream, try unsafe Origin(body: body)) }
+      if takesOrigins { try unsafe name(header.stream, Origin(body: body)) }
       return .none
     case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
@@ -229,6 +229,15 @@ package struct ServerSession: ~Copyable {
 
   /// The client for which another node has opened a stream, until the stream's number is used again; nil for a client's own.
   package func origin(of stream: UInt32) -> Origin? { origins.isEmpty ? nil : origins[stream] }
+
+  /// Names the client of the stream that is opened next; or of an open one, which another client uses from now on.
+  private mutating func name(_ stream: UInt32, _ origin: Origin) {
+    nextOrigin = (stream, origin)
+    switch streams.table[stream] {
+    case .subscription, .publication: setOrigin(of: stream)
+    case .free, .ended, .opening, .leaving, .request: break
+    }
+  }
 
   private mutating func setOrigin(of stream: UInt32) {
     if let former = origins.removeValue(forKey: stream) { originBytes -= former.bytes }

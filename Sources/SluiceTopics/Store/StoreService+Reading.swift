@@ -109,11 +109,7 @@ extension StoreService {
   package func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
     read(topic.id) { store in
       // Of what the limits no longer keep some may be stored, which a subscriber that asks for a time doesn't miss.
-      let floor = topic.floor(before: topic.committed)
-      let span = topic.clock.span(of: time, from: floor)
-      store.find(time, in: topic.id, within: max(span.lowerBound, floor)..<max(span.upperBound, floor)) {
-        found in body(max((try? found.get()) ?? min(span.upperBound, topic.committed), floor))
-      }
+      topic.find(time, from: topic.floor(before: topic.committed), in: store) { offset, _ in body(offset) }
     }
   }
 }

@@ -4,8 +4,13 @@ import Synchronization
 
 /// A producer that was rejected because the store takes no records: its publication was ended, or wasn't opened.
 package struct StoreWaiter: Sendable {
+  /// The connection by which it has come: its own, or that of the node that serves its client.
+  package let carrier: UInt64
+  /// Its own connection, at its node.
   package let connection: UInt64
   package let client: String
+  /// The other node that its client is connected to; empty for none.
+  package let node: String
   package let identity: String
   package let stream: UInt32
   package let topic: String
@@ -13,19 +18,25 @@ package struct StoreWaiter: Sendable {
   package let reason: TopicInfo.Publication.WaitReason
   /// The records that the topic has of it.
   package let received: UInt64
+  /// When it was rejected last.
+  fileprivate(set) var asked: MonotonicTime
 
+  /// - Parameter user: its client.
   package init(
-    connection: UInt64, client: String, identity: String, stream: UInt32, topic: String, since: MonotonicTime,
+    carrier: UInt64, user: Origin, identity: String, stream: UInt32, topic: String, since: MonotonicTime,
     reason: TopicInfo.Publication.WaitReason, received: UInt64 = 0
   ) {
-    self.connection = connection
-    self.client = client
+    self.carrier = carrier
+    connection = user.connection
+    client = user.client
+    node = user.node
     self.identity = identity
     self.stream = stream
     self.topic = topic
     self.since = since
     self.reason = reason
     self.received = received
+    asked = since
   }
 
   package func waiting(at now: MonotonicTime) -> UInt64 {
@@ -35,18 +46,32 @@ package struct StoreWaiter: Sendable {
   package func info(at now: MonotonicTime) -> TopicInfo.Publication {
     TopicInfo.Publication(
       connection: connection, client: client, stream: stream, granted: received, received: received,
-      waiting: waiting(at: now), reason: reason)
+      waiting: waiting(at: now), reason: reason, node: node)
   }
 }
 
 /// The producers that wait for the store, by connection and topic. From any loop.
 ///
-/// A producer is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again.
+/// A producer is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again; one of another node's
+/// client, whose connection ends elsewhere, also when it hasn't come back for some time.
 package final class StoreWaiters: Sendable {
   private struct Key: Hashable {
+    var carrier: UInt64
+    var node: String
     var connection: UInt64
     var topic: String
+
+    init(_ waiter: StoreWaiter) {
+      self.init(waiter.carrier, waiter.node, waiter.connection, waiter.topic)
+    }
+
+    init(_ carrier: UInt64, _ node: String, _ connection: UInt64, _ topic: String) {
+      (self.carrier, self.node, self.connection, self.topic) = (carrier, node, connection, topic)
+    }
   }
+
+  /// A producer that waits comes back within half a minute, about.
+  private static let patience = Duration.seconds(75)
 
   /// The most that are known one by one; a client may ask for publications on any number of topics.
   private static let most = 10_000
@@ -77,24 +102,40 @@ package final class StoreWaiters: Sendable {
   package var count: Int { number.load(ordering: .relaxed) }
 
   package func add(_ waiter: StoreWaiter) {
-    let key = Key(connection: waiter.connection, topic: waiter.topic)
+    let key = Key(waiter)
     change { state in
       // A producer that asks again has waited since it was rejected first.
-      if state.waiters[key] == nil, state.waiters.count < Self.most { state.add(waiter, key) }
+      if state.waiters[key] != nil {
+        state.waiters[key]?.asked = waiter.asked
+      } else if state.waiters.count < Self.most {
+        state.add(waiter, key)
+      }
     }
   }
 
-  /// The connection has a publication on the topic.
-  package func remove(connection: UInt64, topic: String) {
+  /// A client has a publication on the topic.
+  ///
+  /// - Parameter carrier: the connection by which it has come.
+  package func remove(_ user: Origin, by carrier: UInt64, topic: String) {
     guard count > 0 else { return }
-    change { $0.remove(Key(connection: connection, topic: topic)) }
+    change { $0.remove(Key(carrier, user.node, user.connection, topic)) }
   }
 
   /// The connection has ended.
-  package func remove(connection: UInt64) {
+  package func remove(carrier: UInt64) {
     guard count > 0 else { return }
     change { state in
-      for key in state.waiters.keys where key.connection == connection { state.remove(key) }
+      for key in state.waiters.keys where key.carrier == carrier { state.remove(key) }
+    }
+  }
+
+  /// Forgets producers of other nodes' clients that don't come back.
+  func forgetSilent(at now: MonotonicTime) {
+    guard count > 0 else { return }
+    change { state in
+      for (key, waiter) in state.waiters where !key.node.isEmpty && waiter.asked + Self.patience < now {
+        state.remove(key)
+      }
     }
   }
 

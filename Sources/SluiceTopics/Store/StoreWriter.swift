@@ -342,6 +342,7 @@ final class StoreWriter: @unchecked Sendable {
       try store.size()
     }
     if let size { service.health.size = size }
+    service.waiters.forgetSilent(at: loop.now)
     let waiting = reports.waiting(publishers: service.waiters.count, bytes: service.backlog, at: loop.now)
     if let waiting { service.report(waiting) }
   }

@@ -57,6 +57,8 @@ final class TopicCommitBuilder {
   private var projected: StoredExtent
   private var retention: StoreRetention
   private let name: String
+  /// Whether the store didn't have the headers at hand by which the limits were to be decided last.
+  private(set) var lacksHeaders = false
   /// Limits of which it was reported that they drop records.
   private var reported: Set<DroppedRecords.Cause> = []
   /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
@@ -202,6 +204,7 @@ final class TopicCommitBuilder {
 
   private func storedCut(_ extent: StoredExtent, _ now: Int64) -> StoreRetention.Cut {
     var cut = retention.cut(extent, now: now)
+    lacksHeaders = false
     while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
       var batches: [StoreRetention.Batch] = []
       try? store.headers(of: storage.id, from: cut.offset) { header in
@@ -209,7 +212,10 @@ final class TopicCommitBuilder {
         batches.append(batch)
         return batches.count < Self.lookedAt
       }
-      if batches.isEmpty { break }
+      if batches.isEmpty {
+        lacksHeaders = true
+        break
+      }
       retention.take(batches)
       let next = retention.cut(extent, now: now)
       if next.offset <= cut.offset { break }

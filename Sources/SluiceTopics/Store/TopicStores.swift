@@ -82,7 +82,7 @@ package final class TopicStores: Sendable {
 
   /// A connection has ended.
   package func forgetWaiters(of connection: UInt64) {
-    for service in all { service.waiters.remove(connection: connection) }
+    for service in all { service.waiters.remove(carrier: connection) }
   }
 
   package var waiters: [StoreWaiter] { all.flatMap(\.waiters.all) }

@@ -62,7 +62,8 @@ extension Topic {
       return (.success(trim(to: limit, first, &state)), state.loopStates)
     }
     let count = try result.get()
-    for loopState in loopStates { loopState.wakeProducers() }
+    // Producers have room again, and mirrors of other nodes drop what they keep.
+    notify(loopStates)
     commit(within: .zero)
     return count
   }

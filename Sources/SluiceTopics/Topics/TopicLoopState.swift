@@ -39,6 +39,8 @@ package final class TopicLoopState: @unchecked Sendable {
   @safe @exclusivity(unchecked) private var seenVersion: UInt64 = 0
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
+  /// Subscriptions on this loop that feed mirrors of other nodes.
+  private var mirrors = 0
   /// The number of the topic's epoch when this loop looked last.
   private var seenEpoch: UInt64 = 0
   /// Whether the topic's producers were paced at the last change of its state.
@@ -84,6 +86,7 @@ package final class TopicLoopState: @unchecked Sendable {
     leaveFormerEpoch()
     if topic.isPaced { beginPacing() } else { isPacing = false }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
+    if mirrors > 0 { for subscription in subscriptions { subscription.floorChanged() } }
     // The hint would keep the log of an earlier epoch in memory.
     hint.clear()
     guard let fault = topic.departureFault else { return }
@@ -118,6 +121,7 @@ package final class TopicLoopState: @unchecked Sendable {
       producerWatchers += 1
       topic.watchProducers(true)
     }
+    if subscription.feedsMirror { mirrors += 1 }
     topic.failWhenProducersStayLost(on: loop)
     readersMoved()
   }
@@ -133,6 +137,7 @@ package final class TopicLoopState: @unchecked Sendable {
       producerWatchers -= 1
       topic.watchProducers(false)
     }
+    if subscription.feedsMirror { mirrors -= 1 }
     withdraw(from: subscription.attachedEpoch, undone: undone)
   }
 

@@ -103,11 +103,14 @@ extension TopicRegistry {
       let compact = restored.topics.filter { $0.storage?.newest != nil }
       restoreNewest(of: compact[...], shard, wallClock: wallClock) { [self] error in
         if let error { return done(.failure(error)) }
-        begin(restored, storage, nextTopic: shard.contents.nextTopic, announce: announce)
-        done(
-          .success(
-            .opened(
-              topics: restored.topics.count, bytes: restored.bytes, wasClosed: shard.contents.wasClosed)))
+        FloorSearch(restored.floorless, in: storage.store, wallClock: wallClock) { [self] error in
+          if let error { return done(.failure(error)) }
+          begin(restored, storage, nextTopic: shard.contents.nextTopic, announce: announce)
+          done(
+            .success(
+              .opened(
+                topics: restored.topics.count, bytes: restored.bytes, wasClosed: shard.contents.wasClosed)))
+        }.run()
       }
     } catch {
       done(.failure(error))
@@ -118,6 +121,8 @@ extension TopicRegistry {
     var topics: [Topic] = []
     /// Those of them in a new epoch.
     var renewed: [Topic] = []
+    /// Those of them whose floor by age the store has to be asked for.
+    var floorless: [StoreTopicState] = []
     /// Bytes of records.
     var bytes: UInt64 = 0
   }
@@ -128,7 +133,8 @@ extension TopicRegistry {
     var restored = Restored()
     for stored in shard.contents.topics {
       restored.bytes += stored.extent.bytes
-      let topic = try restore(stored, shard, storage, now: now, wallClock: wallClock)
+      let (topic, hasFloor) = try restore(stored, shard, storage, now: now, wallClock: wallClock)
+      if !hasFloor, let state = topic.storage { restored.floorless.append(state) }
       // A topic that was deleted and made anew may be there twice, if the crash came in between.
       let former = state.withLock { state in
         let former = state.topics[topic.name]
@@ -205,10 +211,11 @@ extension TopicRegistry {
     return true
   }
 
+  /// - Returns: the topic, and whether its floor by age is known.
   private func restore(
     _ stored: StoreContents.Topic, _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
     wallClock: Int64
-  ) throws(StoreError) -> Topic {
+  ) throws(StoreError) -> (Topic, hasFloor: Bool) {
     // Settings that came later than the row have their defaults.
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
     let topicStorage = StoreTopicState(
@@ -216,8 +223,11 @@ extension TopicRegistry {
       floor: stored.row.floor, setbacks: stored.row.setbacks)
     // What a lossless topic drops only when the first of its subscribers is back.
     let owed = topicStorage.floor(before: stored.extent.head)
+    var hasFloor = true
     if topicStorage.newest == nil {
-      TopicCommitBuilder(stored.row.name, topicStorage, storage.store).raiseFloor(wallClock: wallClock)
+      let builder = TopicCommitBuilder(stored.row.name, topicStorage, storage.store)
+      builder.raiseFloor(wallClock: wallClock)
+      hasFloor = storage.store.isBlocking || !builder.lacksHeaders
     }
     var row = stored.row
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
@@ -243,7 +253,7 @@ extension TopicRegistry {
     }
     topic.restored(now: now)
     for error in lost { storage.lost(topic.name, error.message) }
-    return topic
+    return (topic, hasFloor)
   }
 
   private func restore(

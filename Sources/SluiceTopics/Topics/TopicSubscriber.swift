@@ -18,6 +18,10 @@ package protocol TopicSubscriber: AnyObject {
   func woken()
   /// The topic's producers are paced by its subscribers from now on.
   func pacingBegan()
+  /// Whether another node keeps what it was sent for several of its clients.
+  var feedsMirror: Bool { get }
+  /// A trim, or other settings, may have raised the floor. For those that feed a mirror.
+  func floorChanged()
   /// The number of publications has changed.
   func producersChanged()
   /// The topic was deleted, or another node serves it.
@@ -44,6 +48,9 @@ package protocol TopicSubscriber: AnyObject {
 }
 
 extension TopicSubscriber {
+  package var feedsMirror: Bool { false }
+  package func floorChanged() {}
+
   /// A client that hasn't read for less than this is on its way to.
   private static var patience: Duration { .seconds(1) }
 

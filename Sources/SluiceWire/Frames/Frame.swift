@@ -81,6 +81,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var offer: FrameType { FrameType(rawValue: 0x65) }
 
   @inlinable public static var origin: FrameType { FrameType(rawValue: 0xC0) }
+  @inlinable public static var floor: FrameType { FrameType(rawValue: 0xC1) }
 
   /// True for a type that a receiver may skip without knowing it.
   public var isIgnorable: Bool { rawValue >= 0x80 }
@@ -106,7 +107,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x40: "CONNECTION_LIST", 0x41: "CONNECTIONS", 0x42: "CONNECTION_CLOSE", 0x43: "BROKER_SHOW",
     0x44: "BROKER_INFO", 0x45: "STATE_LIST", 0x46: "STATES", 0x47: "STATE_RESTORE",
     0x60: "CLUSTER_SHOW", 0x61: "CLUSTER_INFO", 0x62: "CLUSTER_DRAIN", 0x63: "CLUSTER_MOVE",
-    0x64: "LEND", 0x65: "OFFER", 0xC0: "ORIGIN",
+    0x64: "LEND", 0x65: "OFFER", 0xC0: "ORIGIN", 0xC1: "FLOOR",
   ]
 }
 

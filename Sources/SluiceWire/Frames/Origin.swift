@@ -1,4 +1,5 @@
-/// ORIGIN: the client for which a node opens the stream of this number, by the next frame on it. Between nodes of a cluster, for operators.
+/// ORIGIN: the client for which a node opens the stream of this number, by the next frame on it; or which uses an open one from now on. Between nodes of a
+/// cluster, for operators.
 ///
 /// ```
 /// string node · u64 connection · string client

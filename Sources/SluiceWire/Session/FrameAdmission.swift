@@ -85,7 +85,7 @@ extension FrameHeader {
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
         .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,
-        .authenticated, .connections, .brokerInfo, .clusterInfo, .redirect, .offer, .states:
+        .authenticated, .connections, .brokerInfo, .clusterInfo, .redirect, .offer, .states, .floor:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

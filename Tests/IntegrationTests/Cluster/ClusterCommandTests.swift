@@ -71,5 +71,13 @@ struct ClusterCommandTests {
     #expect(stage.log(of: "b1").contains { $0.contains("the node has left the cluster") }, "\(stage.logs)")
     let again = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
     #expect(again.text == "one\ntwo\n")
+
+    // The last node that may own shards can't give them away, and the command that waits for that ends.
+    #expect(try stage.sluice("cluster", "drain", "b3", "--wait", at: 1).exit == .code(0))
+    let last = try ChildProcess.sluice(["cluster", "drain", "b2", "--wait"], server: stage.nodes[1].address)
+    #expect(try last.waitForExit() == .code(1))
+    #expect(
+      last.standardError.text.contains("no other node may own shards, so b2 keeps them"), "\(last.messages)")
+    #expect(try stage.sluice("pub", "orders", "three", "--ack", "durable", at: 1).exit == .code(0))
   }
 }

@@ -55,6 +55,22 @@ import Testing
     _ = try run("context", "add", "x", code: 2)
   }
 
+  @Test func severalServersAreTriedInTurn() throws {
+    let (first, second) = (try BrokerProcess(), try BrokerProcess())
+    try first.run("pub", "one", "--quiet", "x")
+    try second.run("pub", "two", "--quiet", "x")
+    // Nothing listens there.
+    let gone = "\(Loopback.freshHost()):7420"
+    _ = try run("context", "add", "a", "--server", "\(gone),\(first.address),\(second.address)")
+    _ = try run("context", "add", "b", "--server", gone, "--server", second.address)
+    #expect(try run("context", "show").output.contains("\(gone),\(first.address),\(second.address)"))
+    #expect(try run("topic", "list", "--names").output == "one\n")
+    #expect(try run("--context", "b", "topic", "list", "--names").output == "two\n")
+    first.process.signal(SIGTERM)
+    _ = try first.process.waitForExit()
+    #expect(try run("topic", "list", "--names").output == "two\n")
+  }
+
   @Test func changesAtTheSameTimeAreAllKept() throws {
     let names = (0..<20).map { "c\($0)" }
     let environment = ["XDG_CONFIG_HOME": directory.file("config"), "SLUICE_SERVER": ""]

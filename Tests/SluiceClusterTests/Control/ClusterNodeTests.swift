@@ -38,6 +38,30 @@ struct ClusterNodeTests {
       } == 1)
   }
 
+  @Test("a node that was started with another number of shards joins with the cluster's, and says so")
+  func otherShards() throws {
+    let scene = try scene(["a", "b"])
+    scene.change = { $0.shards = 32 }
+    let other = try scene.start("c")
+    #expect(scene.settle(limit: .seconds(30)))
+    #expect(Self.keptShards(other) == ["16, not 32"])
+    #expect(other.node.status.shards.count == 16 && scene.allViolations == [])
+    // One that was told nothing, or the cluster's number, has nothing to say.
+    for (name, shards) in [("d", ClusterOptions.standardShards), ("e", 16)] {
+      scene.change = { $0.shards = shards }
+      let quiet = try scene.start(name)
+      #expect(scene.settle(limit: .seconds(30)))
+      #expect(Self.keptShards(quiet) == [])
+    }
+  }
+
+  private static func keptShards(_ member: ModelMember) -> [String] {
+    member.events.compactMap { event in
+      guard case .shardsKept(let count, let wanted) = event else { return nil }
+      return "\(count), not \(wanted)"
+    }
+  }
+
   @Test("nodes that start at once want the same shards, and each learns which of them has a shard")
   func startAtOnce() throws {
     for seed: UInt64 in 1...60 {

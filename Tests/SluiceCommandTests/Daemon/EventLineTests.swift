@@ -48,6 +48,18 @@ struct EventLineTests {
     #expect(text(.revoked(client)).contains("outcome=revoked"))
   }
 
+  @Test("inboxes come and go with each client that makes requests, so they are for debugging only")
+  func inboxes() {
+    let events: [(String) -> BrokerEvent] = [
+      { .topicCreated(self.client, topic: $0) }, { .topicEnded(self.client, topic: $0, failure: nil) },
+      { .topicEnded(self.client, topic: $0, failure: .producerFailure) }, { .topicAbandoned(topic: $0) },
+    ]
+    for event in events {
+      #expect(EventLine(event("_inbox.4711")).level == .debug)
+      #expect(EventLine(event("inbox.4711")).level == .info)
+    }
+  }
+
   @Test("what clients do to topics")
   func topics() {
     #expect(text(.topicCreated(client, topic: "a")) == "info    a topic was made \(who) topic=a")

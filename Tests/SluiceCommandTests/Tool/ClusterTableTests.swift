@@ -96,6 +96,13 @@ struct ClusterTableTests {
       ).isEmpty)
   }
 
+  @Test("the last node that may own shards keeps them, and the command that drains it says so")
+  func lastNode() {
+    #expect(
+      ClusterDrainCommand.complaint(about: "n1", in: info)?.hasPrefix("no other node may own shards") == true)
+    #expect(ClusterDrainCommand.complaint(about: "n2", in: info) == nil)
+  }
+
   @Test("a node that isn't known is refused with the one that was meant")
   func unknownNode() {
     #expect(ClusterCommand.complaint(about: "n1", in: info) == nil)

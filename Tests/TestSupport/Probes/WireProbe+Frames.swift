@@ -15,7 +15,7 @@ extension WireProbe {
     CursorDelete.self, TopicSet.self, TopicTrim.self, ConnectionList.self, Connections.self,
     ConnectionClose.self, StateList.self, TopicStates.self, StateRestore.self, BrokerShow.self,
     BrokerInfo.self, ClusterShow.self, ClusterInfo.self,
-    ClusterDrain.self, ClusterMove.self, Lend.self, Offer.self, Origin.self,
+    ClusterDrain.self, ClusterMove.self, Lend.self, Offer.self, Origin.self, Floor.self,
   ]
 
   // MARK: Streams

@@ -254,6 +254,7 @@ public struct AnyVectorLayout: Sendable {
       VectorLayout(
         Origin(node: "", connection: 0, client: ""), .text("node", \.node),
         .integer("connection", \.connection), .text("client", \.client))),
+    AnyVectorLayout(VectorLayout(Floor(floor: 0), .integer("floor", \.floor))),
     AnyVectorLayout(
       VectorLayout(
         JoinGroup(topic: "", group: "", grantedThrough: 0), .text("topic", \.topic), .text("group", \.group),

@@ -308,6 +308,7 @@ FRAMES: Final[tuple[Frame, ...]] = (
     _frame(0x63, "CLUSTER_MOVE", "client", "shard:u32, node:string"),
     _frame(0x64, "LEND", "client", "granted through:u64, paced through:u64, recall:u8, :pad7"),
     _frame(0xC0, "ORIGIN", "client", "node:string, connection:u64, client:string"),
+    _frame(0xC1, "FLOOR", "broker", "floor:u64"),
     _frame(0x65, "OFFER", "broker", "returned:u64, waits:u8, paced:u8, :pad6"),
 )
 

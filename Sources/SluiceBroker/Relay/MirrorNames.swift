@@ -1,0 +1,31 @@
+import SluiceWire
+
+/// The clients that read a ``Mirror``, by which operators at the topic's node know its subscription. A value.
+struct MirrorNames {
+  private var clients: [UInt64: (name: String, readers: Int)] = [:]
+  /// The connection that is named: the one that was there first of those with readers.
+  private var named: UInt64?
+
+  mutating func add(_ client: Origin) {
+    clients[client.connection, default: (client.client, 0)].readers += 1
+    named = min(named ?? client.connection, client.connection)
+  }
+
+  mutating func remove(_ client: Origin) {
+    let connection = client.connection
+    clients[connection]?.readers -= 1
+    guard clients[connection]?.readers == 0 else { return }
+    clients[connection] = nil
+    if named == connection { named = clients.keys.min() }
+  }
+
+  /// One of them, with the number of the others; nil when there is none.
+  func origin(of node: String) -> Origin? {
+    guard let named, let client = clients[named] else { return nil }
+    let others = clients.count - 1
+    let suffix = others == 0 ? "" : others == 1 ? " and 1 other" : " and \(others) others"
+    let isFitting = client.name.utf8.count + suffix.utf8.count <= Int(Limits.name)
+    return Origin(
+      node: node, connection: named, client: isFitting ? client.name + suffix : client.name)
+  }
+}
