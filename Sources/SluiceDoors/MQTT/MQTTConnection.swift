@@ -182,6 +182,7 @@ final class MQTTConnection: @unchecked Sendable {
     // Without a store, what is kept is in memory: it is taken when the connection ends.
     case .store: keeping?.want()
     case .refused(let refused): hub.note(refused, of: key)
+    case .unnamed(let topic, let reason): hub.noteUnnamed(topic, reason, of: key)
     case .forget: hub.put(nil, of: self)
     case .end(let departure, let reason, let message): later.append(.end(departure, reason, message))
     }
