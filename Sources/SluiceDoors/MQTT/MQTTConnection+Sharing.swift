@@ -11,11 +11,12 @@ extension MQTTConnection {
     let subscription = MQTTSubscriptionFeeds(request)
     for pattern in request.patterns {
       let isTopic = (try? TopicName.validate(pattern)) != nil
+      let granted = isTopic ? subscription.initialDemand : 0
       guard opensStreams,
-        let stream = native.openSubscription(granted: 0, isPattern: !isTopic, isShared: isTopic)
+        let stream = native.openSubscription(granted: granted, isPattern: !isTopic, isShared: isTopic)
       else { return answer(request.number, Self.noStream) }
       if isTopic {
-        add(MQTTFeed(.group, number: request.number, stream: stream, granted: subscription.initialDemand))
+        add(MQTTFeed(.group, number: request.number, stream: stream, granted: granted))
         join(stream, pattern, group, subscription, start: request.start)
       } else {
         add(MQTTFeed(.watch, number: request.number, stream: stream, granted: 0))
@@ -24,14 +25,14 @@ extension MQTTConnection {
     }
   }
 
+  /// Joins a group, which has the same settings at every QoS: its members may have any. At QoS 0 a record is settled as soon as it is sent.
   func join(
     _ stream: UInt32, _ topic: String, _ group: String, _ subscription: MQTTSubscriptionFeeds,
     start: Subscribe.Start
   ) {
     link.send(
       JoinGroup(
-        topic: topic, group: group, start: start,
-        settings: JoinGroup.Settings(acknowledgement: subscription.isUnlimited ? .automatic : .explicit),
+        topic: topic, group: group, start: start, settings: JoinGroup.Settings(acknowledgement: .explicit),
         grantedThrough: subscription.initialDemand), stream: stream)
   }
 

@@ -191,7 +191,7 @@ extension MQTTConnection {
 
   func settle(_ number: UInt16, _ place: MQTTPlace) {
     for stream in subscriptions[number]?.streams ?? [] {
-      guard let feed = feeds[stream], !feed.isUnlimited, feed.current?.number == place.topic else { continue }
+      guard let feed = feeds[stream], feed.current?.number == place.topic else { continue }
       let delivery = feed.deliveries.removeValue(forKey: place.offset) ?? 1
       return link.send(Settle(.done, delivery: delivery, firstOffset: place.offset, count: 1), stream: stream)
     }
