@@ -31,6 +31,7 @@ extension MQTTConnection {
     loop.cancel(&handle.timer)
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     removeFeeds()
+    waitingRequests = []
     held = []
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
@@ -175,6 +176,7 @@ extension MQTTConnection {
   private func clear() {
     publishing = nil
     subscriptions = ShortTable()
+    waitingRequests = []
     removeFeeds()
     held = []
     unread = []

@@ -101,6 +101,7 @@ extension MQTTConnection {
     publication.stream = stream
     madePublishing().byStream[stream] = publication
     if part != nil, publication.resending == nil { publication.resending = MQTTResending() }
+    publication.awaitsAll = hub.isDurable
     let isRetained = publication.role == .retained
     let settings = isRetained ? hub.retainedSettings : TopicSettings()
     let ownProducer: UInt64 =
@@ -167,6 +168,7 @@ extension MQTTConnection {
       return answer(token, nil)
     }
     let done = publication.acknowledged(through: ack.through)
+    if !waitingRequests.isEmpty { hasNews = true }
     if done.isEmpty { return }
     hasNews = true
     if publication.role == .retained { return awaitCopies(done, at: ack.lastOffset) }

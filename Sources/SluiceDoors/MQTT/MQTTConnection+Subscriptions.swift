@@ -38,9 +38,7 @@ extension MQTTConnection {
   static let noStream = MQTTError(
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
-  func subscribe(_ request: MQTTSubscriptionRequest) {
-    // The client has unsubscribed meanwhile, in the same read.
-    guard session.filter(of: request.number) != nil else { return }
+  func begin(_ request: MQTTSubscriptionRequest) {
     guard mayHave(request) else { return answer(request.number, Self.unreadable) }
     if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
@@ -161,6 +159,7 @@ extension MQTTConnection {
   }
 
   func unsubscribe(_ number: UInt16) {
+    waitingRequests.removeAll { $0.request.number == number }
     cancelFeeds(of: number)
     subscriptions[number] = nil
     progress?.positions[number] = nil

@@ -92,6 +92,8 @@ final class MQTTConnection: @unchecked Sendable {
   // Messages for the client.
   @safe @exclusivity(unchecked) var feeds = ShortTable<UInt32, MQTTFeed>()
   var subscriptions = ShortTable<UInt16, MQTTSubscriptionFeeds>()
+  /// Subscriptions that wait for messages of the client.
+  var waitingRequests: [MQTTWaitingRequest] = []
   @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
   /// Records that the session has asked for and hasn't got.
   var credit = 0
@@ -251,6 +253,10 @@ final class MQTTConnection: @unchecked Sendable {
       if keeping != nil { keep() }
     }
     if pendingBytes > 0 || areClosing { sendPublications() }
+    if !waitingRequests.isEmpty, phase == .open {
+      beginWaiting()
+      if keeping != nil { keep() }
+    }
     sendOutput()
     if phase == .leaving { leaveWhenDone() }
     updateReading()

@@ -39,6 +39,9 @@ final class MQTTPublication {
   /// The change of the session that has to be kept before anything is sent; nil for none.
   var barrier: UInt64?
 
+  /// Whether the acknowledgements of messages at QoS 0 are awaited, too: where a message may be in the log later than it is sent.
+  var awaitsAll = false
+
   /// In a cluster: what is sent again when the topic has moved; nil on one node.
   var resending: MQTTResending?
   /// Whether it waits to be opened again at another node.
@@ -145,9 +148,9 @@ final class MQTTPublication {
     unacknowledged.releaseUnused()
   }
 
-  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where what isn't acknowledged is sent again.
+  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where a subscription may wait for it.
   private func isAwaited(_ messages: ArraySlice<MQTTToken>) -> Bool {
-    guard case .topic = role, resending == nil else { return true }
+    guard case .topic = role, !awaitsAll else { return true }
     return messages.contains { $0.packetID != 0 }
   }
 
