@@ -34,8 +34,8 @@ final class MQTTClient {
   private(set) var messages: [Message] = []
   /// What is to be sent by one write; nil where each packet is.
   private var gathered: [UInt8]?
-  /// The packet identifiers of messages at QoS 1 and 2, by their texts.
-  var identifiers: [String: UInt16] = [:]
+  /// The packet identifiers of messages at QoS 1 and 2, by their texts: of each time that a message has come.
+  var identifiers: [String: [UInt16]] = [:]
 
   struct Message {
     var topic: String
@@ -177,7 +177,7 @@ final class MQTTClient {
       }
       lines.append(line)
       if packet.qos > .atMostOnce {
-        identifiers[String(decoding: packet.payload, as: UTF8.self)] = packet.packetID
+        identifiers[String(decoding: packet.payload, as: UTF8.self), default: []].append(packet.packetID)
       }
       guard acknowledges, packet.qos > .atMostOnce else { return }
       send(

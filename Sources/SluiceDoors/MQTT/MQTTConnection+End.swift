@@ -220,6 +220,7 @@ extension MQTTReason {
       case .keepaliveTimeout, .handshakeTimeout, .idleTimeout: .keepAliveTimeout
       case .invalidTopic: .topicNameInvalid
       case .recordTooLarge, .frameTooLarge: .packetTooLarge
+      case .topicMoved, .storageFull, .storageFailed: .implementationSpecific
       default: .unspecified
       }
   }

@@ -21,6 +21,11 @@ extension MQTTConnection {
   // Called by actions of the session.
 
   func openPublication(_ number: UInt16, _ topic: String) {
+    // A second one with the same producer would end the first, whose messages may not be in the log.
+    if areClosing, let publishing, let former = publishing.closing(topic) {
+      former.reopen(as: number)
+      return publishing.set(number, former)
+    }
     let publication = MQTTPublication(.topic(number), topic: topic)
     madePublishing().set(number, publication)
     open(publication)
@@ -80,6 +85,8 @@ extension MQTTConnection {
   ) {
     // The publication has ended: its end tells the session, which opens another for the next message.
     guard publication.stream != nil || publication.isMoving else {
+      // The broker stops: the client is told nothing of the message, and sends it again by its next connection.
+      guard opensStreams else { return }
       if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
         .failed([token], MQTTError(.implementationSpecific, "the topic isn't published to")))

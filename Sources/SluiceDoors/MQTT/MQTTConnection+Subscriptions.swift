@@ -292,7 +292,7 @@ extension MQTTConnection {
   }
 
   func streamRefused(_ stream: UInt32, _ error: WireError) {
-    if error.code == .topicMoved, moved(stream) { return }
+    if waits(stream, error) || error.code == .topicMoved && moved(stream) { return }
     let told = MQTTError(MQTTReason(error.code), error.message)
     if publicationEnded(stream, told) { return }
     guard let feed = feeds[stream] else { return }
