@@ -30,6 +30,8 @@ final class MQTTClient {
   /// Whether messages at QoS 1 and 2 are acknowledged.
   var acknowledges = true
   private(set) var payloads: [[UInt8]] = []
+  /// Why filters were refused, as SUBACKs say.
+  private(set) var reasons: [String] = []
   /// The messages that have come, with all that belongs to them.
   private(set) var messages: [Message] = []
   /// What is to be sent by one write; nil where each packet is.
@@ -190,6 +192,7 @@ final class MQTTClient {
       if packet.type == .pubrec { send(.acknowledgement(MQTTAcknowledgement(.pubrel, packet.packetID))) }
       if packet.type == .pubrel { send(.acknowledgement(MQTTAcknowledgement(.pubcomp, packet.packetID))) }
     case .answers(let packet):
+      if let reason = packet.properties.string(.reasonString) { reasons.append(reason) }
       lines.append("\(packet.type) \(packet.packetID) \(packet.reasons.map { Int($0.rawValue) })")
     case .disconnect(let packet): lines.append("disconnect \(packet.reason.rawValue)")
     case .pingresp: lines.append("pingresp")

@@ -1,3 +1,4 @@
+import SluiceDoors
 import SluiceMQTT
 import SluiceWire
 import TestSupport
@@ -5,6 +6,104 @@ import Testing
 
 /// Sessions at the nodes of a cluster whose parts don't reach each other.
 @Suite struct MQTTClusterFaultTests {
+  private func messages(_ client: MQTTClient) -> [String] { client.take().filter { $0.hasPrefix("publish") } }
+
+  private func session(_ nodes: DoorNodes, _ id: String = "c", at index: Int) -> MQTTClient {
+    let client = MQTTClient.connected(nodes, id, at: index, clean: false, expiry: 3600)
+    #expect(client.await("connack"))
+    return client
+  }
+
+  private func run(_ clients: MQTTClient..., for time: Duration = .seconds(1)) {
+    for _ in 0..<Int(time / .milliseconds(100)) { for client in clients { client.settle() } }
+  }
+
+  // MARK: Patterns that can't be opened
+
+  /// The topics of two nodes that don't reach each other, and the node whose sessions are reached from everywhere.
+  private struct Parted {
+    let nodes: DoorNodes
+    /// The node that the client is connected to, and the one that it doesn't reach.
+    let (near, far): (Int, Int)
+    /// A node that both reach.
+    var between: Int { 3 - near - far }
+    /// A topic of the far node.
+    let topic: String
+
+    init() throws {
+      let nodes = try DoorNodes()
+      let near = try #require(nodes.owner(of: "mqtt.sessions"))
+      let found = (0..<100).first { number in nodes.owner(of: "\(number).t").map { $0 != near } ?? false }
+      let number = try #require(found)
+      let far = try #require(nodes.owner(of: "\(number).t"))
+      (self.nodes, self.near, self.far, topic) = (nodes, near, far, "\(number)/t")
+    }
+  }
+
+  @Test(arguments: [MQTTQoS.atMostOnce, .atLeastOnce])
+  func aResumedSessionOpensItsPatternWhenItCan(qos: MQTTQoS) throws {
+    let parted = try Parted()
+    let nodes = parted.nodes
+    let client = session(nodes, at: parted.near)
+    client.subscribe("+/t", qos)
+    run(client)
+    client.lose()
+    nodes.cut(parted.near, parted.far)
+    let again = session(nodes, at: parted.near)
+    #expect(again.take().first == "connack 0 present")
+    let publisher = session(nodes, "p", at: parted.between)
+    publisher.publish(parted.topic, "meanwhile", .atLeastOnce, 1)
+    _ = nodes.takeEvents()
+    run(again, publisher, for: .seconds(20))
+    #expect(again.take() == [])
+    // However often it was tried.
+    let waiting = nodes.takeEvents().compactMap {
+      if case .mqttSubscriptionWaits("c", _, let filter, let reason) = $0 {
+        "\(filter): \(reason)"
+      } else {
+        nil
+      }
+    }
+    #expect(waiting.count == 1 && waiting[0].hasPrefix("+/t: all topics can't be reached"), "\(waiting)")
+    nodes.heal(parted.near, parted.far)
+    run(again, publisher, for: .seconds(15))
+    publisher.publish(parted.topic, "later", .atLeastOnce, 2)
+    run(publisher, again, for: .seconds(2))
+    // Without cursors nothing is kept for the time away.
+    let expected = qos == .atMostOnce ? ["later"] : ["meanwhile", "later"]
+    #expect(messages(again) == expected.map { "publish \(parted.topic) \"\($0)\" \(qos.rawValue)" })
+    #expect(!again.bytes.hasEnded)
+  }
+
+  @Test func newSUBSCRIBEsAreToldThatAPatternCannotBeOpened() throws {
+    let parted = try Parted()
+    let nodes = parted.nodes
+    let client = session(nodes, at: parted.near)
+    client.subscribe("+/t", .atLeastOnce)
+    run(client)
+    client.lose()
+    nodes.cut(parted.near, parted.far)
+    let again = session(nodes, at: parted.near)
+    run(again)
+    _ = (again.take(), nodes.takeEvents())
+    // One that the session has, and a new one.
+    again.subscribe("+/t", .atLeastOnce, 5)
+    again.subscribe("+/u", .atLeastOnce, 6)
+    run(again, for: .seconds(15))
+    #expect(again.take() == ["suback 5 [131]", "suback 6 [131]"])
+    let reasons = again.reasons
+    #expect(reasons.count == 2 && reasons.allSatisfy { $0.contains("can't be reached") }, "\(reasons)")
+    nodes.heal(parted.near, parted.far)
+    run(again, for: .seconds(15))
+    let publisher = session(nodes, "p", at: parted.between)
+    publisher.publish(parted.topic, "later", .atLeastOnce, 2)
+    publisher.publish("1/u", "refused", .atLeastOnce, 3)
+    run(publisher, again, for: .seconds(2))
+    #expect(messages(again) == ["publish \(parted.topic) \"later\" 1"])
+    again.subscribe("+/t", .atLeastOnce, 7)
+    #expect(again.take() == ["suback 7 [1]"])
+  }
+
   // MARK: A node without the engine
 
   /// A message whose outcome isn't known is never answered.

@@ -7,7 +7,7 @@ import Synchronization
 /// is written.
 final class DoorLog: Sendable {
   private enum Kind: Hashable {
-    case refused, subscription, unnamed, ended, will
+    case refused, subscription, waiting, unnamed, ended, will
   }
 
   private static let linesPerSecond = 5
@@ -39,6 +39,10 @@ final class DoorLog: Sendable {
           ("filter", EventLine.text(filter)), ("filters", .number(count)), ("code", .text("0x\(hex)")),
           ("cause", EventLine.text(reason)),
         ])
+    case .mqttSubscriptionWaits(let client, let identity, let filter, let reason):
+      write(
+        .waiting, "a subscription of a client of MQTT can't be opened, and is tried again", client, identity,
+        [("filter", EventLine.text(filter)), ("cause", EventLine.text(reason))])
     case .mqttTopicUnnamed(let client, let identity, let topic, let reason, let isFirst):
       metrics.withLock { $0?.add(.unnamedMessages) }
       guard isFirst else { return }

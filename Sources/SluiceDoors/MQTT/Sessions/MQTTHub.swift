@@ -95,6 +95,13 @@ final class MQTTHub: Sendable {
         code: refused.reason.rawValue, reason: refused.message))
   }
 
+  /// Tells the operator that a client doesn't get the messages of a subscription that it has.
+  func noteWaiting(_ filter: String, _ reason: String, of key: Key?) {
+    guard let key else { return }
+    note(
+      .mqttSubscriptionWaits(client: key.clientID, identity: key.identity, filter: filter, reason: reason))
+  }
+
   /// Tells the operator that a message of a client has a topic that the broker can't name.
   func noteUnnamed(_ topic: String, _ reason: String, of key: Key?) {
     guard let key else { return }
