@@ -18,6 +18,66 @@ import Testing
     for _ in 0..<Int(time / .milliseconds(100)) { for client in clients { client.settle() } }
   }
 
+  // MARK: A CONNECT that is given up
+
+  private func giveUp(_ nodes: DoorNodes, at index: Int, clean: Bool, after time: Duration) {
+    let client = MQTTClient(nodes, at: index)
+    var properties = MQTTProperties()
+    properties.append(.sessionExpiry, 3600)
+    client.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: clean, properties: properties)))
+    nodes.settle(time)
+    client.bytes.abort()
+  }
+
+  /// The client goes before the broker has answered it, wherever its claim has come by then.
+  @Test(arguments: [false, true]) func aCONNECTThatIsGivenUpChangesNothing(isHeld: Bool) throws {
+    let nodes = try DoorNodes()
+    var client = session(nodes, at: 0)
+    client.subscribe("t", .atLeastOnce)
+    for round in 0..<20 {
+      if !isHeld { client.lose() }
+      run(client, for: .milliseconds(300))
+      giveUp(nodes, at: round % 3, clean: false, after: .microseconds(250 * round))
+      run(client, for: .seconds(2))
+      client = session(nodes, at: (round + 1) % 3)
+      #expect(client.take().first == "connack 0 present", "round \(round)")
+    }
+    let publisher = session(nodes, "p", at: 1)
+    publisher.publish("t", "x", .atLeastOnce, 1)
+    run(publisher, client)
+    #expect(messages(client) == ["publish t \"x\" 1"])
+  }
+
+  /// So does one that would have begun a new session.
+  @Test(arguments: [false, true]) func aCleanCONNECTThatIsGivenUpChangesNothing(isHeld: Bool) throws {
+    let nodes = try DoorNodes()
+    var client = session(nodes, at: 0)
+    client.subscribe("t", .atLeastOnce)
+    for round in 0..<6 {
+      if !isHeld { client.lose() }
+      run(client, for: .milliseconds(300))
+      giveUp(nodes, at: round % 3, clean: true, after: .microseconds(100 * round))
+      run(client, for: .seconds(2))
+      client = session(nodes, at: (round + 1) % 3)
+      #expect(client.take().first == "connack 0 present", "round \(round)")
+    }
+  }
+
+  @Test func theWillThatWaitsIsPublishedAfterACONNECTThatIsGivenUp() throws {
+    let nodes = try DoorNodes()
+    let watcher = session(nodes, "w", at: 1)
+    watcher.subscribe("gone/+", .atLeastOnce)
+    var will = MQTTConnect.Will(topic: "gone/c", payload: Array("dead".utf8), qos: .atLeastOnce)
+    will.properties.append(.willDelay, 10)
+    let client = MQTTClient.connected(nodes, "c", at: 0, clean: false, expiry: 3600, will: will)
+    #expect(client.await("connack"))
+    client.lose()
+    run(watcher)
+    giveUp(nodes, at: 2, clean: false, after: .milliseconds(1))
+    run(watcher, for: .seconds(25))
+    #expect(messages(watcher) == ["publish gone/c \"dead\" 1"])
+  }
+
   // MARK: Patterns that can't be opened
 
   /// The topics of two nodes that don't reach each other, and the node whose sessions are reached from everywhere.

@@ -202,10 +202,10 @@ final class MQTTHub: Sendable {
     store.sweep(at: time)
   }
 
-  /// A connection has ended before it had its session, or without the session.
+  /// A connection has ended before its client was told that it has its session, or without the session.
   func detach(_ key: Key, _ connection: MQTTConnection) {
     if let cluster, let part = connection.part {
-      cluster.release(nil, of: key, part.number, at: connection.loop.wallClock)
+      cluster.giveUp(key, part.number, at: connection.loop.wallClock)
     }
     entries.withLock { entries in
       if entries.connections[key] === connection.handle { entries.connections[key] = nil }
