@@ -75,6 +75,7 @@ extension MQTTSession {
       }
     }
     clientID = connect.clientID
+    isBridge = connect.isBridge
     isClean = connect.cleanStart
     will = connect.will
     askedExpiry = connect.sessionExpiry

@@ -38,6 +38,11 @@ extension MQTTSession {
     let identifier = packet.properties.number(.subscriptionIdentifier) ?? 0
     var requests: [MQTTSubscriptionRequest] = []
     for (index, item) in packet.items.enumerated() {
+      var item = item
+      // MQTT 3.1.1 has no options for what a bridge needs: messages don't come back to the broker that they are from, and keep their retain flags.
+      if isBridge, !item.filter.utf8.starts(with: "$share/".utf8) {
+        (item.options.noLocal, item.options.retainAsPublished) = (true, true)
+      }
       do throws(MQTTError) {
         if let fault { throw fault }
         // No more can stand, and none is looked for.

@@ -30,6 +30,7 @@ package struct MQTTSession: Sendable {
   var wasAway = false
 
   // What CONNECT has said.
+  var isBridge = false
   var isClean = true
   var wantsProblems = true
   var wantsResponseInformation = false
