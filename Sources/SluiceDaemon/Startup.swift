@@ -48,8 +48,17 @@ enum Startup {
     _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ peers: ClusterPeers?,
     _ logger: Logger
   ) throws -> Broker {
-    let handshakes = HandshakeLog(logger)
     let doorLog = DoorLog(logger)
+    let broker = try self.broker(settings, tls, cluster, peers, logger, doorLog)
+    doorLog.count(in: broker.metrics)
+    return broker
+  }
+
+  private static func broker(
+    _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ peers: ClusterPeers?,
+    _ logger: Logger, _ doorLog: DoorLog
+  ) throws -> Broker {
+    let handshakes = HandshakeLog(logger)
     func secure(_ network: any Network) -> any Network {
       let layer = tls.map { TLSNetwork(over: network, server: $0) { handshakes.note($0, $1) } } ?? network
       // Without doors nothing is in the way.

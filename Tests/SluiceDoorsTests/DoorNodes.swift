@@ -22,7 +22,10 @@ final class DoorNodes: MQTTStage {
     private(set) var isRunning = true
     private let network: SimulatedNetwork
 
-    init(_ options: ClusterOptions, _ limits: MQTTLimits, in world: SimulatedWorld) throws {
+    init(
+      _ options: ClusterOptions, _ limits: MQTTLimits, in world: SimulatedWorld,
+      note: @escaping @Sendable (DoorEvent) -> Void
+    ) throws {
       name = options.name
       network = world.network
       loops = [world.makeLoop(name: options.name), world.makeLoop(name: "\(options.name)'s engine")]
@@ -38,7 +41,7 @@ final class DoorNodes: MQTTStage {
       var doors = DoorOptions()
       doors.mqtt = limits
       broker = try Broker(
-        configuration, network: DoorNetwork(over: world.network, doors, cluster: cluster),
+        configuration, network: DoorNetwork(over: world.network, doors, cluster: cluster, note: note),
         group: LoopGroup([loops[0]]), routes: member.routes)
       try broker.start()
       member.start(broker)
@@ -74,6 +77,9 @@ final class DoorNodes: MQTTStage {
   private let loop: SimulatedLoop
 
   private let limits: MQTTLimits
+  /// Each node's addresses of the engine.
+  private var ways: [String: [NATSAddress]] = [:]
+  private let events = DoorEvents()
 
   init(seed: UInt64 = 1, nodes count: Int = 3, limits: MQTTLimits = MQTTLimits()) throws {
     self.limits = limits
@@ -102,7 +108,35 @@ final class DoorNodes: MQTTStage {
     options.shards = 8
     options.nats.seed = world.random.next()
     options.nats.usesDiscoveredServers = false
-    nodes.append(try Node(options, limits, in: world))
+    self.ways[name] = ways
+    nodes.append(try Node(options, limits, in: world) { [events] in events.add($0) })
+  }
+
+  /// Takes what the doors of all nodes have told the operator.
+  func takeEvents() -> [DoorEvent] { events.take() }
+
+  // MARK: Faults
+
+  /// Cuts a node off from the engine.
+  func cutEngine(from index: Int) {
+    for way in ways[Self.names[index]] ?? [] { world.network.cut(.host(way.host, port: way.port)) }
+  }
+
+  func healEngine(of index: Int) {
+    for way in ways[Self.names[index]] ?? [] { world.network.heal(.host(way.host, port: way.port)) }
+  }
+
+  /// Cuts two nodes off from each other, but not from the engine.
+  func cut(_ one: Int, _ other: Int) {
+    for (origin, target) in [(one, other), (other, one)] {
+      world.network.cut(from: Self.names[origin], to: .host(Self.names[target], port: 7420))
+    }
+  }
+
+  func heal(_ one: Int, _ other: Int) {
+    for (origin, target) in [(one, other), (other, one)] {
+      world.network.heal(from: Self.names[origin], to: .host(Self.names[target], port: 7420))
+    }
   }
 
   func node(_ index: Int) -> Node? { nodes.first { $0.name == Self.names[index] } }

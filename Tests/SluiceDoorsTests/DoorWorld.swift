@@ -26,7 +26,7 @@ final class DoorWorld {
   ///   - store: of durable topics, which all topics are then unless `configure` says otherwise.
   init(
     seed: UInt64 = 1, loops: Int = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
-    conditions: SimulatedConditions = .calm, quietAfter: Duration = .zero, store: MemoryStore? = nil,
+    conditions: SimulatedConditions = .calm, quietAfter: Duration = .zero, store: (any TopicStore)? = nil,
     access: AccessPolicy? = nil,
     _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
@@ -99,7 +99,7 @@ final class DoorWorld {
 }
 
 /// What doors tell the operator. From any thread.
-private final class DoorEvents: Sendable {
+final class DoorEvents: Sendable {
   private let events = Mutex<[DoorEvent]>([])
 
   func add(_ event: DoorEvent) { events.withLock { $0.append(event) } }

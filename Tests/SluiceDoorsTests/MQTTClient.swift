@@ -30,12 +30,14 @@ final class MQTTClient {
   /// Whether messages at QoS 1 and 2 are acknowledged.
   var acknowledges = true
   private(set) var payloads: [[UInt8]] = []
+  /// Why filters were refused, as SUBACKs say.
+  private(set) var reasons: [String] = []
   /// The messages that have come, with all that belongs to them.
   private(set) var messages: [Message] = []
   /// What is to be sent by one write; nil where each packet is.
   private var gathered: [UInt8]?
-  /// The packet identifiers of messages at QoS 1 and 2, by their texts.
-  var identifiers: [String: UInt16] = [:]
+  /// The packet identifiers of messages at QoS 1 and 2, by their texts: of each time that a message has come.
+  var identifiers: [String: [UInt16]] = [:]
 
   struct Message {
     var topic: String
@@ -177,7 +179,7 @@ final class MQTTClient {
       }
       lines.append(line)
       if packet.qos > .atMostOnce {
-        identifiers[String(decoding: packet.payload, as: UTF8.self)] = packet.packetID
+        identifiers[String(decoding: packet.payload, as: UTF8.self), default: []].append(packet.packetID)
       }
       guard acknowledges, packet.qos > .atMostOnce else { return }
       send(
@@ -190,6 +192,7 @@ final class MQTTClient {
       if packet.type == .pubrec { send(.acknowledgement(MQTTAcknowledgement(.pubrel, packet.packetID))) }
       if packet.type == .pubrel { send(.acknowledgement(MQTTAcknowledgement(.pubcomp, packet.packetID))) }
     case .answers(let packet):
+      if let reason = packet.properties.string(.reasonString) { reasons.append(reason) }
       lines.append("\(packet.type) \(packet.packetID) \(packet.reasons.map { Int($0.rawValue) })")
     case .disconnect(let packet): lines.append("disconnect \(packet.reason.rawValue)")
     case .pingresp: lines.append("pingresp")

@@ -83,7 +83,10 @@ import Testing
     log.write(2, .claim(number: 1, isClean: false))
     _ = log.take()
     log.write(2, .gone(process: 1, time: 50), nil)
-    #expect(log.take().contains(.granted(Self.key, Self.claim(2, 1), Self.state("s"), leftAt: 50)))
+    let former = Self.state("s", will: "w", delay: 5)
+    #expect(
+      log.take().contains(
+        .granted(Self.key, Self.claim(2, 1), Self.state("s"), leftAt: 50, former: former)))
     #expect(!log.write(1, .state(number: 1, Self.state("late"))))
     #expect(!log.write(1, .claim(number: 2, isClean: true)))
     // The client is back before the delay of its will is over.
@@ -112,8 +115,28 @@ import Testing
     #expect(
       log.take() == [
         .willNow(Self.key, Self.claim(1, 1)),
-        .granted(Self.key, Self.claim(2, 1), MQTTRosterState(), leftAt: 0),
+        .granted(Self.key, Self.claim(2, 1), MQTTRosterState(), leftAt: 0, former: Self.state("s")),
       ])
+  }
+
+  /// What a connection whose client isn't answered leaves again: also the will that waited.
+  @Test func aClaimKnowsWhatThereWas() {
+    let log = Self.log()
+    log.write(1, .claim(number: 1, isClean: false))
+    log.write(1, .release(number: 1, Self.state("s", will: "w", delay: 5), time: 9, mourns: true))
+    _ = log.take()
+    log.write(2, .claim(number: 1, isClean: false))
+    let former = Self.state("s", will: "w", delay: 5)
+    #expect(
+      log.take() == [
+        .willDropped(Self.key, Self.claim(1, 1)),
+        .granted(Self.key, Self.claim(2, 1), Self.state("s"), leftAt: 9, former: former),
+      ])
+    log.write(2, .release(number: 1, former, time: 9, mourns: true))
+    let entry = log.roster.entries[Self.key]
+    #expect(entry?.state == Self.state("s"))
+    #expect(entry?.leftAt == 9)
+    #expect(entry?.due == [MQTTRosterWill(claim: Self.claim(2, 1), delay: 5, bytes: Array("w".utf8))])
   }
 
   @Test func aConnectionThatDoesNotLeaveLosesItsSession() {

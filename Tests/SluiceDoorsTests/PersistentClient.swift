@@ -71,6 +71,7 @@ struct PersistentClient {
       let packetID = words.count > 1 ? UInt16(words[1]) ?? 0 : 0
       switch words[0] {
       case "puback", "pubrec":
+        #expect(words.count == 2, "\(id) is told that a message isn't stored, which may not be so: \(line)")
         unacknowledged.removeAll { $0.packetID == packetID }
         guard words[0] == "pubrec" else { break }
         if !releasing.contains(packetID) { releasing.append(packetID) }
@@ -88,7 +89,8 @@ struct PersistentClient {
   /// Takes `publish t/1 "m7" 2 again #5`.
   private mutating func take(_ words: [String]) {
     let text = words[2].replacing("\"", with: "")
-    guard let number = client.identifiers.removeValue(forKey: text) else { return }
+    guard let number = client.identifiers[text]?.first else { return }
+    client.identifiers[text]?.removeFirst()
     if words[3] == "2" {
       if known.insert("\(number)").inserted { received.append(text) }
       client.send(.acknowledgement(MQTTAcknowledgement(.pubrec, number)))

@@ -41,10 +41,17 @@ private let goldenOfBoth: [GoldenPacket] = MQTTVersion.allCases.flatMap { versio
   ]
 }
 
+private let bridge: MQTTConnect = {
+  var connect = MQTTConnect(.v311, clientID: "a", keepAlive: 60)
+  connect.isBridge = true
+  return connect
+}()
+
 private let golden311: [GoldenPacket] = [
   GoldenPacket(
     "CONNECT", .v311, "10 0c 0004 4d515454 04 02 003c 0000",
     .connect(MQTTConnect(.v311, clientID: "", keepAlive: 60))),
+  GoldenPacket("CONNECT of a bridge", .v311, "10 0d 0004 4d515454 84 02 003c 0001 61", .connect(bridge)),
   GoldenPacket(
     "CONNECT with everything", .v311,
     "10 19 0004 4d515454 04 ee 0000 0001 61 0001 77 0001 78 0001 75 0001 70",

@@ -73,6 +73,34 @@ struct MessageTests {
     #expect(old.packets == [received("a", "p", .atLeastOnce, 1)])
   }
 
+  @Test(
+    "the payload format comes as it was: text, bytes, or nothing said of it",
+    arguments: [nil, 0, 1] as [UInt32?])
+  func payloadFormat(format: UInt32?) {
+    let properties = MQTTProperties { if let format { $0.append(.payloadFormat, format) } }
+    for wasRetained in [false, true] {
+      var rig = SessionRig.connected()
+      rig.subscribe("a", Self.atLeastOnce)
+      rig.deliver(isRetained: true, wasRetained: wasRetained, properties: properties)
+      #expect(
+        rig.packets == [received("a", "p", .atLeastOnce, 1, isRetained: true) { $0 = properties }])
+    }
+  }
+
+  @Test("the header with a message's flags is a character that can be printed")
+  func printableFlags() {
+    for qos in [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce] {
+      for format in MQTTRecordFlags.Format.allCases.map(Optional.some) + [nil] {
+        for isRetained in [false, true] {
+          let flags = MQTTRecordFlags(qos: qos, isRetained: isRetained, format: format)
+          #expect((0x30...0x7E).contains(flags.byte))
+          let again = MQTTRecordFlags(byte: flags.byte)
+          #expect((again.qos, again.isRetained, again.format) == (qos, isRetained, format))
+        }
+      }
+    }
+  }
+
   @Test("sets aliases for the first topics where the client allows them, and no more")
   func aliases() {
     var rig = SessionRig.connected { $0.append(.topicAliasMaximum, 1) }
@@ -184,7 +212,7 @@ struct MessageTests {
         #expect(MQTTRecordWriter.append(message, to: &batch))
       }
       var expected = BatchBuilder()
-      let flags = MQTTRecordFlags(qos: qos, isRetained: isRetained, isText: false)
+      let flags = MQTTRecordFlags(qos: qos, isRetained: isRetained)
       try batch.suffix(3).withUnsafeBytes { payload in
         try expected.append(key: nil, headers: [(Array("mqtt".utf8), [flags.byte])], payload: payload)
       }

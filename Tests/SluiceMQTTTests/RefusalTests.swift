@@ -93,10 +93,17 @@ struct RefusalTests {
     #expect(rig.packets == [])
   }
 
-  @Test("a will's topic that the broker can't have refuses the client")
+  @Test(
+    "a will's topic that the broker can't have refuses the client: MQTT 3.1.1 can't say so, and serves it without"
+  )
   func willTopic() {
     var rig = SessionRig()
-    let will = MQTTConnect.Will(topic: String(repeating: "x", count: 256), payload: [])
+    let will = MQTTConnect.Will(topic: String(repeating: "a", count: 10_000), payload: [])
+    var old = SessionRig.connected(.v311, will: will)
+    #expect(old.unnamed == [will.topic])
+    old.lose()
+    #expect(old.asked == [.end(.unspecified)])
+    #expect(old.departure?.will == nil)
     rig.send(.connect(MQTTConnect(.v5, clientID: "c", will: will)))
     #expect(rig.asked == [.end(.topicNameInvalid)])
     #expect(rig.bytes.first == 0x20)

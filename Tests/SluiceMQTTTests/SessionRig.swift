@@ -237,6 +237,9 @@ struct SessionRig {
   /// Filters that were refused, by SUBSCRIBE.
   private(set) var refused: [MQTTRefusedFilters] = []
 
+  /// Topics of messages that aren't published, since the broker can't name them.
+  private(set) var unnamed: [String] = []
+
   /// What the client has received since the last look.
   var packets: [OwnedPacket] {
     mutating get {
@@ -269,6 +272,7 @@ struct SessionRig {
     _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void, UInt64, Int64) -> Result
   ) -> Result {
     var (output, asks, departure, refused) = (output, asks, departure, refused)
+    var unnamed = unnamed
     var isStored = false
     let result = body(
       &session, &output,
@@ -297,6 +301,7 @@ struct SessionRig {
           isStored = true
           asks.append(.store)
         case .refused(let filters): refused.append(filters)
+        case .unnamed(let topic, _): unnamed.append(topic)
         case .forget: asks.append(.forget)
         case .end(let left, let reason, _):
           departure = left
@@ -306,6 +311,7 @@ struct SessionRig {
     history.append(.sent(Array(output[self.output.count...])))
     history += asks[self.asks.count...].map { .asked($0) }
     (self.output, self.asks, self.departure, self.refused) = (output, asks, departure, refused)
+    self.unnamed = unnamed
     if isStored { stored = session.encodedState }
     if packsWhenQuiet, session.isQuiet { pack() }
     return result

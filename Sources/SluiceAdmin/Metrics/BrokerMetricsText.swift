@@ -36,6 +36,8 @@ enum BrokerMetricsText {
     case .expiredCredentials: "Connections whose credentials have expired."
     case .revokedConnections: "Connections whose identity may not connect any more."
     case .deniedPermissions: "Streams that were refused or ended because their client may not have them."
+    case .unnamedMessages:
+      "Messages of MQTT that weren't published because the broker can't name their topics."
     case .subscriptions: "Subscriptions of all connections."
     case .publications: "Publications of all connections."
     case .refusedTopics: "Topics that weren't made because there were too many."

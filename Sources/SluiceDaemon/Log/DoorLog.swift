@@ -1,21 +1,27 @@
+import SluiceBroker
 import SluiceCommand
 import SluiceDoors
 import Synchronization
 
-/// Writes events of the doors to the log, up to a number a second of each kind, since clients can cause any number of them.
+/// Writes events of the doors to the log, up to a number a second of each kind, since clients can cause any number of them, and counts those of which not each
+/// is written.
 final class DoorLog: Sendable {
   private enum Kind: Hashable {
-    case refused, subscription, ended, will
+    case refused, subscription, waiting, unnamed, ended, will
   }
 
   private static let linesPerSecond = 5
 
   private let logger: Logger
   private let budget = Mutex(LineBudget<Kind>())
+  private let metrics = Mutex<BrokerMetrics?>(nil)
 
   init(_ logger: Logger) {
     self.logger = logger
   }
+
+  /// Events are counted from now on. Before the first of them.
+  func count(in metrics: BrokerMetrics) { self.metrics.withLock { $0 = metrics } }
 
   /// From any thread.
   func note(_ event: DoorEvent) {
@@ -33,6 +39,17 @@ final class DoorLog: Sendable {
           ("filter", EventLine.text(filter)), ("filters", .number(count)), ("code", .text("0x\(hex)")),
           ("cause", EventLine.text(reason)),
         ])
+    case .mqttSubscriptionWaits(let client, let identity, let filter, let reason):
+      write(
+        .waiting, "a subscription of a client of MQTT can't be opened, and is tried again", client, identity,
+        [("filter", EventLine.text(filter)), ("cause", EventLine.text(reason))])
+    case .mqttTopicUnnamed(let client, let identity, let topic, let reason, let isFirst):
+      metrics.withLock { $0?.add(.unnamedMessages) }
+      guard isFirst else { return }
+      write(
+        .unnamed,
+        "a client of MQTT publishes to a topic that the broker can't name: such messages are dropped", client,
+        identity, [("topic", EventLine.text(topic)), ("cause", EventLine.text(reason))])
     case .mqttSessionEnded(let client, let identity):
       write(
         .ended,
@@ -58,7 +75,7 @@ final class DoorLog: Sendable {
     let count = leftOut.reduce(0) { $0 + $1.count }
     if count > 0 {
       logger.log(
-        .warning, "lines about sessions, subscriptions and wills of MQTT were left out",
+        .warning, "lines about sessions, subscriptions, topics and wills of MQTT were left out",
         ["lines": .number(count)])
     }
     guard verdict.isWritten else { return }

@@ -11,7 +11,7 @@ public struct MQTTLimits: Hashable, Sendable {
   /// The values of ``topicAliases``.
   public static let aliases: ClosedRange<UInt64> = 0...UInt64(UInt16.max)
   /// The values of ``packet``.
-  public static let packets: ClosedRange<Int> = 1024...268_435_460
+  public static let packets: ClosedRange<Int> = 16...268_435_460
   /// The values of ``sessions``.
   public static let sessionCounts: ClosedRange<UInt64> = 0...100_000_000
   /// The values of ``sessionBytes``.
@@ -24,7 +24,7 @@ public struct MQTTLimits: Hashable, Sendable {
   public var sessionExpiry = Duration.zero
   /// Messages at QoS 1 and 2 that a client may have under way to the broker.
   public var receiveMaximum = 1024
-  /// The longest packet of a client, in bytes.
+  /// The longest packet of a client, in bytes. CONNECT, which comes before the client knows it, may have 128 KiB.
   public var packet = 1 << 20
   /// Topic aliases that a client may set.
   public var topicAliases = 32
@@ -55,7 +55,6 @@ public struct MQTTLimits: Hashable, Sendable {
     rules.maximumSessionExpiry = expiry == 0 ? .max : UInt32(clamping: expiry)
     rules.receiveMaximum = UInt16(clamping: receiveMaximum)
     rules.maximumPacket = UInt32(clamping: packet)
-    rules.maximumConnect = min(rules.maximumConnect, rules.maximumPacket)
     rules.topicAliasMaximum = UInt16(clamping: topicAliases)
     rules.maximumSubscriptions = subscriptions
     return rules

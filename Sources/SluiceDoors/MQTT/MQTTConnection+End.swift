@@ -31,7 +31,10 @@ extension MQTTConnection {
     loop.cancel(&handle.timer)
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     removeFeeds()
+    waitingRequests = []
     held = []
+    // A client that isn't answered has no session, and no will.
+    let departure = isAnswered ? departure : nil
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
     let leaving = madeLeaving()
@@ -42,12 +45,16 @@ extension MQTTConnection {
     leaveWhenDone()
   }
 
+  /// Whether CONNACK was sent: at a node of a cluster it waits until the session is the log's.
+  private var isAnswered: Bool { part == nil || keeping.map { $0.kept > 0 } ?? true }
+
   private func leaveHub(_ departure: MQTTDeparture?) {
     guard let key else { return }
     // Before CONNACK the session isn't this connection's.
     guard let departure else { return hub.detach(key, self) }
     var kept = departure.state.map { keptSession($0, expiry: departure.expiry) }
-    if isForgotten { kept = nil }
+    // A session that the next connection ends is there until that connection's client is answered.
+    if isForgotten, !isSurrendered { kept = nil }
     // The broker stops: what is owed then, the will among it, is for the next process.
     let isStopping = !opensStreams
     if !isStopping { kept?.leftAt = loop.wallClock }
@@ -175,6 +182,7 @@ extension MQTTConnection {
   private func clear() {
     publishing = nil
     subscriptions = ShortTable()
+    waitingRequests = []
     removeFeeds()
     held = []
     unread = []
@@ -218,6 +226,7 @@ extension MQTTReason {
       case .keepaliveTimeout, .handshakeTimeout, .idleTimeout: .keepAliveTimeout
       case .invalidTopic: .topicNameInvalid
       case .recordTooLarge, .frameTooLarge: .packetTooLarge
+      case .topicMoved, .storageFull, .storageFailed: .implementationSpecific
       default: .unspecified
       }
   }

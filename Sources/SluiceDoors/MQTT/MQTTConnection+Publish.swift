@@ -21,6 +21,11 @@ extension MQTTConnection {
   // Called by actions of the session.
 
   func openPublication(_ number: UInt16, _ topic: String) {
+    // A second one with the same producer would end the first, whose messages may not be in the log.
+    if areClosing, let publishing, let former = publishing.closing(topic) {
+      former.reopen(as: number)
+      return publishing.set(number, former)
+    }
     let publication = MQTTPublication(.topic(number), topic: topic)
     madePublishing().set(number, publication)
     open(publication)
@@ -80,6 +85,8 @@ extension MQTTConnection {
   ) {
     // The publication has ended: its end tells the session, which opens another for the next message.
     guard publication.stream != nil || publication.isMoving else {
+      // The broker stops: the client is told nothing of the message, and sends it again by its next connection.
+      guard opensStreams else { return }
       if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
         .failed([token], MQTTError(.implementationSpecific, "the topic isn't published to")))
@@ -101,6 +108,7 @@ extension MQTTConnection {
     publication.stream = stream
     madePublishing().byStream[stream] = publication
     if part != nil, publication.resending == nil { publication.resending = MQTTResending() }
+    publication.awaitsAll = hub.isDurable
     let isRetained = publication.role == .retained
     let settings = isRetained ? hub.retainedSettings : TopicSettings()
     let ownProducer: UInt64 =
@@ -167,6 +175,7 @@ extension MQTTConnection {
       return answer(token, nil)
     }
     let done = publication.acknowledged(through: ack.through)
+    if !waitingRequests.isEmpty { hasNews = true }
     if done.isEmpty { return }
     hasNews = true
     if publication.role == .retained { return awaitCopies(done, at: ack.lastOffset) }

@@ -7,31 +7,31 @@ import SluiceWire
 extension MQTTConnection {
   /// A group belongs to one topic. A filter with wildcards is a group of that name in each topic that it selects: each record goes to one member, and all
   /// of them share the client's window.
-  func join(_ request: MQTTSubscriptionRequest, _ group: String) {
-    let subscription = MQTTSubscriptionFeeds(request)
-    for pattern in request.patterns {
+  func join(_ number: UInt16, _ patterns: [String], _ group: String, _ subscription: MQTTSubscriptionFeeds) {
+    for pattern in patterns {
       let isTopic = (try? TopicName.validate(pattern)) != nil
+      let granted = isTopic ? subscription.initialDemand : 0
       guard opensStreams,
-        let stream = native.openSubscription(granted: 0, isPattern: !isTopic, isShared: isTopic)
-      else { return answer(request.number, Self.noStream) }
+        let stream = native.openSubscription(granted: granted, isPattern: !isTopic, isShared: isTopic)
+      else { return refused(number, Self.noStream, isPassing: true) }
       if isTopic {
-        add(MQTTFeed(.group, number: request.number, stream: stream, granted: subscription.initialDemand))
-        join(stream, pattern, group, subscription, start: request.start)
+        add(MQTTFeed(.group, number: number, stream: stream, granted: granted))
+        join(stream, pattern, group, subscription, start: subscription.start)
       } else {
-        add(MQTTFeed(.watch, number: request.number, stream: stream, granted: 0))
+        add(MQTTFeed(.watch, number: number, stream: stream, granted: 0))
         link.send(SubscribePattern(pattern: pattern, start: .new, grantedThrough: 0), stream: stream)
       }
     }
   }
 
+  /// Joins a group, which has the same settings at every QoS: its members may have any. At QoS 0 a record is settled as soon as it is sent.
   func join(
     _ stream: UInt32, _ topic: String, _ group: String, _ subscription: MQTTSubscriptionFeeds,
     start: Subscribe.Start
   ) {
     link.send(
       JoinGroup(
-        topic: topic, group: group, start: start,
-        settings: JoinGroup.Settings(acknowledgement: subscription.isUnlimited ? .automatic : .explicit),
+        topic: topic, group: group, start: start, settings: JoinGroup.Settings(acknowledgement: .explicit),
         grantedThrough: subscription.initialDemand), stream: stream)
   }
 

@@ -13,6 +13,10 @@ struct MQTTSubscriptionFeeds {
   var hasAnswered = false
   /// Where it goes on in topics, until it has answered; nil where it begins at ``start``.
   var resumed: [TopicPosition]?
+  /// Whether the client has it, from before this connection or by SUBACK: then it isn't given up for what passes.
+  var stands = false
+  /// That it is opened again later; nil where it isn't.
+  var trial: MQTTTrial?
   // As in ``MQTTSubscriptionRequest``.
   var isUnlimited: Bool
   var keepsCursors: Bool
@@ -28,6 +32,16 @@ struct MQTTSubscriptionFeeds {
     self.init(isUnlimited: request.isUnlimited, keepsCursors: request.keepsCursors, start: request.start)
   }
 
+  /// It stands in the place of another one, and goes on where that one is.
+  ///
+  /// - Parameter positions: in the topics that the former one has.
+  mutating func goOn(as former: Self, at positions: [TopicPosition]) {
+    stands = former.stands
+    // Where the former one isn't there yet, from where it was to begin.
+    if !former.hasAnswered { start = former.start }
+    resumed = former.hasAnswered || former.resumed != nil ? positions : nil
+  }
+
   /// What the broker is granted at first: at QoS 0 the transport alone holds records back.
   var initialDemand: UInt64 { isUnlimited ? Credit.unlimited : 0 }
 }
@@ -38,59 +52,53 @@ extension MQTTConnection {
   static let noStream = MQTTError(
     .quotaExceeded, "the connection has too many streams, or the broker is about to stop")
 
-  func subscribe(_ request: MQTTSubscriptionRequest) {
-    // The client has unsubscribed meanwhile, in the same read.
-    guard session.filter(of: request.number) != nil else { return }
-    guard mayHave(request) else { return answer(request.number, Self.unreadable) }
-    if isLasting, !request.isResumed, subscriptions[request.number] == nil, let key,
+  func begin(_ request: MQTTSubscriptionRequest) {
+    let number = request.number
+    guard mayHave(request) else { return answer(number, Self.unreadable) }
+    if isLasting, !request.isResumed, subscriptions[number] == nil, let key,
       !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
     {
-      return answer(request.number, Self.noRoom)
+      return answer(number, Self.noRoom)
     }
-    var resumed: [TopicPosition] = []
-    var (goesOn, start) = (false, request.start)
-    if let former = subscriptions[request.number] {
+    var subscription = MQTTSubscriptionFeeds(request)
+    if let former = subscriptions[number] {
       if request.isResumed, former.isUnlimited == request.isUnlimited {
-        subscriptions[request.number]?.keepsCursors = request.keepsCursors
-        if former.hasAnswered { subscriptions[request.number]?.start = request.start }
+        subscriptions[number]?.keepsCursors = request.keepsCursors
+        if former.hasAnswered { subscriptions[number]?.start = request.start }
         // Otherwise its streams are on their way, and their answers are the answer.
-        return former.hasAnswered ? answer(request.number, nil) : ()
+        return former.hasAnswered ? answer(number, nil) : ()
       }
       // The kind of demand has changed, or the place: other streams go on from here.
       if request.isResumed {
-        // Where the former ones aren't there yet, from where they were to begin.
-        goesOn = former.hasAnswered || former.resumed != nil
-        if !former.hasAnswered { start = former.start }
-        for stream in former.streams {
-          for topic in feeds[stream]?.topics.values ?? [] {
-            guard let known = topics[topic.number] else { continue }
-            resumed.append(TopicPosition(topic: known.name, epoch: known.epoch, nextOffset: topic.nextOffset))
-          }
-        }
-        let topics = Set(resumed.map(\.topic))
-        resumed += (former.resumed ?? []).filter { !topics.contains($0.topic) }
+        subscription.goOn(as: former, at: positions(of: former))
       } else {
-        progress?.positions[request.number] = nil
+        progress?.positions[number] = nil
       }
-      cancelFeeds(of: request.number)
-    } else if request.isResumed, request.keepsCursors {
-      goesOn = true
-      resumed = keptPositions(of: request)
+      cancelFeeds(of: number)
+    } else if request.isResumed {
+      subscription.stands = true
+      if request.keepsCursors { subscription.resumed = keptPositions(of: request) }
     }
-    var subscription = MQTTSubscriptionFeeds(request)
-    (subscription.resumed, subscription.start) = (goesOn ? resumed : nil, start)
-    subscriptions[request.number] = subscription
-    if let group = request.group { return join(request, group) }
-    for pattern in request.patterns {
+    subscriptions[number] = subscription
+    openStreams(of: number)
+  }
+
+  /// Opens the streams of a subscription that has none.
+  func openStreams(of number: UInt16) {
+    guard let subscription = subscriptions[number], let filter = session.filter(of: number) else { return }
+    let patterns = patterns(of: number)
+    if let group = filter.group { return join(number, patterns, group, subscription) }
+    for pattern in patterns {
       let granted = subscription.initialDemand
       guard opensStreams, let stream = native.openSubscription(granted: granted, isPattern: true) else {
-        return answer(request.number, Self.noStream)
+        return refused(number, Self.noStream, isPassing: true)
       }
-      add(MQTTFeed(.pattern, number: request.number, stream: stream, granted: granted))
+      add(MQTTFeed(.pattern, number: number, stream: stream, granted: granted))
       let parsed = try? TopicPattern(pattern)
-      let positions = resumed.filter { parsed?.matches($0.topic) ?? false }
+      let positions = (subscription.resumed ?? []).filter { parsed?.matches($0.topic) ?? false }
       var frame = SubscribePattern(
-        pattern: pattern, start: goesOn ? .offset(0) : start, grantedThrough: granted)
+        pattern: pattern, start: subscription.resumed == nil ? subscription.start : .offset(0),
+        grantedThrough: granted)
       frame.positions = Array(positions.prefix(Self.positionsPerFrame))
       var rest = positions.dropFirst(Self.positionsPerFrame)
       frame.more = !rest.isEmpty
@@ -117,6 +125,19 @@ extension MQTTConnection {
     return offsets.compactMap { number, offset in
       topics[number].map { TopicPosition(topic: $0.name, epoch: $0.epoch, nextOffset: offset) }
     }
+  }
+
+  /// Where a subscription is in the topics that it has.
+  func positions(of subscription: MQTTSubscriptionFeeds) -> [TopicPosition] {
+    var positions: [TopicPosition] = []
+    for stream in subscription.streams {
+      for topic in feeds[stream]?.topics.values ?? [] {
+        guard let known = topics[topic.number] else { continue }
+        positions.append(TopicPosition(topic: known.name, epoch: known.epoch, nextOffset: topic.nextOffset))
+      }
+    }
+    let names = Set(positions.map(\.topic))
+    return positions + (subscription.resumed ?? []).filter { !names.contains($0.topic) }
   }
 
   // A feed comes, and goes, with its part in the shares of the session's demand.
@@ -161,6 +182,7 @@ extension MQTTConnection {
   }
 
   func unsubscribe(_ number: UInt16) {
+    waitingRequests.removeAll { $0.request.number == number }
     cancelFeeds(of: number)
     subscriptions[number] = nil
     progress?.positions[number] = nil
@@ -191,7 +213,7 @@ extension MQTTConnection {
 
   func settle(_ number: UInt16, _ place: MQTTPlace) {
     for stream in subscriptions[number]?.streams ?? [] {
-      guard let feed = feeds[stream], !feed.isUnlimited, feed.current?.number == place.topic else { continue }
+      guard let feed = feeds[stream], feed.current?.number == place.topic else { continue }
       let delivery = feed.deliveries.removeValue(forKey: place.offset) ?? 1
       return link.send(Settle(.done, delivery: delivery, firstOffset: place.offset, count: 1), stream: stream)
     }
@@ -227,6 +249,8 @@ extension MQTTConnection {
     subscriptions[feed.number]?.waiting -= 1
     guard subscriptions[feed.number]?.waiting == 0 else { return }
     subscriptions[feed.number]?.hasAnswered = true
+    subscriptions[feed.number]?.stands = true
+    subscriptions[feed.number]?.trial = nil
     subscriptions[feed.number]?.resumed = nil
     // SUBACK waits until the places are kept from which the subscription goes on.
     if subscriptions[feed.number]?.keepsCursors == true { keeping?.want() }
@@ -295,19 +319,23 @@ extension MQTTConnection {
   }
 
   func streamRefused(_ stream: UInt32, _ error: WireError) {
-    if error.code == .topicMoved, moved(stream) { return }
+    if waits(stream, error) || error.code == .topicMoved && moved(stream) { return }
     let told = MQTTError(MQTTReason(error.code), error.message)
     if publicationEnded(stream, told) { return }
     guard let feed = feeds[stream] else { return }
+    switch feed.role {
+    case .pattern, .watch: return refused(feed.number, told, isPassing: error.code.isPassing)
+    case .group where feed.joined == nil && subscriptions[feed.number]?.hasAnswered == false:
+      return refused(feed.number, told, isPassing: error.code.isPassing)
+    default: break
+    }
     remove(feed)
     held.removeAll { $0.feed === feed }
     switch feed.role {
     case .fetch(let packetID, _): fetched(packetID, nil)
-    case .retained: break
-    case .pattern, .group, .watch:
-      guard subscriptions[feed.number]?.hasAnswered == false else { return }
-      // A topic that a shared filter selects may refuse its group; the others are shared nevertheless.
-      if feed.joined != nil { streamOpened(feed) } else { answer(feed.number, told) }
+    // A topic that a shared filter selects may refuse its group; the others are shared nevertheless.
+    case .group where feed.joined != nil: streamOpened(feed)
+    case .group, .pattern, .watch, .retained: break
     }
   }
 }

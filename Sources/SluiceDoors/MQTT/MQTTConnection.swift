@@ -92,6 +92,8 @@ final class MQTTConnection: @unchecked Sendable {
   // Messages for the client.
   @safe @exclusivity(unchecked) var feeds = ShortTable<UInt32, MQTTFeed>()
   var subscriptions = ShortTable<UInt16, MQTTSubscriptionFeeds>()
+  /// Subscriptions that wait for messages of the client.
+  var waitingRequests: [MQTTWaitingRequest] = []
   @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
   /// Records that the session has asked for and hasn't got.
   var credit = 0
@@ -182,6 +184,7 @@ final class MQTTConnection: @unchecked Sendable {
     // Without a store, what is kept is in memory: it is taken when the connection ends.
     case .store: keeping?.want()
     case .refused(let refused): hub.note(refused, of: key)
+    case .unnamed(let topic, let reason): hub.noteUnnamed(topic, reason, of: key)
     case .forget: hub.put(nil, of: self)
     case .end(let departure, let reason, let message): later.append(.end(departure, reason, message))
     }
@@ -250,6 +253,10 @@ final class MQTTConnection: @unchecked Sendable {
       if keeping != nil { keep() }
     }
     if pendingBytes > 0 || areClosing { sendPublications() }
+    if !waitingRequests.isEmpty, phase == .open {
+      beginWaiting()
+      if keeping != nil { keep() }
+    }
     sendOutput()
     if phase == .leaving { leaveWhenDone() }
     updateReading()

@@ -28,7 +28,7 @@ final class MQTTPublication {
     case will
   }
 
-  let role: Role
+  private(set) var role: Role
   let topic: String
   /// The stream on the link; nil before it is opened and after it has ended.
   var stream: UInt32?
@@ -39,10 +39,15 @@ final class MQTTPublication {
   /// The change of the session that has to be kept before anything is sent; nil for none.
   var barrier: UInt64?
 
+  /// Whether the acknowledgements of messages at QoS 0 are awaited, too: where a message may be in the log later than it is sent.
+  var awaitsAll = false
+
   /// In a cluster: what is sent again when the topic has moved; nil on one node.
   var resending: MQTTResending?
-  /// Whether it waits to be opened again at another node.
+  /// Whether it waits to be opened again.
   var isMoving = false
+  /// How many times it was opened again since it was open last.
+  private(set) var attempts = 0
 
   /// Records that aren't sent yet, and one token for each.
   @safe @exclusivity(unchecked) private(set) var pending: [UInt8] = []
@@ -66,6 +71,12 @@ final class MQTTPublication {
 
   /// Whether everything that was sent is in the log.
   var isInLog: Bool { tokens.isEmpty && lastSequence.map { acknowledgedThrough > $0 } ?? true }
+
+  /// Whether messages were sent of which nothing tells whether they are in the log, should the stream end: they aren't sent again.
+  var hasUnknown: Bool { resending == nil && !unacknowledged.isEmpty }
+
+  /// The topic is published to again, by that number of the session, before the stream was cancelled.
+  func reopen(as number: UInt16) { (role, isClosing) = (.topic(number), false) }
 
   /// Adds a message. Returns false for one that no record can have.
   func append(_ message: MQTTPublish, key: String? = nil, _ token: MQTTToken) -> Bool {
@@ -145,9 +156,9 @@ final class MQTTPublication {
     unacknowledged.releaseUnused()
   }
 
-  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where what isn't acknowledged is sent again.
+  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where a subscription may wait for it.
   private func isAwaited(_ messages: ArraySlice<MQTTToken>) -> Bool {
-    guard case .topic = role, resending == nil else { return true }
+    guard case .topic = role, !awaitsAll else { return true }
     return messages.contains { $0.packetID != 0 }
   }
 
@@ -171,7 +182,7 @@ final class MQTTPublication {
   ///
   /// - Returns: the messages that are in the log.
   func opened(next: UInt64) -> [MQTTToken] {
-    isOpen = true
+    (isOpen, attempts) = (true, 0)
     acknowledgedThrough = next
     nextSequence = next
     guard tokens.contains(where: { $0.sentAt.map { $0 < next } ?? false }) else { return [] }
@@ -214,14 +225,20 @@ final class MQTTPublication {
     return done
   }
 
-  /// Another node serves the topic: what isn't acknowledged is sent again there, unless it is in the log.
+  /// Another node serves the topic, or its store fails: what isn't acknowledged is sent again once the stream is open again, unless it is in the log.
   ///
   /// - Parameter isKnown: whether the topic knows the producer.
   func moved(isKnown: Bool) {
-    let again = resending?.take(isKnown: isKnown) ?? (bytes: [], tokens: [])
-    pending = again.bytes + pending
-    tokens = again.tokens + tokens
+    if let resending {
+      let again = resending.take(isKnown: isKnown)
+      pending = again.bytes + pending
+      tokens = again.tokens + tokens
+    } else {
+      // Of messages at QoS 0 before them it isn't known which are in the log.
+      for index in tokens.indices { tokens[index].change = nil }
+    }
     (stream, isOpen, isMoving, unacknowledged, lastSequence) = (nil, false, true, [], nil)
+    attempts += 1
   }
 
   /// The stream has ended. Returns the messages that won't get into the log by it.

@@ -15,6 +15,25 @@ final class MQTTPublishing {
   /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
   var copies: [UInt16: MQTTToken?] = [:]
 
+  /// Numbers for publications without a stream, which no stream has.
+  private var lastNumber: UInt32 = 1 << 31
+
+  /// Adds a publication that waits to be opened again. Returns its number until then.
+  func wait(_ publication: MQTTPublication) -> UInt32 {
+    lastNumber += 1
+    byStream[lastNumber] = publication
+    return lastNumber
+  }
+
+  /// The publication of a topic that is about to be closed, and isn't yet.
+  func closing(_ topic: String) -> MQTTPublication? {
+    byStream.values.first { publication in
+      guard publication.isClosing, publication.topic == topic else { return false }
+      if case .topic = publication.role { return true }
+      return false
+    }
+  }
+
   /// The publication of a topic.
   func publication(_ number: UInt16) -> MQTTPublication? {
     if let last, last.number == number { return last.publication }

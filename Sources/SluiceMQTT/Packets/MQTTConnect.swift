@@ -38,6 +38,8 @@ package struct MQTTConnect: Hashable, Sendable {
   }
 
   package var version: MQTTVersion
+  /// Whether the client is a bridge, which carries messages of another broker: it says so by a bit of the protocol level, as Mosquitto does in MQTT 3.1.1.
+  package var isBridge = false
   /// Clean session in MQTT 3.1.1.
   package var cleanStart: Bool
   /// Seconds; 0 for none.
@@ -68,18 +70,22 @@ package struct MQTTConnect: Hashable, Sendable {
     version == .v5 ? properties.number(.sessionExpiry) ?? 0 : (cleanStart ? 0 : .max)
   }
 
+  /// The level of a bridge that speaks MQTT 3.1.1.
+  private static let bridgeLevel: UInt8 = 0x84
+
   /// - Throws: ``MQTTReason/unsupportedVersion`` for another protocol or level.
   init(_ header: MQTTHeader, _ body: UnsafeRawBufferPointer) throws(MQTTError) {
     var reader = unsafe MQTTReader(body)
     let name = try reader.string("the protocol name")
     let level = try reader.byte("the protocol level")
-    guard name == "MQTT", let version = MQTTVersion(rawValue: level) else {
+    guard name == "MQTT", let version = MQTTVersion(rawValue: level == Self.bridgeLevel ? 4 : level) else {
       throw MQTTError(
         .unsupportedVersion,
         "the client speaks \(name == "MQTT" || name == "MQIsdp" ? name : "another protocol") level \(level); MQTT 3.1.1 (level 4) and MQTT 5 (level 5) are served"
       )
     }
     self.version = version
+    isBridge = level == Self.bridgeLevel
     guard version == .v311 || header.isMinimal else {
       throw .malformed("the remaining length isn't encoded in the fewest bytes")
     }
@@ -122,7 +128,7 @@ package struct MQTTConnect: Hashable, Sendable {
   func encode(into writer: inout MQTTWriter) {
     writer.packet(.connect) { writer in
       writer.string("MQTT")
-      writer.byte(version.rawValue)
+      writer.byte(isBridge ? Self.bridgeLevel : version.rawValue)
       writer.byte(flags)
       writer.short(keepAlive)
       if version == .v5 { properties.encode(into: &writer) }
@@ -149,18 +155,34 @@ package struct MQTTConnect: Hashable, Sendable {
   static func version(in body: UnsafeRawBufferPointer) -> MQTTVersion? {
     var reader = unsafe MQTTReader(body)
     guard (try? reader.string("")) == "MQTT", let level = try? reader.byte("") else { return nil }
-    return MQTTVersion(rawValue: level)
+    return MQTTVersion(rawValue: level == bridgeLevel ? 4 : level)
   }
 
-  /// What a client that speaks another version is answered, in the form of the nearest version that it may know.
+  /// What a client that speaks another version is answered: in the form of MQTT 3.1.1 if its CONNECT has that form, whatever its level says, or else in the form
+  /// of the nearest version that it may know.
   ///
   /// - Parameter body: of its CONNECT, whatever is in it.
   package static func refusal(ofVersionIn body: UnsafeRawBufferPointer) -> [UInt8] {
     var reader = unsafe MQTTReader(body)
     let name = try? reader.string("")
     let level = try? reader.byte("")
-    if name == "MQTT", let level, level > MQTTVersion.v5.rawValue { return [0x20, 3, 0, 0x84, 0] }
+    if name == "MQTT", let level, level > MQTTVersion.v5.rawValue, unsafe !hasOldForm(body) {
+      return [0x20, 3, 0, 0x84, 0]
+    }
     return name == "MQTT" || name == "MQIsdp" ? [0x20, 2, 0, 1] : []
+  }
+}
+
+extension MQTTConnect {
+  /// Whether all of a CONNECT can be read as one of MQTT 3.1.1, but for its level.
+  private static func hasOldForm(_ body: UnsafeRawBufferPointer) -> Bool {
+    var bytes = unsafe Array(body)
+    let level = 2 + "MQTT".utf8.count
+    guard level < bytes.count else { return false }
+    bytes[level] = MQTTVersion.v311.rawValue
+    let header = MQTTHeader(
+      type: .connect, flags: 0, length: bytes.count, size: bytes.count + 2, isMinimal: true)
+    return unsafe bytes.withUnsafeBytes { (try? unsafe MQTTConnect(header, $0)) != nil }
   }
 }
 

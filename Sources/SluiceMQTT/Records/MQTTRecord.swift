@@ -44,6 +44,7 @@ package struct MQTTRecord {
   @safe
   struct Parts {
     var payload: UnsafeRawBufferPointer
+    /// Of a record of another door: without a format, at the highest QoS.
     var flags = MQTTRecordFlags(byte: MQTTQoS.exactlyOnce.rawValue)
     /// Seconds from its time; nil for ever.
     var expiry: UInt32?
@@ -75,7 +76,7 @@ package struct MQTTRecord {
         unsafe Self.append(known, name, value, &properties)
       }
     }
-    if parts.flags.isText, version == .v5 { properties.append(.payloadFormat, 1) }
+    if version == .v5, let format = parts.flags.format { properties.append(.payloadFormat, format.rawValue) }
     return parts
   }
 

@@ -69,18 +69,39 @@ package enum MQTTRecordHeaders {
   }
 }
 
-/// The character of the header `mqtt`, from `0` to `?`: two bits for the QoS, then whether the message was published as a retained one, and whether its
-/// payload is text. It can be printed, since programs that show headers show it, too.
+/// The character of the header `mqtt`, from `0` to `~`: two bits for the QoS, then whether the message was published as a retained one, whether its payload is
+/// text, and whether its publisher has said that the payload is none. It can be printed, since programs that show headers show it, too.
+///
+/// ```
+///   7   6          5   4   3        2          1   0
+/// +---+----------+-------+--------+----------+-------+
+/// | 0 | is bytes | 1   1 | is text| retained |  QoS  |
+/// +---+----------+-------+--------+----------+-------+
+/// ```
 package struct MQTTRecordFlags: Hashable, Sendable {
+  /// What the publisher has said of the payload: the values of the property Payload Format Indicator.
+  package enum Format: UInt32, Hashable, Sendable, CaseIterable {
+    case bytes = 0
+    case text = 1
+  }
+
+  private static let isBytes: UInt8 = 0x40
+
   package var byte: UInt8
 
-  package init(qos: MQTTQoS, isRetained: Bool, isText: Bool) {
-    byte = UInt8(ascii: "0") | qos.rawValue | (isRetained ? 4 : 0) | (isText ? 8 : 0)
+  /// - Parameter format: nil where the publisher has said nothing.
+  package init(qos: MQTTQoS, isRetained: Bool, format: Format? = nil) {
+    byte = UInt8(ascii: "0") | qos.rawValue | (isRetained ? 4 : 0)
+    switch format {
+    case .text: byte |= 8
+    case .bytes: byte |= Self.isBytes
+    case nil: break
+    }
   }
 
   package init(byte: UInt8) { self.byte = byte }
 
   package var qos: MQTTQoS { MQTTQoS(rawValue: byte & 3) ?? .exactlyOnce }
   package var isRetained: Bool { byte & 4 != 0 }
-  package var isText: Bool { byte & 8 != 0 }
+  package var format: Format? { byte & 8 != 0 ? .text : byte & Self.isBytes != 0 ? .bytes : nil }
 }

@@ -32,7 +32,7 @@ package enum MQTTRecordWriter {
   private static func appendPlain(_ message: MQTTPublish, to batch: inout [UInt8]) -> Bool {
     let length = unsafe 14 + message.payload.count
     guard length <= RecordLayout.maximumBody else { return false }
-    let flags = MQTTRecordFlags(qos: message.qos, isRetained: message.isRetained, isText: false)
+    let flags = MQTTRecordFlags(qos: message.qos, isRetained: message.isRetained)
     let word = UInt64(RecordLayout.word(.attributed, length: length))
     let start = word | UInt64(RecordAttributes.Flag.headers) << 32 | 1 << 40 | 4 << 56
     let mqtt: UInt64 = 0x7474_716D
@@ -53,11 +53,11 @@ package enum MQTTRecordWriter {
   ) -> Bool {
     var key = unsafe key
     var count = 1
-    var isText = false
+    var format: MQTTRecordFlags.Format?
     if unsafe !message.properties.bytes.isEmpty {
       message.properties.forEachProperty { item in
         switch item.property {
-        case .payloadFormat: isText = item.number == 1
+        case .payloadFormat: format = MQTTRecordFlags.Format(rawValue: item.number)
         case .userProperty where unsafe MQTTRecordHeaders.isEqual(item.value, MQTTRecordHeaders.key):
           if unsafe key == nil { unsafe key = unsafe item.second }
         case .contentType, .responseTopic, .correlationData, .messageExpiry, .userProperty: count += 1
@@ -73,7 +73,7 @@ package enum MQTTRecordWriter {
       unsafe writer.raw(UnsafeRawBufferPointer(rebasing: key[..<min(key.count, Int(UInt16.max))]))
     }
     writer.integer(UInt16(count))
-    let flags = MQTTRecordFlags(qos: message.qos, isRetained: message.isRetained, isText: isText)
+    let flags = MQTTRecordFlags(qos: message.qos, isRetained: message.isRetained, format: format)
     writer.string(MQTTRecordHeaders.flags)
     writer.integer(UInt32(1))
     writer.integer(flags.byte)

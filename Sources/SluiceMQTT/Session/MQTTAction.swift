@@ -91,6 +91,8 @@ package enum MQTTAction {
 
   /// The client is told that filters were refused: for the log.
   case refused(MQTTRefusedFilters)
+  /// A message of the client, or its will, has a topic that the broker can't name, and isn't published: for the log.
+  case unnamed(topic: String, reason: String)
 
   // The session
   /// Keep ``MQTTSession/encodedState``, as it is now or later. Output of the events before isn't sent until the state is as durable as the session's

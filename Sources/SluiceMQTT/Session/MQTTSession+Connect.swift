@@ -20,8 +20,8 @@ extension MQTTSession {
     _ perform: (MQTTAction) -> Void
   ) {
     do throws(MQTTError) {
-      let connect = try unsafe MQTTConnect(header, body)
-      try adopt(connect)
+      var connect = try unsafe MQTTConnect(header, body)
+      try adopt(&connect)
       phase = .connecting
       perform(.connect(connect))
     } catch {
@@ -39,7 +39,7 @@ extension MQTTSession {
   }
 
   /// Takes over what CONNECT says.
-  private mutating func adopt(_ connect: MQTTConnect) throws(MQTTError) {
+  private mutating func adopt(_ connect: inout MQTTConnect) throws(MQTTError) {
     version = connect.version
     let properties = connect.properties
     if let maximum = properties.number(.maximumPacketSize) { clientMaximumPacket = maximum }
@@ -65,9 +65,17 @@ extension MQTTSession {
       guard !will.isRetained || rules.takesRetained else {
         throw MQTTError(.retainNotSupported, "retained messages aren't served")
       }
-      _ = try MQTTTopicName.brokerName(will.topic)
+      do {
+        _ = try MQTTTopicName.brokerName(will.topic)
+      } catch {
+        guard version == .v311 else { throw error }
+        // MQTT 3.1.1 has no return code for that: the client is served, without its will.
+        connect.will = nil
+        unnamedWill = UnnamedWill(topic: will.topic, reason: error.message)
+      }
     }
     clientID = connect.clientID
+    isBridge = connect.isBridge
     isClean = connect.cleanStart
     will = connect.will
     askedExpiry = connect.sessionExpiry
@@ -94,6 +102,7 @@ extension MQTTSession {
     let isAssigned = clientID.isEmpty
     clientID = admission.clientID
     let kept = isClean ? nil : admission.state.flatMap { try? MQTTSessionState(decoding: $0) }
+    if let will = unnamedWill.take() { perform(.unnamed(topic: will.topic, reason: will.reason)) }
     if admission.state != nil, kept == nil { perform(.forget) }
     if let kept { state = kept }
     wasAway = kept != nil

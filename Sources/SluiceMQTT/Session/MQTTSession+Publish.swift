@@ -51,7 +51,8 @@ extension MQTTSession {
       number = try unsafe publication(topic, perform)
     } catch {
       state.received.removeAll { $0.packetID == publish.packetID && !$0.isAcknowledged }
-      return try reject(publish, error, &output)
+      perform(.unnamed(topic: unsafe String(decoding: topic, as: UTF8.self), reason: error.message))
+      return answer(publish, error, &output)
     }
     if publish.qos == .atLeastOnce { appending.append(publish.packetID) }
     if let sequence, sequence == state.nextSequence {
@@ -89,12 +90,12 @@ extension MQTTSession {
     return number
   }
 
-  /// A message that isn't taken: a client of MQTT 5 is told by its acknowledgement, others by the end of the connection.
-  private mutating func reject(
-    _ publish: MQTTPublish, _ error: MQTTError, _ output: inout [UInt8]
-  ) throws(MQTTError) {
-    guard version == .v5, publish.qos > .atMostOnce else { throw error }
-    acknowledge(publish.qos == .atLeastOnce ? .puback : .pubrec, publish.packetID, &output, error)
+  /// Answers a message that the broker can't name a topic for. MQTT 3.1.1 has no way to say so, and a client that isn't answered sends the message again for
+  /// ever: it is told that the message has come.
+  private mutating func answer(_ publish: MQTTPublish, _ error: MQTTError, _ output: inout [UInt8]) {
+    guard publish.qos > .atMostOnce else { return }
+    let type: MQTTPacketType = publish.qos == .atLeastOnce ? .puback : .pubrec
+    acknowledge(type, publish.packetID, &output, version == .v5 ? error : nil)
   }
 
   /// The broker has appended a message at QoS 1 or 2, or has failed to.

@@ -6,6 +6,7 @@ extension MQTTSession {
   /// What few sessions have, and is kept as it is.
   package struct Extras: Sendable {
     fileprivate var will: MQTTConnect.Will?
+    fileprivate var isBridge: Bool
     fileprivate var publications: PublicationTable
     fileprivate var aliases: InboundAliases
   }
@@ -18,8 +19,8 @@ extension MQTTSession {
 
   /// Nil where there is nothing of that.
   package var extras: Extras? {
-    guard will != nil || !publications.isEmpty || !aliases.isEmpty else { return nil }
-    return Extras(will: will, publications: publications, aliases: aliases)
+    guard will != nil || isBridge || !publications.isEmpty || !aliases.isEmpty else { return nil }
+    return Extras(will: will, isBridge: isBridge, publications: publications, aliases: aliases)
   }
 
   /// Writes a quiet session, without its extras.
@@ -72,7 +73,8 @@ extension MQTTSession {
     clientAliases = OutboundAliases(unpacking: &reader)
     state = MQTTSessionState(unpacking: &reader)
     guard let extras else { return }
-    (will, publications, aliases) = (extras.will, extras.publications, extras.aliases)
+    (will, isBridge) = (extras.will, extras.isBridge)
+    (publications, aliases) = (extras.publications, extras.aliases)
   }
 }
 

@@ -38,6 +38,11 @@ extension MQTTSession {
     let identifier = packet.properties.number(.subscriptionIdentifier) ?? 0
     var requests: [MQTTSubscriptionRequest] = []
     for (index, item) in packet.items.enumerated() {
+      var item = item
+      // MQTT 3.1.1 has no options for what a bridge needs: messages don't come back to the broker that they are from, and keep their retain flags.
+      if isBridge, !item.filter.utf8.starts(with: "$share/".utf8) {
+        (item.options.noLocal, item.options.retainAsPublished) = (true, true)
+      }
       do throws(MQTTError) {
         if let fault { throw fault }
         // No more can stand, and none is looked for.
@@ -127,9 +132,12 @@ extension MQTTSession {
 
   /// The broker has answered a request for a subscription.
   ///
-  /// - Parameter failure: why there is none; nil where it stands.
+  /// - Parameters:
+  ///   - failure: why there is none; nil where it stands.
+  ///   - isKept: whether it is a subscription of the session all the same, which the broker goes on to open.
   package mutating func subscribed(
-    _ number: UInt16, _ failure: MQTTError?, output: inout [UInt8], _ perform: (MQTTAction) -> Void
+    _ number: UInt16, _ failure: MQTTError?, isKept: Bool = false, output: inout [UInt8],
+    _ perform: (MQTTAction) -> Void
   ) {
     guard phase == .open else { return }
     // The client may have asked several times before the broker has answered: what it has asked last stands for all.
@@ -146,7 +154,7 @@ extension MQTTSession {
         asked[index].refuse(filter(of: number)?.description ?? "", reason, failure.message)
       }
     }
-    if failure != nil, isSubscribed(number) {
+    if failure != nil, !isKept, isSubscribed(number) {
       state.set(Int(number), nil)
       state.inFlight.detach(number)
       needsStore = true

@@ -15,6 +15,11 @@ package struct MQTTSession: Sendable {
     case ended
   }
 
+  struct UnnamedWill: Sendable {
+    var topic: String
+    var reason: String
+  }
+
   private let sharedRules: MQTTSessionRules.Shared
   var rules: MQTTSessionRules { sharedRules.rules }
   var decoder: MQTTDecoder
@@ -25,11 +30,14 @@ package struct MQTTSession: Sendable {
   var wasAway = false
 
   // What CONNECT has said.
+  var isBridge = false
   var isClean = true
   var wantsProblems = true
   var wantsResponseInformation = false
   package internal(set) var clientID = ""
   @OutOfLine var will: MQTTConnect.Will? = nil
+  /// A will whose topic the broker can't name, until the client is accepted.
+  @OutOfLine var unnamedWill: UnnamedWill? = nil
   var expiry: UInt32 = 0
   var askedExpiry: UInt32 = 0
   /// All ones for any.

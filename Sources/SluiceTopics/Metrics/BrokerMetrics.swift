@@ -75,6 +75,8 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case revokedConnections
   /// Streams refused or ended because the client lacks the permission.
   case deniedPermissions
+  /// Messages and wills of clients of MQTT that weren't published, since the broker can't name their topics.
+  case unnamedMessages
 
   /// Present subscriptions and publications of all connections.
   case subscriptions

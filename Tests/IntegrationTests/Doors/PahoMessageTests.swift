@@ -111,10 +111,10 @@ struct PahoMessageTests {
       for filter in ["a.b/#", "a//+", "a b", "a/*"]:
           reasons, told = client.ask(filter)
           print(reasons, told.ReasonString)
-      # At QoS 0 there is no acknowledgement that could say so.
+      # At QoS 0 there is no acknowledgement that could say so: the connection goes on.
       client.publish("a.b", "x")
-      reason, told = client.end()
-      print(0, reason, told.ReasonString)
+      client.published.get(timeout=60)
+      print(client.send("fine", "x")[0])
       """)
     let dotted = "has a dot, which separates tokens in the broker's names; use levels: a/b instead of a.b"
     let names = [
@@ -130,7 +130,7 @@ struct PahoMessageTests {
       "[143] the topic filter can't be a pattern of the broker: \"a..x\" isn't a topic name: the token before the dot at character 3 is empty",
       "[143] the topic filter can't be a pattern of the broker: \"a b\" isn't a topic name: white space or a control character at character 2",
       "[143] the level * of the topic filter can't be in a name of the broker",
-      "0 144 the topic name \(dotted)",
+      "0",
     ]
     #expect(output == lines.map { $0 + "\n" }.joined())
   }

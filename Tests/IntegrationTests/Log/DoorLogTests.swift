@@ -7,7 +7,8 @@ import Testing
   private let address: String
 
   init() throws {
-    broker = try BrokerProcess("--listen", "mqtt://127.0.0.1:0")
+    broker = try BrokerProcess(
+      options: ["--listen", "mqtt://127.0.0.1:0", "--admin", "\(Loopback.freshHost()):0"])
     address = String(try #require(broker.addresses.last).dropFirst("mqtt://".count))
   }
 
@@ -34,8 +35,26 @@ import Testing
     pause(1.1)
     try client.send(RawMQTT.subscribe(301, ["a/#/b"]))
     try eventually("the log says how many lines it has left out") {
-      lines("lines about sessions, subscriptions and wills of MQTT were left out") > 0
+      lines("lines about sessions, subscriptions, topics and wills of MQTT were left out") > 0
     }
+  }
+
+  @Test func topicsWithoutANameAreCountedAndLoggedOnceForEachClient() throws {
+    let topic = String(repeating: "a", count: 10_000)
+    for _ in 0..<2 {
+      let client = try RawMQTT(address)
+      try client.send(RawMQTT.connect("kitchen"))
+      _ = try client.receive()
+      for number in 1...3 as ClosedRange<UInt16> {
+        try client.send(RawMQTT.publish(number, topic, [1]))
+        #expect(try client.receive().body[2] == 0x90)
+      }
+    }
+    try eventually("the log says so") {
+      lines("that the broker can't name", "client=kitchen", "topic=\"aaa") == 1
+    }
+    let metrics = try RawHTTP.get(try #require(broker.adminAddress), "/metrics").text
+    #expect(metrics.split(separator: "\n").contains("sluice_broker_unnamed_messages_total 6"))
   }
 
   @Test func aPacketThatCannotBeReadIsLoggedWithItsReason() throws {

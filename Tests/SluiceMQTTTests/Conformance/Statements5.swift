@@ -106,7 +106,7 @@ let statements5Messages = """
   3.3.2-1 | the topic name is first, and a string | CodecTests.read, CodecTests.refuse
   3.3.2-2 | a topic name has no wildcards | CodecTests.refuse
   3.3.2-3 | a message's topic matches the filter of the subscription | TopicTests.model, TopicTests.matching
-  3.3.2-4 | the payload format comes unaltered | MessageTests.properties
+  3.3.2-4 | the payload format comes unaltered | MessageTests.payloadFormat
   3.3.2-5 | a message that has expired isn't delivered | MessageTests.expiry
   3.3.2-6 | the expiry interval goes down by the time of waiting | MessageTests.expiry
   3.3.2-7 | topic aliases end with their connection | InboundTests.aliasesEnd

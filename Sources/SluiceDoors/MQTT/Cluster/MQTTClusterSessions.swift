@@ -32,6 +32,10 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     var since: MonotonicTime
     /// Called when it has the session.
     var completion: Grant?
+    /// What there was before it had the session, and when that was left.
+    var former: (state: MQTTRosterState, leftAt: Int64?)?
+    /// It is gone, and leaves the session as it was once it has it.
+    var isGivenUp = false
   }
 
   let loop: any EventLoop
@@ -118,7 +122,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     }
   }
 
-  /// A connection leaves its session, or doesn't wait for it any more.
+  /// A connection leaves its session.
   ///
   /// - Parameters:
   ///   - session: what is left of it, with the will that is to be published; nil for nothing.
@@ -130,6 +134,36 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       seized[number] = nil
       write(.release(number: number, left, time: time, mourns: left.will != nil), key)
     }
+  }
+
+  /// A connection ends before its client was told that it has the session: everything is as it was before the claim.
+  ///
+  /// - Parameter time: in milliseconds since 1970.
+  func giveUp(_ key: MQTTHub.Key, _ number: UInt64, at time: Int64) {
+    loop.execute { [self] in
+      guard attachments[number] != nil else { return }
+      // The claim is in the log, or on its way there. What it leaves is known when it counts.
+      attachments[number]?.isGivenUp = true
+      if attachments[number]?.completion == nil { returnSession(of: number, at: time) }
+    }
+  }
+
+  private func returnSession(of number: UInt64, at time: Int64) {
+    guard let attachment = attachments.removeValue(forKey: number), let former = attachment.former else {
+      return
+    }
+    seized[number] = nil
+    write(
+      .release(
+        number: number, former.state, time: former.leftAt ?? time, mourns: former.state.will != nil),
+      attachment.key)
+    guard let bytes = former.state.will else { return }
+    // The connection that has left the will doesn't publish it any more.
+    let claim = MQTTClaim(process: process, number: number)
+    mourning.insert(claim)
+    publish(
+      MQTTRosterWill(claim: claim, delay: former.state.willDelay, bytes: bytes), of: attachment.key,
+      after: .seconds(Int64(former.state.willDelay)))
   }
 
   /// The will of a connection of this process was published, or can't be.
@@ -175,7 +209,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     perform()
     guard entry.process == process else { return }
     let isKept = key.map { !counts || fits($0, entry.kind, former, beside: tally) } ?? true
-    if !isKept, let key { giveUp(key, entry.kind) }
+    if !isKept, let key { endUnkept(key, entry.kind) }
     let completion = outstanding.take(entry.serial)
     if counts { completion?(isKept) }
     if case .snapshotEnd(let offset, _) = entry.kind {
@@ -195,7 +229,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   }
 
   /// Ends a session of this process whose record has gone beyond the limits. The order of the log decides which one: all that is kept was within them.
-  private func giveUp(_ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind) {
+  private func endUnkept(_ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind) {
     switch kind {
     case .state(let number, let state):
       unkept.insert(number)
@@ -226,9 +260,13 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   private func perform(_ effect: MQTTRoster.Effect) {
     switch effect {
-    case .granted(_, let claim, let state, let leftAt):
+    case .granted(_, let claim, let state, let leftAt, let former):
       guard claim.process == process else { return }
       guard let completion = attachments[claim.number]?.completion.take() else { return }
+      attachments[claim.number]?.former = (former ?? state, leftAt)
+      if attachments[claim.number]?.isGivenUp == true {
+        return returnSession(of: claim.number, at: loop.wallClock)
+      }
       var kept = state.bytes.isEmpty ? nil : try? MQTTKeptSession(decoding: state.bytes)
       kept?.leftAt = leftAt
       if let expires = kept?.expires, loop.wallClock >= expires { kept = nil }
@@ -236,6 +274,8 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       completion(claim, kept)
     case .lost(_, let claim, let isClean):
       guard claim.process == process, let connection = attachments[claim.number]?.connection else { return }
+      // It doesn't get the session any more, so there is nothing to leave.
+      if attachments[claim.number]?.isGivenUp == true { return attachments[claim.number] = nil }
       connection.loop.execute { connection.surrender(isClean: isClean) }
     case .gone(let gone):
       watch.forget(gone)
@@ -292,7 +332,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   /// Takes sessions that their connections don't leave.
   private func seize() {
     let now = loop.now
-    for (number, attachment) in attachments where attachment.completion != nil {
+    for (number, attachment) in attachments where attachment.completion != nil && !attachment.isGivenUp {
       let last = seized[number] ?? attachment.since
       let claim = MQTTClaim(process: process, number: number)
       guard now >= last + Self.patience, replica.roster.entries[attachment.key]?.waiting?.claim == claim

@@ -35,12 +35,7 @@ extension MQTTConnection {
   ///
   /// - Returns: whether it goes on; otherwise its end is the end of what it was for.
   func moved(_ stream: UInt32) -> Bool {
-    guard part != nil, phase != .closed else { return false }
-    if let publication = publishing?.byStream.removeValue(forKey: stream) {
-      movePublication(publication)
-      return true
-    }
-    guard phase == .open, let feed = feeds[stream] else { return false }
+    guard part != nil, phase == .open, let feed = feeds[stream] else { return false }
     switch feed.role {
     // The broker goes on with them by itself.
     case .pattern, .watch: return false
@@ -59,25 +54,6 @@ extension MQTTConnection {
     _ = loop.schedule(after: Self.moveDelay) { [weak self] in
       guard let self, phase == .open else { return }
       body(self)
-      runLater()
-      endTurn()
-    }
-  }
-
-  private func movePublication(_ publication: MQTTPublication) {
-    guard let part else { return }
-    let before = publication.pendingBytes
-    publication.moved(isKnown: isLasting || publication.role == .will)
-    pendingBytes += publication.pendingBytes - before
-    // It counts as one of the client's meanwhile.
-    let number = part.newStream()
-    publishing?.byStream[number] = publication
-    _ = loop.schedule(after: Self.moveDelay) { [weak self] in
-      guard let self, phase != .closed, publishing?.byStream.removeValue(forKey: number) != nil else {
-        return
-      }
-      publication.isMoving = false
-      open(publication)
       runLater()
       endTurn()
     }

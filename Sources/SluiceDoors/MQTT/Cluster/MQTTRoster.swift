@@ -46,8 +46,9 @@ struct MQTTRoster: Hashable, Sendable {
 
   /// What comes of a record.
   enum Effect: Hashable, Sendable {
-    /// The connection has the session now: what an earlier one has left, and when.
-    case granted(MQTTHub.Key, MQTTClaim, MQTTRosterState, leftAt: Int64?)
+    /// The connection has the session now: what an earlier one has left, and when. `former` is what it has to leave again if its client isn't answered, with a
+    /// will that waited; nil where that is the same.
+    case granted(MQTTHub.Key, MQTTClaim, MQTTRosterState, leftAt: Int64?, former: MQTTRosterState? = nil)
     /// Another connection wants the session: this one must leave it. Clean: the session ends.
     case lost(MQTTHub.Key, MQTTClaim, isClean: Bool)
     /// The process has ended, as the others know: nothing that it writes counts.
@@ -162,6 +163,7 @@ struct MQTTRoster: Hashable, Sendable {
 
   private static func grant(_ entry: inout Entry, _ key: MQTTHub.Key, _ effects: inout [Effect]) {
     guard let waiting = entry.waiting.take() else { return }
+    var former = entry.state
     if waiting.isClean {
       entry.state = MQTTRosterState()
       for index in entry.due.indices where entry.due[index].delay > 0 {
@@ -169,11 +171,16 @@ struct MQTTRoster: Hashable, Sendable {
         effects.append(.willNow(key, entry.due[index].claim))
       }
     } else {
-      for will in entry.due where will.delay > 0 { effects.append(.willDropped(key, will.claim)) }
+      for will in entry.due where will.delay > 0 {
+        (former.will, former.willDelay) = (will.bytes, will.delay)
+        effects.append(.willDropped(key, will.claim))
+      }
       entry.due.removeAll { $0.delay > 0 }
     }
     entry.holder = waiting.claim
-    effects.append(.granted(key, waiting.claim, entry.state, leftAt: entry.leftAt))
+    effects.append(
+      .granted(
+        key, waiting.claim, entry.state, leftAt: entry.leftAt, former: former == entry.state ? nil : former))
     entry.leftAt = nil
   }
 

@@ -63,7 +63,8 @@ extension MQTTConnection {
   /// Whether nothing is under way in either direction, and nothing outside of this object is bound to call it.
   private var isQuiet: Bool {
     phase == .open && session.isQuiet && native.isQuiet && link.isQuiet && isTransportQuiet
-      && output.isEmpty && unread.isEmpty && later.isEmpty && held.isEmpty && fetches.isEmpty
+      && output.isEmpty && unread.isEmpty && waitingRequests.isEmpty && later.isEmpty && held.isEmpty
+      && fetches.isEmpty
       && pendingBytes == 0 && credit >= 0 && !hasNews && !areClosing && !isSurrendered && !isCutOff
       && requested == nil && error == nil && leaving == nil
       // At a node of a cluster other nodes may refer to it.

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceMQTT
+import SluiceWire
 import Synchronization
 
 /// The sessions of all clients of MQTT: which connection has one. What is kept of them is in ``MQTTSessionStore``.
@@ -37,6 +38,9 @@ final class MQTTHub: Sendable {
   private let waitingWillBytes = Atomic(0)
   /// Clients that were refused and whose CONNECT is awaited, on all loops.
   private let refusals = Atomic(0)
+  /// Clients of which the operator knows that they publish to topics that the broker can't name.
+  private let unnamed = Mutex<Set<Key>>([])
+  private static let mostUnnamed = 10_000
   private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
   private let nodes = Mutex(Nodes())
 
@@ -89,6 +93,27 @@ final class MQTTHub: Sendable {
       .mqttSubscriptionsRefused(
         client: key.clientID, identity: key.identity, filter: refused.filter, count: refused.count,
         code: refused.reason.rawValue, reason: refused.message))
+  }
+
+  /// Tells the operator that a client doesn't get the messages of a subscription that it has.
+  func noteWaiting(_ filter: String, _ reason: String, of key: Key?) {
+    guard let key else { return }
+    note(
+      .mqttSubscriptionWaits(client: key.clientID, identity: key.identity, filter: filter, reason: reason))
+  }
+
+  /// Tells the operator that a message of a client has a topic that the broker can't name.
+  func noteUnnamed(_ topic: String, _ reason: String, of key: Key?) {
+    guard let key else { return }
+    let isFirst = unnamed.withLock { clients in
+      // Of more clients than that, some are told of again.
+      if clients.count >= Self.mostUnnamed { clients = [] }
+      return clients.insert(key).inserted
+    }
+    note(
+      .mqttTopicUnnamed(
+        client: key.clientID, identity: key.identity, topic: ShownText.line(topic, limit: 255),
+        reason: reason, isFirst: isFirst))
   }
 
   /// Keeps retained messages over the end of the process; nil where nothing does.
@@ -177,10 +202,10 @@ final class MQTTHub: Sendable {
     store.sweep(at: time)
   }
 
-  /// A connection has ended before it had its session, or without the session.
+  /// A connection has ended before its client was told that it has its session, or without the session.
   func detach(_ key: Key, _ connection: MQTTConnection) {
     if let cluster, let part = connection.part {
-      cluster.release(nil, of: key, part.number, at: connection.loop.wallClock)
+      cluster.giveUp(key, part.number, at: connection.loop.wallClock)
     }
     entries.withLock { entries in
       if entries.connections[key] === connection.handle { entries.connections[key] = nil }

@@ -60,7 +60,7 @@ final class MQTTWillSender: DoorLinkClient {
       _ = publications[stream]?.opened(next: frame.nextSequence)
     case .acknowledged(let stream, let ack): _ = publications[stream]?.acknowledged(through: ack.through)
     case .refused(let stream, let fault):
-      if fault.code == .topicMoved { tell(false) }
+      if fault.code.holdsPublications { tell(false) }
       publications[stream] = nil
     case .ended(let stream, _): publications[stream] = nil
     case .goAway, .failed:
