@@ -12,6 +12,11 @@ struct Queue<Element> {
     set { elements[head] = newValue }
   }
 
+  var last: Element? {
+    get { isEmpty ? nil : elements[elements.count - 1] }
+    set { elements[elements.count - 1] = newValue }
+  }
+
   mutating func append(_ element: Element) {
     elements.append(element)
   }
