@@ -135,9 +135,9 @@ async def without_acknowledgement(stage: Stage) -> None:
     async def second(peer: Peer) -> None:
         await peer.welcome()
         _, frame = await peer.opened()
-        assert (frame["producer"], frame["first_sequence"]) == (0, 0)
+        assert frame["producer"] == 0
         _, values = await peer.expect("PUBLISH")
-        assert (values["first"], values["count"]) == (0, 1), values
+        assert (values["first"], values["count"]) == (frame["first_sequence"], 1), values
 
     broker = await stage.scripted(first, second)
     producer = await (await stage.client(broker.address)).producer(stage.topic, acknowledge="none")
