@@ -116,7 +116,7 @@ export class Link {
     let error;
     this.#server = (this.#server + 1) % this.#servers.length;
     while (this.#closed === undefined) {
-      let wait = jittered(delay);
+      let wait = jittered(delay, policy.jitter);
       delay = Math.min(delay * policy.multiplier, policy.maximumDelay);
       if (policy.giveUpAfter !== undefined) wait = Math.max(0, Math.min(wait, begin + policy.giveUpAfter - Date.now()));
       await pause(wait, this.#abort.signal);

@@ -3,9 +3,12 @@
 >>> import sluice.sync
 >>> with sluice.sync.connect("127.0.0.1") as client:
 ...     with client.producer("orders") as producer:
-...         producer.publish(b"order 1")
+...         _ = producer.publish(b"order 2")
+...         producer.complete()
 ...     for record in client.topic("orders", from_="earliest"):
 ...         print(record.text)
+order 1
+order 2
 
 Calls block the calling thread, and any thread may make them. Loops are demand here, too: each step requests a record, and records
 cross threads in parts of the prefetch.
@@ -317,6 +320,14 @@ class Client:
         """Deletes a topic."""
         self._thread.call(self._client.delete_topic(name))
 
+    def connect_topic(self, name: str) -> None:
+        """Connects a topic whose setting ``connect`` is manual."""
+        self._thread.call(self._client.connect_topic(name))
+
+    def disconnect_topic(self, name: str) -> None:
+        """Disconnects a topic whose setting ``connect`` is manual."""
+        self._thread.call(self._client.disconnect_topic(name))
+
     def consumers(self, topic: str) -> list[ConsumerInfo]:
         """Returns the durable cursors and groups of a topic."""
         return self._thread.call(_collect(self._client.consumers(topic)))
@@ -336,6 +347,15 @@ class Client:
     def connections(self) -> list[ConnectionInfo]:
         """Returns the broker's connections."""
         return self._thread.call(_collect(self._client.connections()))
+
+    def close_connection(self, number: int) -> None:
+        """Closes another client's connection."""
+        self._thread.call(self._client.close_connection(number))
+
+    @property
+    def identity(self) -> str:
+        """The name under which the broker has authenticated the client; empty without authentication."""
+        return self._client.identity
 
     def close(self, timeout: float | None = None) -> None:
         """Flushes the producers, closes the connection, and ends the thread."""
