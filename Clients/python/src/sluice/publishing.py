@@ -527,8 +527,12 @@ class Producer:
                 async with asyncio.timeout(self._client.close_timeout if timeout is None else timeout):
                     await publication.drain()
         finally:
-            publication.cancel()
-            self._client.forget_producer(self)
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Closes the publication, and drops what isn't acknowledged. From the client's event loop only."""
+        self._publication.cancel()
+        self._client.forget_producer(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -537,5 +541,4 @@ class Producer:
         if error is None:
             await self.close()
         else:
-            self._publication.cancel()
-            self._client.forget_producer(self)
+            self.cancel()

@@ -243,6 +243,10 @@ class Producer:
         """Flushes and closes the publication."""
         self._thread.call(self._producer.close(timeout))
 
+    def cancel(self) -> None:
+        """Closes the publication, and drops what isn't acknowledged."""
+        self._thread.post(self._producer.cancel)
+
     def __enter__(self) -> Self:
         return self
 
