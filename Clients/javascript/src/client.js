@@ -253,7 +253,7 @@ export async function connect(servers = "127.0.0.1", options = {}) {
   const addresses = Array.isArray(servers) ? servers : [servers];
   if (addresses.length === 0) throw new TypeError("connect() takes at least one server");
   const { name = "", user, password, token, tls, reconnect = {}, connectTimeout = 10_000, keepalive = 0 } = options;
-  const { direct = true, closeTimeout = 5_000 } = options;
+  const { direct = true, closeTimeout = 5_000, allowPlaintextCredentials = false } = options;
   if (token !== undefined && user !== undefined) throw new TypeError("connect() takes either user and password, or token");
   const complete = {
     name,
@@ -266,6 +266,7 @@ export async function connect(servers = "127.0.0.1", options = {}) {
     keepalive,
     direct,
     closeTimeout,
+    allowPlaintextCredentials,
   };
   const parsed = addresses.map(parseServer);
   if (complete.tls !== undefined) for (const server of parsed) server.isSecure = true;

@@ -1,5 +1,12 @@
 // Types of the client for Sluice. Times are in milliseconds unless a name says otherwise.
 
+declare global {
+  // As in TypeScript's own library from 5.2 on, which has `await using`.
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** What can be published: bytes as they are, text as UTF-8. */
 export type Payload = string | ArrayBuffer | ArrayBufferView;
 export type Headers = Record_<string, Payload> | Array<[string, Payload]>;
@@ -245,6 +252,7 @@ export class Subscription<T> implements AsyncIterableIterator<T> {
   /** Unsubscribes. */
   cancel(): void;
   [Symbol.asyncIterator](): this;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** An observer, or its `next` alone. */
@@ -337,6 +345,7 @@ export class Producer {
   close(options?: { timeout?: number }): Promise<void>;
   /** Closes the publication, and drops what isn't acknowledged. */
   cancel(): void;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Answers requests until it is cancelled. */
@@ -365,6 +374,8 @@ export interface ConnectOptions {
   token?: string | (() => string | Promise<string>);
   /** Node: whether to use TLS, or options of `tls.connect` such as `ca`, `cert` and `key`. */
   tls?: boolean | { [option: string]: any };
+  /** Whether passwords and tokens are sent without TLS to other machines. Default: false. */
+  allowPlaintextCredentials?: boolean;
   /** null or false: the first lost connection is the end. */
   reconnect?: ReconnectPolicy | null | false;
   connectTimeout?: number;
@@ -454,6 +465,7 @@ export class Client {
   readonly isConnected: boolean;
   readonly closeTimeout: number;
   close(options?: { timeout?: number }): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**

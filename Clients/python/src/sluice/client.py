@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from types import TracebackType
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from . import _frames as frames
 from ._attachment import Attachment, Request
@@ -88,6 +88,22 @@ class Client:
         settings: Settings | None = ...,
         decode: Callable[[Record], T],
     ) -> Topic[T]: ...
+
+    @overload
+    def topic(
+        self,
+        name: str,
+        *,
+        from_: str | Start = ...,
+        where: Condition | Iterable[Condition] | None = ...,
+        prefetch: int = ...,
+        lag: WhenLagging | None = ...,
+        cursor: str | None = ...,
+        missing: Missing = ...,
+        watch_producers: bool = ...,
+        settings: Settings | None = ...,
+        decode: Callable[[Record], Any] | None,
+    ) -> Topic[Any]: ...
 
     def topic(
         self,
@@ -333,7 +349,7 @@ class Client:
 
     # Topics
 
-    async def create_topic(self, name: str, **settings: Any) -> TopicInfo:
+    async def create_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Creates a topic with these settings (see :class:`Settings`), or returns it if it has them.
 
         >>> print((await client.create_topic("prices", compact=True, replay_age=3600)).settings["compact"])
@@ -346,7 +362,7 @@ class Client:
         values = await self._ask("TOPIC_CREATE", frames.TOPIC_INFO, topic=name, settings=pairs)
         return topic_info(values)
 
-    async def set_topic(self, name: str, **settings: Any) -> TopicInfo:
+    async def set_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Changes settings of a topic; those that aren't named stay."""
         values = await self._ask("TOPIC_SET", frames.TOPIC_INFO, topic=name, settings=_setting_fields(settings))
         return topic_info(values)
@@ -528,9 +544,8 @@ class Client:
             more, after = page["more"], elements[-1][key]
 
 
-def _setting_fields(settings: dict[str, Any]) -> list[dict[str, int]]:
-    typed: Settings = settings  # type: ignore[assignment]
-    return [{"key": key, "value": value} for key, value in encode_settings(typed)]
+def _setting_fields(settings: Settings) -> list[dict[str, int]]:
+    return [{"key": key, "value": value} for key, value in encode_settings(settings)]
 
 
 class _Connecting:
@@ -567,6 +582,7 @@ def connect(
     certificate: str | None = None,
     certificate_key: str | None = None,
     server_hostname: str | None = None,
+    allow_plaintext_credentials: bool = False,
     reconnect: ReconnectPolicy | Literal["default"] | None = "default",
     connect_timeout: float = 10.0,
     keepalive: float = 0.0,
@@ -590,6 +606,7 @@ def connect(
         ca_file: certificates of the authorities to trust, in PEM.
         certificate, certificate_key: the client's own certificate and key, in PEM.
         server_hostname: the name in the broker's certificate, if it isn't the address.
+        allow_plaintext_credentials: whether passwords and tokens are sent without TLS to other machines.
         reconnect: what happens after a lost connection; None ends the client then.
         connect_timeout: seconds for one attempt, handshake included.
         keepalive: seconds of silence after which either side gives the other up; 0 leaves it to the broker.
@@ -613,6 +630,7 @@ def connect(
         token=token,
         tls=tls_context(tls, ca_file, certificate, certificate_key),
         server_hostname=server_hostname,
+        allow_plaintext_credentials=allow_plaintext_credentials,
         reconnect=ReconnectPolicy() if reconnect == "default" else reconnect,
         connect_timeout=connect_timeout,
         keepalive=keepalive,
