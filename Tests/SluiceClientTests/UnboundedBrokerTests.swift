@@ -56,6 +56,37 @@ import Testing
     #expect(TopicMark.lagged(missed: 1, nextOffset: 4).joined(with: .live(nextOffset: 4)) == nil)
   }
 
+  @Test func topicsThatComeAndGoWithoutDemandAreNoEvents() throws {
+    let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .none)
+    client.topics(matching: "t.*").events.subscribe(recorder)
+    let _: SubscribePattern = try broker.takeOnly()
+    broker.send(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1)
+    broker.send(SelectTopic(number: 0), 1)
+    func matched(_ number: UInt32, _ topic: String) {
+      broker.send(
+        Matched(number: number, topic: topic, place: Subscribed(epoch: 5, nextOffset: 0, liveOffset: 0)), 1)
+    }
+    matched(9, "t.stays")
+    for number in 1...1_000 {
+      matched(1, "t.\(number)")
+      matched(2, "t.same")
+      broker.send(Unmatched(number: 1), 1)
+      broker.send(Unmatched(number: 2), 1)
+      if number % 100 == 0 { broker.settle() }
+    }
+    broker.settle()
+    recorder.subscription?.request(.max(1))
+    broker.settle()
+    // One that the subscriber knows of is reported.
+    broker.send(Unmatched(number: 9), 1)
+    recorder.subscription?.request(.max(1_000))
+    broker.settle()
+    #expect(
+      recorder.history == [
+        .subscription, .topic("t.stays", .matched(nextOffset: 0)), .topic("t.stays", .deleted),
+      ])
+  }
+
   @Test func pingsOfABrokerThatReadsNoAnswersNeedNoMemory() throws {
     let count: UInt64 = 40_000
     broker.stream?.readsPaused = true

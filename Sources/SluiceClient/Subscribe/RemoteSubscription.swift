@@ -34,6 +34,9 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     case completion(Subscribers.Completion<ClientError>)
   }
 
+  /// How many events that wait for demand are searched for the one that a topic has matched.
+  private static let lookBack = 64
+
   let plan: SubscriptionPlan
   let core: ClientCore
 
@@ -282,12 +285,25 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     guard let mark, !isCancelled else { return }
     if let notice = TopicNotice(mark, of: plan.topic) { core.notices.send(notice) }
     guard currentReceiver()?.mark != nil else { return }
+    if case .topic(let name, .deleted) = mark, forgetMatch(of: name) { return }
     if case .mark(let last)? = backlog.last, let joined = last.joined(with: mark) {
       backlog.last = .mark(joined)
     } else {
       backlog.append(.mark(mark))
     }
     drain()
+  }
+
+  /// Takes back the event that a pattern's topic has matched, if the subscriber hasn't got it: no demand bounds how many topics come and go. Returns
+  /// whether the topic's deletion is no event then.
+  private func forgetMatch(of topic: String) -> Bool {
+    backlog.removeLast(among: Self.lookBack) { item in
+      switch item {
+      case .mark(.topic(topic, .matched)): true
+      case .mark(.topic(topic, _)), .records, .completion: nil
+      case .mark: false
+      }
+    }
   }
 
   /// The stream has ended.

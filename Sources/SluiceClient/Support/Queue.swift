@@ -46,6 +46,18 @@ struct Queue<Element> {
     return elements.remove(at: index)
   }
 
+  /// Removes the last element that `matches`, among so many. Searches no further where it returns nil. Returns whether one was removed.
+  mutating func removeLast(among count: Int, where matches: (Element) -> Bool?) -> Bool {
+    for index in elements.indices[head...].suffix(count).reversed() {
+      guard let element = elements[index], let isWanted = matches(element) else { return false }
+      if isWanted {
+        elements.remove(at: index)
+        return true
+      }
+    }
+    return false
+  }
+
   mutating func removeAll() {
     elements = []
     head = 0
