@@ -169,6 +169,11 @@ let package = Package(
       name: "BackPressure", dependencies: ["SluiceClient", "PortableCombine"],
       path: "Sources/Examples/BackPressure", swiftSettings: settings),
 
+    // Puts SluiceClient through the scenarios of Clients/conformance: scripts/conformance.sh swift.
+    .executableTarget(
+      name: "ConformanceDriver", dependencies: ["SluiceClient", "PortableCombine"],
+      path: "Clients/conformance/drivers/swift", swiftSettings: settings),
+
     // Tests: a folder per module, and what they share.
     .target(
       name: "TestSupport", dependencies: ["SluiceWire", "SluiceIO"], path: "Tests/TestSupport",

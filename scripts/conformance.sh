@@ -3,6 +3,7 @@
 #
 #   scripts/conformance.sh python                   the client in Clients/python
 #   scripts/conformance.sh javascript               the client in Clients/javascript
+#   scripts/conformance.sh swift                    the client in Sources/SluiceClient; its driver is built with the tests
 #   scripts/conformance.sh "node my-driver.mjs"     any other, by the command line of its driver
 #
 #   --programs DIR   with the broker in DIR, rather than .build/strict/debug
@@ -16,7 +17,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 client=
 programs=.build/strict/debug
 options=()
@@ -42,7 +43,9 @@ case $client in
   javascript)
     command -v node >/dev/null || skip "node isn't installed; scripts/bootstrap.sh --clients installs it"
     name=$client; driver=(node "$drivers/javascript.mjs") ;;
-  swift) echo "conformance: the client for Swift has no driver; its own tests are in Tests/" >&2; exit 2 ;;
+  swift)
+    [ -x "$programs/ConformanceDriver" ] || { echo "conformance: $programs/ConformanceDriver isn't there; build it, or name its directory by --programs" >&2; exit 2; }
+    name=$client; driver=("$programs/ConformanceDriver") ;;
   *) name=client; read -ra driver <<<"$client" ;;
 esac
 exec python3 Clients/conformance --name "$name" --program "$programs/sluiced" ${options[@]+"${options[@]}"} -- "${driver[@]}"

@@ -56,6 +56,8 @@ test_python() {
   "$tools/bin/mypy" --strict ../conformance/kit
   "$tools/bin/ruff" check --quiet --config pyproject.toml ../conformance
   "$tools/bin/ruff" format --check --quiet --config pyproject.toml ../conformance
+  "$tools/bin/ruff" check --quiet --config pyproject.toml ../../Benchmarks/Clients
+  "$tools/bin/ruff" format --check --quiet --config pyproject.toml ../../Benchmarks/Clients
   echo "test-clients: Python, tests"
   PYTHONPATH=src "$tools/bin/python" -m pytest --rootdir . -p no:cacheprovider
   "$tools/bin/python" -m pytest --rootdir . -p no:cacheprovider ../conformance/tests
@@ -73,6 +75,31 @@ test_python() {
   done
 }
 
+# The newest Python that is installed beside python3: in PATH, or by pyenv. Nothing where python3 is the newest.
+newest_python() {
+  local program newest=
+  for program in $(compgen -c python3. | grep -xE 'python3\.[0-9]+' | sort -uV) "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
+    # A shim of pyenv is there for versions that aren't chosen, too.
+    "$program" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
+    [ -z "$newest" ] || [ "$("$program" -c 'import sys; print(sys.version_info[1])')" -gt "$("$newest" -c 'import sys; print(sys.version_info[1])')" ] || continue
+    newest=$program
+  done
+  [ -z "$newest" ] || "$newest" -c 'import sys; sys.exit(sys.version_info[:2] == '"$(python3 -c 'import sys; print(sys.version_info[:2])')"')' || newest=
+  echo "$newest"
+}
+
+test_newest_python() {
+  local python
+  python=$(newest_python)
+  [ -n "$python" ] || { skip "a newer Python than $(python3 --version): there is none"; return 0; }
+  echo "test-clients: Python, tests with $("$python" --version)"
+  if ! "$python" -m venv "$work/newest" || ! "$work/newest/bin/pip" install --quiet --disable-pip-version-check 'pytest>=8,<10' 'reactivex>=4,<5'; then
+    skip "$("$python" --version): pip can't install pytest and reactivex"
+    return 0
+  fi
+  (cd Clients/python && PYTHONPATH=src "$work/newest/bin/python" -m pytest --rootdir . -p no:cacheprovider)
+}
+
 test_javascript() {
   cd Clients/javascript
   if command -v tsc >/dev/null; then
@@ -82,7 +109,7 @@ test_javascript() {
     skip "JavaScript's types: tsc isn't installed; scripts/bootstrap.sh --clients installs it"
   fi
   echo "test-clients: JavaScript, tests"
-  timeout 300 node --test test/
+  timeout 300 node --test test/*.test.js
   command -v npm >/dev/null || { skip "JavaScript's package: npm isn't installed"; return 0; }
   echo "test-clients: JavaScript, the package in a clean folder"
   npm pack --silent --pack-destination "$work" >/dev/null
@@ -93,6 +120,6 @@ test_javascript() {
 }
 
 tested=
-if has_python; then (test_python); tested=yes; fi
+if has_python; then (test_python); (test_newest_python); tested=yes; fi
 if has_node; then (test_javascript); tested=yes; fi
 [ -n "$tested" ] || exit 3

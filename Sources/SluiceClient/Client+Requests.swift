@@ -219,14 +219,7 @@ extension Client {
 
   /// Sends a request, or PING if there is no frame.
   func ask<Answer: Sendable>(_ frame: (any Frame)?, _ completion: @escaping Completion<Answer>) {
-    let request = Request(frame, timeout: core.options.requestTimeout) { result in
-      completion(
-        result.flatMap { answer in
-          guard let answer = answer as? Answer else { return .failure(.oddAnswer) }
-          return .success(answer)
-        })
-    }
-    core.post(.open(.request(request)))
+    core.post(.open(.request(Request(frame, timeout: core.options.requestTimeout, completion))))
   }
 }
 
@@ -238,10 +231,4 @@ extension String {
     let before = Unicode.Scalar(last.value - 1) ?? "\u{D7FF}"
     return String(String.UnicodeScalarView(unicodeScalars.dropLast() + [before, "\u{10FFFF}"]))
   }
-}
-
-extension ClientError {
-  static let oddAnswer = ClientError(
-    .protocolViolation,
-    "the broker answered a request with another kind of frame; are client and broker of compatible versions?")
 }

@@ -148,7 +148,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   public var topic: String?
   /// The offset of the record concerned, if any.
   public var offset: UInt64?
-  /// The error code of the broker, or of the producer that failed the topic.
+  /// The protocol's error code: the broker's, that of the producer that failed the topic, or the one for a violation by the broker. Nil for other errors that the
+  /// client has found itself.
   public var brokerCode: UInt32?
 
   init(_ code: Code, _ message: String, topic: String? = nil, brokerCode: UInt32? = nil) {

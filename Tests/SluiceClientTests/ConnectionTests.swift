@@ -72,6 +72,8 @@ import Testing
       broker.send(Array(answer.utf8))
       broker.settle()
       #expect(error(box.value)?.code == .notSluice, "\(answer)")
+      #expect(error(box.value)?.brokerCode == ErrorCode.notSluice.rawValue)
+      #expect(error(box.value)?.isRetryable == false)
     }
   }
 
@@ -85,6 +87,17 @@ import Testing
     broker.close()
     broker.settle()
     #expect(error(box.value)?.code == .notSluice)
+    // A broker that is stopping does the same.
+    #expect(error(box.value)?.isRetryable == true)
+  }
+
+  @Test func anErrorOfTheHandshakeNamesTheRuleThatWasBroken() throws {
+    for (welcome, code) in [
+      (Welcome.test(maximumStreams: 0), ErrorCode.malformedFrame), (.test(features: 2), .malformedFrame),
+    ] {
+      let failure = try #require(error(ScriptedBroker(welcome).result()))
+      #expect(failure.code == .notSluice && failure.brokerCode == code.rawValue)
+    }
   }
 
   @Test func aBrokerOfAnotherVersion() throws {

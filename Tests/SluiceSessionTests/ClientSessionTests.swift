@@ -198,6 +198,7 @@ import Testing
     #expect(script.violation(Ping(token: 1), 0) == .notSluice)
     #expect(script.violation(Welcome.test(version: 2), 0) == .versionMismatch)
     #expect(script.violation(Welcome.test(maximumFrame: 1), 0) == .malformedFrame)
+    #expect(script.violation(Welcome.test(maximumStreams: 0), 0) == .malformedFrame)
     #expect(script.session.phase == .handshake)
   }
 

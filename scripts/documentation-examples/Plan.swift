@@ -4,7 +4,7 @@ import Foundation
 struct Plan {
   enum Task {
     case program(Program)
-    /// Lines that a shell reads all together.
+    /// Lines that a shell reads all together, or a program for an interpreter.
     case script(Block)
     /// Commands behind `$`, each with what it prints.
     case session(Block)
@@ -101,6 +101,7 @@ struct Plan {
     case "swift" where block.has(.manifest): tasks.append(.manifest(block))
     case "swift": try addProgram(block)
     case "sh": tasks.append(.script(try checked(block)))
+    case _ where Interpreter(rawValue: block.language) != nil: tasks.append(.script(block))
     case "console": tasks.append(.session(try checked(block)))
     case "toml": tasks.append(.configuration(block))
     case "json": tasks.append(.json(block))

@@ -7,7 +7,9 @@ struct Shell {
   /// Runs the lines of a block, all of which must succeed. Returns why lines of it weren't run.
   func run(script block: Block) throws -> (Outcome, [Reason]) {
     if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
-    if let program = block.directive(.needs)?.argument, !bench.has(program: program) {
+    let interpreter = Interpreter(rawValue: block.language)
+    for program in [block.directive(.needs)?.argument, interpreter?.program].compactMap(\.self)
+    where !bench.has(program: program) {
       return (.notRun(.program), [])
     }
     let cluster = block.has(.cluster) ? try bench.cluster() : nil
@@ -23,7 +25,11 @@ struct Shell {
     if let directive = block.directive(.setup) { try setUp(directive, for: block, in: directory) }
     let broker = try TestBroker.start(for: block, on: bench, in: directory)
     defer { _ = broker?.stop() }
-    let child = try start(lines.joined(separator: "\n") + "\n", in: directory, cluster: cluster)
+    var text = lines.joined(separator: "\n") + "\n"
+    if let interpreter {
+      text = try interpreter.script(running: text, in: directory, of: bench.root, twice: block.has(.twice))
+    }
+    let child = try start(text, in: directory, cluster: cluster)
     defer { child.kill() }
     let expectation = block.directive(.prints).map { Expectation($0.body) }
     func fail(_ message: String) -> Failure {

@@ -152,6 +152,8 @@ class Peer:
             if found in names:
                 return stream, values
             assert found in skipping, f"the client sent {found} where {' or '.join(names)} is expected: {values}"
+            if found == "PING":
+                self.send("PONG", 0, token=values["token"])
 
     async def error(self) -> int:
         """Returns the code of the ERROR with which the client gives the connection up; 0 if it closes without one."""

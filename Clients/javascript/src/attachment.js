@@ -15,9 +15,9 @@ const MOST_REDIRECTIONS = 5;
 /** How long a topic that no node serves is waited for, without a reconnect policy that says otherwise. */
 const MOVE_PATIENCE = 10_000;
 
-/** A random time between half of `milliseconds` and all of it. */
-export function jittered(milliseconds) {
-  return milliseconds * (0.5 + Math.random() / 2);
+/** A random time of at most `milliseconds`; `jitter` is the part that may be left out. */
+export function jittered(milliseconds, jitter = 0.5) {
+  return milliseconds * (1 - Math.random() * Math.min(Math.max(jitter, 0), 1));
 }
 
 /**

@@ -17,7 +17,7 @@ const DONE = 0x36;
 const CURSORS = 0x3a;
 const CONNECTIONS = 0x41;
 const BROKER_INFO = 0x44;
-const RECONNECT = { initialDelay: 100, multiplier: 2, maximumDelay: 10_000, refusals: 3 };
+const RECONNECT = { initialDelay: 100, multiplier: 2, maximumDelay: 10_000, jitter: 0.5, refusals: 3 };
 
 /** A connection to a broker. Made by `connect()`. Topics, producers and groups are opened again after a lost connection. */
 export class Client {
@@ -56,12 +56,26 @@ export class Client {
   }
 
   /** As `producer`, with the role by name: `producer`, `source` or `requester`. */
-  openProducer(topic, { acknowledge = "received", role, settings, bufferRecords = 65_536, bufferBytes = 8 << 20 } = {}) {
+  openProducer(topic, options = {}) {
+    const { acknowledge = "received", role, settings, bufferRecords = 65_536, bufferBytes = 8 << 20, producerId, firstSequence = 0 } = options;
     const known = Object.keys(ACKNOWLEDGEMENTS);
     if (!known.includes(acknowledge)) {
       throw new TypeError(`acknowledge: ${JSON.stringify(acknowledge)} isn't one of ${known.join(", ")}`);
     }
-    const producer = new Producer(this, topic, { acknowledge, role, settings: encodeSettings(settings), bufferRecords, bufferBytes });
+    if (producerId !== undefined && (BigInt(producerId) < 1n || BigInt(producerId) >= 1n << 64n)) {
+      throw new RangeError("producerId takes a number from 1 to 2n ** 64n - 1n");
+    }
+    if (!Number.isSafeInteger(firstSequence) || firstSequence < 0) throw new RangeError("firstSequence takes a whole number from 0 up");
+    if (firstSequence > 0 && producerId === undefined) throw new TypeError("firstSequence needs a producerId");
+    const producer = new Producer(this, topic, {
+      acknowledge,
+      role,
+      settings: encodeSettings(settings),
+      bufferRecords,
+      bufferBytes,
+      producerId: producerId === undefined ? undefined : BigInt(producerId),
+      firstSequence,
+    });
     this.#producers.add(producer);
     return producer;
   }
@@ -239,7 +253,7 @@ export async function connect(servers = "127.0.0.1", options = {}) {
   const addresses = Array.isArray(servers) ? servers : [servers];
   if (addresses.length === 0) throw new TypeError("connect() takes at least one server");
   const { name = "", user, password, token, tls, reconnect = {}, connectTimeout = 10_000, keepalive = 0 } = options;
-  const { direct = true, closeTimeout = 5_000 } = options;
+  const { direct = true, closeTimeout = 5_000, allowPlaintextCredentials = false } = options;
   if (token !== undefined && user !== undefined) throw new TypeError("connect() takes either user and password, or token");
   const complete = {
     name,
@@ -252,6 +266,7 @@ export async function connect(servers = "127.0.0.1", options = {}) {
     keepalive,
     direct,
     closeTimeout,
+    allowPlaintextCredentials,
   };
   const parsed = addresses.map(parseServer);
   if (complete.tls !== undefined) for (const server of parsed) server.isSecure = true;

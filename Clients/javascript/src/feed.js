@@ -17,6 +17,8 @@ const PRODUCERS = 0x1e;
 const DELIVERIES = 0x29;
 /** How long commits of a cursor are gathered, in milliseconds. */
 const COMMIT_MILLISECONDS = 200;
+/** How many queued events are searched for the one that a topic has matched. */
+const LOOK_BACK = 64;
 /** The most bytes of positions in one frame. */
 const POSITIONS_ROOM = 48 << 10;
 /** The most verdicts that wait for a connection. Deliveries of older ones come again. */
@@ -181,6 +183,20 @@ class Feed extends Attachment {
     if (this.#last instanceof Producers) this.#last = new Producers(topic, count);
     else this.#queue.push(new Producers(topic, count));
     this.wake();
+  }
+
+  /**
+   * Queues that a pattern's topic no longer matches. One that the program hasn't seen match is forgotten instead: no demand bounds how many topics
+   * come and go.
+   */
+  putUnmatched(topic) {
+    const queue = this.#queue;
+    for (let index = queue.length - 1; index >= Math.max(this.#head, queue.length - LOOK_BACK); index--) {
+      const item = queue[index];
+      if (item instanceof Matched && item.topic === topic) return void queue.splice(index, 1);
+      if (item instanceof Record || item.topic === topic) break;
+    }
+    this.put(new Unmatched(topic));
   }
 
   get #last() {
@@ -427,7 +443,7 @@ export class PatternFeed extends Feed {
         this.#numbers.delete(values.number);
         if (position !== undefined && this.#positions.get(position.topic) === position) {
           this.#positions.delete(position.topic);
-          this.put(new Unmatched(position.topic));
+          this.putUnmatched(position.topic);
         }
         return false;
       }
@@ -485,7 +501,7 @@ export class PatternFeed extends Feed {
       for (const topic of [...this.#positions.keys()]) {
         if (matched.has(topic)) continue;
         this.#positions.delete(topic);
-        this.put(new Unmatched(topic));
+        this.putUnmatched(topic);
       }
     }
     this.#hasAll = true;

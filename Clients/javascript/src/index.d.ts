@@ -1,5 +1,12 @@
 // Types of the client for Sluice. Times are in milliseconds unless a name says otherwise.
 
+declare global {
+  // As in TypeScript's own library from 5.2 on, which has `await using`.
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** What can be published: bytes as they are, text as UTF-8. */
 export type Payload = string | ArrayBuffer | ArrayBufferView;
 export type Headers = Record_<string, Payload> | Array<[string, Payload]>;
@@ -245,6 +252,7 @@ export class Subscription<T> implements AsyncIterableIterator<T> {
   /** Unsubscribes. */
   cancel(): void;
   [Symbol.asyncIterator](): this;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** An observer, or its `next` alone. */
@@ -257,9 +265,22 @@ export class Topic<T = Record> implements AsyncIterable<T> {
   readonly name: string;
   subscribe(): Subscription<T>;
   subscribe(observer: Observer<T>): { readonly closed: boolean; unsubscribe(): void };
-  /** Records, and what is reported beside them. */
+  /**
+   * Records, and what is reported beside them.
+   * @example
+   * for await (const event of client.topic("orders").events()) {
+   *   if (event instanceof Live) break;
+   *   console.log(event.text); // → order 1
+   * }
+   */
   events(): Subscription<Event>;
-  /** A stream of the topic's values, whose queue is the prefetch: what it wants is demand. */
+  /**
+   * A stream of the topic's values, whose queue is the prefetch: what it wants is demand.
+   * @example
+   * const reader = client.topic("orders").stream({ highWaterMark: 10 }).getReader();
+   * console.log((await reader.read()).value.text); // → order 1
+   * await reader.cancel();
+   */
   stream(options?: { highWaterMark?: number }): ReadableStream<T>;
   [Symbol.asyncIterator](): AsyncIterator<T>;
 }
@@ -289,6 +310,14 @@ export interface ProducerOptions {
   settings?: Settings;
   bufferRecords?: number;
   bufferBytes?: number;
+  /**
+   * The producer's number, the same in each run of the program, unique on the topic and not 0. A program that starts over publishes the same
+   * records in the same order; those that the topic has are acknowledged and not published again. Default: a random number, which suffices for
+   * lost connections.
+   */
+  producerId?: number | bigint;
+  /** The sequence of the first record that will be published. Default: 0. */
+  firstSequence?: number;
 }
 
 /** Publishes to one topic. */
@@ -316,6 +345,7 @@ export class Producer {
   close(options?: { timeout?: number }): Promise<void>;
   /** Closes the publication, and drops what isn't acknowledged. */
   cancel(): void;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Answers requests until it is cancelled. */
@@ -328,6 +358,8 @@ export interface ReconnectPolicy {
   initialDelay?: number;
   multiplier?: number;
   maximumDelay?: number;
+  /** The part of each delay that may be left out by chance, from 0 to 1. Default: 0.5. */
+  jitter?: number;
   giveUpAfter?: number;
   attempts?: number;
   refusals?: number;
@@ -342,6 +374,8 @@ export interface ConnectOptions {
   token?: string | (() => string | Promise<string>);
   /** Node: whether to use TLS, or options of `tls.connect` such as `ca`, `cert` and `key`. */
   tls?: boolean | { [option: string]: any };
+  /** Whether passwords and tokens are sent without TLS to other machines. Default: false. */
+  allowPlaintextCredentials?: boolean;
   /** null or false: the first lost connection is the end. */
   reconnect?: ReconnectPolicy | null | false;
   connectTimeout?: number;
@@ -353,10 +387,50 @@ export interface ConnectOptions {
 
 /** A connection to a broker. */
 export class Client {
+  /**
+   * A topic to iterate over. Nothing is sent before the iteration begins.
+   * @example
+   * for await (const record of client.topic("orders", { from: "earliest", prefetch: 100 })) {
+   *   console.log(record.offset, record.text); // → 0 order 1
+   *   break;
+   * }
+   */
   topic<T = Record>(name: string, options?: SubscribeOptions<T>): Topic<T>;
+  /**
+   * All topics whose names match, those created later included, with one demand. `*` is any one token, a last `>` one or more.
+   * @example
+   * for await (const record of client.pattern(">")) {
+   *   console.log(record.topic); // → orders
+   *   break;
+   * }
+   */
   pattern<T = Record>(pattern: string, options?: SubscribeOptions<T>): Topic<T>;
+  /**
+   * A membership in a consumer group: each record of the topic goes to one of the group's members.
+   * @example
+   * for await (const delivery of client.group("orders", "billing", { deliveries: 5, deadLetters: "orders.dead" })) {
+   *   console.log(delivery.attempt, delivery.text); // → 1 order 1
+   *   await delivery.ack();
+   *   break;
+   * }
+   */
   group(topic: string, name: string, options?: GroupOptions): Subscription<Delivery>;
+  /**
+   * Opens a publication on a topic, which is created if there is none.
+   * @example
+   * const producer = client.producer("orders");
+   * console.log(await producer.publish("order 2", { key: "eu" })); // → 1
+   * await producer.close();
+   */
   producer(topic: string, options?: ProducerOptions): Producer;
+  /**
+   * Publishes a request and resolves with the reply to it.
+   * @example
+   * const responder = client.respond("prices", (request) => `42 for ${request.text}`);
+   * await subscribed("prices");
+   * console.log((await client.request("prices", "ACME", { timeout: 2_000 })).text); // → 42 for ACME
+   * responder.cancel();
+   */
   request(
     topic: string,
     payload?: Payload,
@@ -367,6 +441,11 @@ export class Client {
     handler: (request: Record) => Payload | Message | Promise<Payload | Message>,
     options?: { concurrent?: number },
   ): Responder;
+  /**
+   * Creates a topic with these settings, or returns it if it has them.
+   * @example
+   * console.log((await client.createTopic("prices", { compact: true })).settings.compact); // → true
+   */
   createTopic(name: string, settings?: Settings): Promise<TopicInfo>;
   setTopic(name: string, settings: Settings): Promise<TopicInfo>;
   topicInfo(name: string): Promise<TopicInfo>;
@@ -386,6 +465,7 @@ export class Client {
   readonly isConnected: boolean;
   readonly closeTimeout: number;
   close(options?: { timeout?: number }): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { jittered } from "./attachment.js";
 import { Connection } from "./connection.js";
 import { ConnectionLostError, ErrorCode, SluiceError, isRefusal } from "./errors.js";
 import { encode } from "./layout.js";
-import { parseServer } from "./transport.js";
+import { isInTheOpen, parseServer } from "./transport.js";
 
 /** For how long the client has its broker relay a topic whose node it could not reach, in milliseconds. */
 const RELAY_MILLISECONDS = 60_000;
@@ -76,10 +76,19 @@ export class Link {
 
   async #dial() {
     const { options } = this;
+    const server = this.#servers[this.#server];
+    const hasCredentials = options.token !== undefined || options.user !== undefined;
+    if (hasCredentials && !options.allowPlaintextCredentials && isInTheOpen(server)) {
+      throw new SluiceError(
+        `the client's credentials weren't sent to ${server.name}, since the connection isn't encrypted; use tls:// or wss://, ` +
+          "or allow it by allowPlaintextCredentials",
+        { retry: false },
+      );
+    }
     const hello = { name: options.name, keepalive: options.keepalive, method: 0, user: "", secret: "" };
     if (options.token !== undefined) Object.assign(hello, { method: 2, secret: await this.#token() });
     else if (options.user !== undefined) Object.assign(hello, { method: 1, user: options.user, secret: options.password ?? "" });
-    return Connection.open(this.#servers[this.#server], hello, options, (connection, error) => this.#lost(connection, error));
+    return Connection.open(server, hello, options, (connection, error) => this.#lost(connection, error));
   }
 
   async #token() {
@@ -116,7 +125,7 @@ export class Link {
     let error;
     this.#server = (this.#server + 1) % this.#servers.length;
     while (this.#closed === undefined) {
-      let wait = jittered(delay);
+      let wait = jittered(delay, policy.jitter);
       delay = Math.min(delay * policy.multiplier, policy.maximumDelay);
       if (policy.giveUpAfter !== undefined) wait = Math.max(0, Math.min(wait, begin + policy.giveUpAfter - Date.now()));
       await pause(wait, this.#abort.signal);

@@ -44,6 +44,9 @@ class Publication extends Attachment {
   #acknowledgement;
   #role;
   #producer;
+  #hasChosenId;
+  /** The sequence that the topic expects of a producer with a chosen number: it has the records before it from an earlier run. */
+  #expected = 0;
   #settings;
   #most;
   #items = [];
@@ -73,12 +76,14 @@ class Publication extends Attachment {
   lostFrom;
   #batchBytes = BATCH_BYTES;
 
-  constructor(topic, { acknowledge, role, settings, bufferRecords, bufferBytes }) {
+  constructor(topic, { acknowledge, role, settings, bufferRecords, bufferBytes, producerId, firstSequence }) {
     super(topic);
     this.#acknowledgement = ACKNOWLEDGEMENTS[acknowledge];
     this.#role = ROLES[role];
     // Without acknowledgements the client can't know what to send again, so the producer has no number.
-    this.#producer = this.#acknowledgement === 0 ? 0n : randomNumber();
+    this.#producer = producerId ?? (this.#acknowledgement === 0 ? 0n : randomNumber());
+    this.#hasChosenId = producerId !== undefined;
+    this.#base = this.#sent = firstSequence;
     this.#settings = settings;
     this.#most = { records: Math.max(bufferRecords, 1), bytes: Math.max(bufferBytes, 1) };
   }
@@ -111,6 +116,11 @@ class Publication extends Attachment {
         topic: this.topic,
       });
     }
+    if (this.backlog === 0 && this.#base < this.#expected) {
+      this.#base++;
+      this.#sent++;
+      return;
+    }
     this.#items.push(item);
     this.#bytes += item.size;
     this.#schedule();
@@ -124,7 +134,8 @@ class Publication extends Attachment {
 
   /** Settles with the last record's acknowledgement: its offset where that is known. */
   acknowledgement() {
-    if (this.#acknowledgement === 0) return undefined;
+    // The offset of a duplicate isn't known either.
+    if (this.#acknowledgement === 0 || this.backlog === 0) return undefined;
     const ack = deferred();
     this.#acks.push({ sequence: this.#next - 1, ack });
     return ack.promise;
@@ -227,10 +238,14 @@ class Publication extends Attachment {
       this.#known = undefined;
     }
     this.#epoch = values.epoch;
-    const next = values["next sequence"];
+    let next = values["next sequence"];
     if (this.#producer === 0n) this.#base = this.#sent = next;
     else {
       if (next < this.#base) throw malformed(`the broker expects sequence ${next}, before ${this.#base}, which the producer named`);
+      if (this.#hasChosenId) {
+        this.#expected = next;
+        next = Math.min(next, this.#next);
+      }
       if (next > this.#next) {
         // The topic knows another past of this producer: records that wait are numbered from there on.
         const shift = next - this.#base;

@@ -23,6 +23,14 @@ export function parseServer(address) {
   return { kind: "socket", host: match[1] ?? match[2], port, name: rest, isSecure };
 }
 
+/** Whether bytes for a server can be read on the network: they leave the machine, without TLS. */
+export function isInTheOpen(server) {
+  if (server.isSecure) return false;
+  const host = (server.kind === "websocket" ? new URL(server.url).hostname.replace(/^\[|\]$/g, "") : server.host).toLowerCase();
+  // The second form is how URLs write ::ffff:127.0.0.1.
+  return !/^(localhost|(::ffff:)?127(\.\d{1,3}){3}|::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}|::1)$/.test(host);
+}
+
 /** Opens a transport. `handlers` are called from then on. Rejects with a SluiceError when it can't be opened. */
 export async function openTransport(server, options, handlers) {
   return server.kind === "websocket" ? openWebSocket(server, handlers) : openSocket(server, options, handlers);

@@ -33,12 +33,23 @@ export class Broker {
     return broker;
   }
 
+  /** With TLS, for which `options` name the certificates. */
+  static async startSecure(...options) {
+    const broker = new Broker();
+    broker.directory = await mkdtemp(join(tmpdir(), "sluice-test-"));
+    broker.port = await freePort();
+    broker.scheme = "tls://";
+    broker.options = options;
+    await broker.run();
+    return broker;
+  }
+
   get address() {
     return `127.0.0.1:${this.port}`;
   }
 
   async run() {
-    const options = ["--listen", this.address, "--admin", "off", "--data", join(this.directory, "data"), ...this.options];
+    const options = ["--listen", `${this.scheme ?? ""}${this.address}`, "--admin", "off", "--data", join(this.directory, "data"), ...this.options];
     this.process = spawn(program, options, { stdio: "ignore" });
     this.exited = new Promise((resolve) => this.process.once("exit", resolve));
     let isRunning = true;

@@ -313,3 +313,21 @@ test("a closed client refuses calls, and servers are tried in turn", options, as
   await assert.rejects(sluice.connect("127.0.0.1:1"), /127\.0\.0\.1:1/);
   await assert.rejects(sluice.connect("127.0.0.1:port"), /HOST:PORT/);
 });
+
+test("a program that starts over publishes each record once", options, async () => {
+  const topic = fresh();
+  for (const [run, count] of [10, 25, 25].entries()) {
+    const producer = client.producer(topic, { producerId: 7 });
+    for (let i = 0; i < count; i++) await (run === 1 ? producer.publish(`${i}`) : producer.send(`${i}`));
+    await producer.close();
+  }
+  const later = client.producer(topic, { producerId: 7n, firstSequence: 20 });
+  for (let i = 20; i < 30; i++) await later.send(`${i}`);
+  await later.close();
+  const received = await take(client.topic(topic), 30);
+  assert.deepEqual(received.map((record) => Number(record.text)), Array.from({ length: 30 }, (_, i) => i));
+  assert.equal((await client.topicInfo(topic)).head, 30);
+  for (const wrong of [{ producerId: 0 }, { producerId: 2n ** 64n }, { firstSequence: 1 }, { producerId: 1, firstSequence: -1 }]) {
+    assert.throws(() => client.producer(topic, wrong), /takes|needs/);
+  }
+});

@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (error instanceof TopicFailedError) console.log(error.code, error.retry);
   }
-  await client.close();
+  for (const open of [client, producer, client.topic("orders").subscribe()]) await open[Symbol.asyncDispose]();
 }
 
 void main();

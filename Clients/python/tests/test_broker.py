@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from scripted import Proxy
@@ -390,3 +391,29 @@ async def test_several_servers_are_tried_in_turn(broker: Broker) -> None:
         await sluice.connect("127.0.0.1:1")
     with pytest.raises(ValueError, match="HOST:PORT"):
         sluice.connect("127.0.0.1:port")
+
+
+@pytest.mark.parametrize("acknowledge", ["received", "none"])
+async def test_a_program_that_starts_over_publishes_each_record_once(broker: Broker, acknowledge: Any) -> None:
+    topic = fresh()
+    async with sluice.connect(broker.address) as client:
+        for run, count in enumerate((10, 25, 25)):
+            async with client.producer(topic, producer_id=7, acknowledge=acknowledge) as producer:
+                for i in range(count):
+                    if run == 1:
+                        await producer.publish(f"{i}")
+                    else:
+                        await producer.send(f"{i}")
+        async with client.producer(topic, producer_id=7, first_sequence=20) as producer:
+            for i in range(20, 30):
+                await producer.send(f"{i}")
+        assert [record.text for record in await read(client.topic(topic), 30)] == [f"{i}" for i in range(30)]
+        assert (await client.topic_info(topic)).head == 30
+
+
+async def test_a_producers_number_is_checked(broker: Broker) -> None:
+    async with sluice.connect(broker.address) as client:
+        wrong: list[dict[str, Any]] = [{"producer_id": 0}, {"producer_id": 1 << 64}, {"first_sequence": 1}]
+        for options in [*wrong, {"producer_id": 1, "first_sequence": -1}]:
+            with pytest.raises(ValueError, match=r"takes|needs"):
+                client.producer(fresh(), **options)

@@ -13,6 +13,7 @@ from scripted import Peer, ScriptedBroker
 
 import sluice
 from sluice.errors import ErrorCode
+from sluice.options import Server
 from sluice.testing import Broker
 
 
@@ -34,6 +35,39 @@ async def test_tls_verifies_the_broker(program: str, certificates: Path) -> None
         context.set_alpn_protocols(["sluice/1"])
         async with sluice.connect(broker.address, tls=context) as client:
             assert client.is_connected
+
+
+async def test_a_client_proves_itself_by_a_certificate(program: str, certificates: Path) -> None:
+    paths = {name: str(certificates / name) for name in ("server.pem", "server.key", "client.pem", "client.key", "authority.pem")}
+    options = [
+        "--tls-cert", paths["server.pem"], "--tls-key", paths["server.key"], "--tls-client-ca", paths["authority.pem"],
+        "--tls-client-certs", "required", "--auth", "on",
+    ]  # fmt: skip
+    with Broker(*options, program=program, tls=True) as broker:
+        known = {"certificate": paths["client.pem"], "certificate_key": paths["client.key"], "ca_file": paths["authority.pem"]}
+        async with sluice.connect(broker.address, **known) as client:
+            assert client.identity == "client"
+        with pytest.raises(sluice.ConnectionLostError):
+            await sluice.connect(broker.address, ca_file=paths["authority.pem"])
+
+
+@pytest.mark.parametrize("credentials", [{"user": "ann", "password": "secret"}, {"token": "secret"}])
+async def test_secrets_are_not_sent_in_the_open(credentials: dict[str, str]) -> None:
+    for server in ("192.0.2.1", "[2001:db8::1]:7420", "broker.example"):
+        with pytest.raises(sluice.SluiceError, match="isn't encrypted") as caught:
+            await sluice.connect(server, **credentials)
+        assert not caught.value.retry
+    with pytest.raises(sluice.ConnectionLostError):
+        await sluice.connect("192.0.2.1", allow_plaintext_credentials=True, connect_timeout=0.1, **credentials)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("::ffff:127.0.0.1", True), ("localhost", True),
+     ("10.0.0.1", False), ("0.0.0.0", False), ("127.evil.org", False), ("::ffff:10.0.0.1", False)],
+)  # fmt: skip
+def test_what_stays_on_the_machine(host: str, is_here: bool) -> None:
+    assert Server(host, 7420).is_on_this_machine == is_here
 
 
 async def test_refused_credentials_are_an_error_of_their_own() -> None:

@@ -43,6 +43,18 @@ extension ClientCore {
     return true
   }
 
+  /// Opens a subscription again later that a limit of the broker has ended.
+  ///
+  /// - Returns: false for a subscription that was never open, and when the policy gives up: nothing has happened then.
+  func backOff(_ subscription: RemoteSubscription) -> Bool {
+    guard subscription.wasSubscribed,
+      let (delay, _) = subscription.reopening.refused(
+        options.reconnect, seed: random.next(), at: loop.now)
+    else { return false }
+    _ = open(.subscription(subscription), after: delay)
+    return true
+  }
+
   /// Opens the stream of a topic that moves to another node again, after a short delay.
   ///
   /// It is ended when the policy gives up.

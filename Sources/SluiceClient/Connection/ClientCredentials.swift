@@ -235,9 +235,9 @@ final class CredentialsRenewal: @unchecked Sendable {
 
   private func show(_ credentials: Credentials) {
     let request = Request(Authenticate(credentials), timeout: core.options.connectTimeout) {
-      [weak self] result in
+      [weak self] (result: Result<Authenticated, ClientError>) in
       guard let self, connection.renewal === self else { return }
-      if let frame = try? result.get() as? Authenticated {
+      if let frame = try? result.get() {
         self.credentials = credentials
         let identity = ClientIdentity(name: frame.identity, expires: frame.expires)
         expires = identity?.expires

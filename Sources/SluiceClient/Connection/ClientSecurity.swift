@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceTLS
+import SluiceWire
 
 // TLS as a layer over the client's network, its errors, and where credentials may be sent.
 extension ClientCore {
@@ -42,19 +43,21 @@ extension ClientError {
     self.init(error.isCertificateRefusal ? .certificateRefused : .tlsFailed, "\(error)")
   }
 
+  private static func notSluice(_ message: String) -> ClientError {
+    ClientError(.notSluice, message, brokerCode: ErrorCode.notSluice.rawValue)
+  }
+
   /// The server uses TLS, and the client connected without it.
   static func secureServer(_ address: SocketAddress) -> ClientError {
     guard case .host(let host, let port) = address else {
-      return ClientError(.notSluice, "\(address) answers with TLS; check the address")
+      return .notSluice("\(address) answers with TLS; check the address")
     }
-    return ClientError(
-      .notSluice, "\(address) answers with TLS; connect to \(SocketAddress.tls(host, port: port))")
+    return .notSluice("\(address) answers with TLS; connect to \(SocketAddress.tls(host, port: port))")
   }
 
   /// The server speaks HTTP: it is a gateway's or the admin listener's address.
   static func httpServer(_ address: SocketAddress) -> ClientError {
-    ClientError(
-      .notSluice,
+    .notSluice(
       "\(address) answers with HTTP; connect to the broker's address for its own protocol, on port 7420 unless it was given another"
     )
   }

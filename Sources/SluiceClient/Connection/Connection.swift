@@ -122,7 +122,7 @@ final class Connection: ByteStreamHandler {
     if isOutputWaiting, output.count < waiting { output.session.heard(at: loop.now.nanoseconds) }
     isOutputWaiting = output.count > 0
     // A full transport reports when it is writable; otherwise the loop's other connections have their turn first.
-    if output.count == 0, output.hasDuePublications { core.flushSoon() }
+    if output.count == 0, output.hasMore { core.flushSoon() }
   }
 
   // MARK: Handshake and keepalive
@@ -181,7 +181,10 @@ final class Connection: ByteStreamHandler {
     case _ where unsafe isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(address))
     case _ where unsafe isHandshake && readBuffer.beginsLikeHTTP: end(.httpServer(address))
     case _ where isHandshake:
-      end(ClientError(.notSluice, "\(address) answers, but not as a Sluice broker; check the address"))
+      end(
+        ClientError(
+          .notSluice, "\(address) answers, but not as a Sluice broker; check the address",
+          brokerCode: error.code.rawValue))
     default: end(.violation(error, by: address))
     }
   }

@@ -17,6 +17,8 @@ final class ConnectionOutput {
   private var committing: [RemoteSubscription] = []
   /// Publications that may have something to send.
   private var duePublications: [Publication] = []
+  /// The last PING that waits for its answer while the broker doesn't read: it stands for those before it.
+  private var unansweredPing: UInt64?
 
   init(_ core: ClientCore) {
     self.core = core
@@ -36,7 +38,8 @@ final class ConnectionOutput {
 
   /// Bytes that wait for the transport.
   var count: Int { buffer.count }
-  var hasDuePublications: Bool { !duePublications.isEmpty }
+  /// Whether more is to be sent that waits for the transport.
+  var hasMore: Bool { !duePublications.isEmpty || !dueSubscriptions.isEmpty || unansweredPing != nil }
   /// Whether commits may follow the end of a topic.
   var isCommitting: Bool { !committing.isEmpty }
 
@@ -52,6 +55,21 @@ final class ConnectionOutput {
     publication.isDue = true
     duePublications.append(publication)
     core.flushSoon()
+  }
+
+  /// Answers a PING: at once while the broker reads, otherwise the last of many when it reads again.
+  func answerPing(_ token: UInt64) {
+    guard buffer.count < Self.limit else {
+      unansweredPing = token
+      return
+    }
+    send(Pong(token: token), stream: 0)
+  }
+
+  /// Answers the PING that has waited until the broker reads.
+  func sendPong() {
+    guard buffer.count < Self.limit, let token = unansweredPing.take() else { return }
+    buffer.append(Pong(token: token), stream: 0)
   }
 
   /// Sends at most one DEMAND for each subscription and turn.
@@ -186,6 +204,7 @@ final class ConnectionOutput {
     forgetDuePublications()
     dueSubscriptions = []
     committing = []
+    unansweredPing = nil
     buffer.removeAll()
   }
 }

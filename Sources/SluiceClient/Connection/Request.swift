@@ -4,24 +4,35 @@ import SluiceWire
 /// A request to the broker, and the completion that gets its answer.
 // @unchecked: made anywhere, used on the loop only from then on.
 final class Request: @unchecked Sendable {
-  /// Gets the answer's frame, or the round-trip time of a PING.
-  typealias Completion = @Sendable (Result<any Sendable, ClientError>) -> Void
-
   /// The request's frame; nil for PING, which has no stream.
   let frame: (any Frame)?
   /// The longest time until the answer, from when the loop starts the request; nil for no limit.
   private let timeout: Duration?
-  private var completion: Completion?
+  private var completion: (@Sendable (Result<any Sendable, ClientError>) -> Void)?
+  private let isAnswer: @Sendable (any Sendable) -> Bool
   private var timer: TimerToken?
   private var isStarted = false
   var move: Move?
 
-  /// - Parameter completion: called on the loop, once.
-  init(_ frame: (any Frame)?, timeout: Duration?, _ completion: @escaping Completion) {
+  /// - Parameter completion: called on the loop, once, with the answer's frame, or with the round-trip time of a PING.
+  init<Answer: Sendable>(
+    _ frame: (any Frame)?, timeout: Duration?,
+    _ completion: @escaping @Sendable (Result<Answer, ClientError>) -> Void
+  ) {
     self.frame = frame
     self.timeout = timeout
-    self.completion = completion
+    self.completion = { result in
+      completion(
+        result.map { answer in
+          guard let answer = answer as? Answer else { preconditionFailure("isAnswered(by:) was not asked") }
+          return answer
+        })
+    }
+    isAnswer = { $0 is Answer }
   }
+
+  /// Whether a frame of this kind answers the request.
+  func isAnswered(by answer: any Sendable) -> Bool { isAnswer(answer) }
 
   /// The completion was called.
   var isOver: Bool { completion == nil }

@@ -98,16 +98,16 @@ final class StreamMultiplexer {
     case .refused(let stream, let fault): refused(stream, fault)
     case .redirected(let stream, let frame): redirected(stream, frame)
 
-    case .topicInfo(let stream, let frame): answer(stream, frame)
-    case .topics(let stream, let frame): answer(stream, frame)
-    case .cursors(let stream, let frame): answer(stream, frame)
-    case .states(let stream, let frame): answer(stream, frame)
-    case .connections(let stream, let frame): answer(stream, frame)
-    case .brokerInfo(let stream, let frame): answer(stream, frame)
-    case .clusterInfo(let stream, let frame): answer(stream, frame)
-    case .done(let stream): answer(stream, Done())
-    case .authenticated(let stream, let frame): answer(stream, frame)
-    case .answerPing(let token): output.send(Pong(token: token), stream: 0)
+    case .topicInfo(let stream, let frame): try answer(stream, frame)
+    case .topics(let stream, let frame): try answer(stream, frame)
+    case .cursors(let stream, let frame): try answer(stream, frame)
+    case .states(let stream, let frame): try answer(stream, frame)
+    case .connections(let stream, let frame): try answer(stream, frame)
+    case .brokerInfo(let stream, let frame): try answer(stream, frame)
+    case .clusterInfo(let stream, let frame): try answer(stream, frame)
+    case .done(let stream): try answer(stream, Done())
+    case .authenticated(let stream, let frame): try answer(stream, frame)
+    case .answerPing(let token): output.answerPing(token)
     case .pong(let token):
       if let ping = pings.removeValue(forKey: token) {
         ping.request.complete(.success(core.loop.now - ping.sent), core.loop)
@@ -167,6 +167,7 @@ final class StreamMultiplexer {
     case .subscription(let subscription):
       // Its offsets belong to an earlier epoch.
       if fault.code == .epochChanged, subscription.startOver() { return open(.subscription(subscription)) }
+      if fault.code == .limitReached, core.backOff(subscription) { return }
       subscription.receive(completion: .failure(error))
     case .publication(let publication):
       if fault.code == .epochChanged, publication.startOver() { return open(.publication(publication)) }
@@ -195,8 +196,16 @@ final class StreamMultiplexer {
     if node != nil { attachment.move?.strayed() }
   }
 
-  private func answer(_ stream: UInt32, _ answer: any Sendable) {
-    if case .request(let request) = detach(stream) { request.complete(.success(answer), core.loop) }
+  /// - Throws: when the frame answers another kind of request.
+  private func answer(_ stream: UInt32, _ answer: any Sendable) throws(WireError) {
+    guard case .request(let request) = detach(stream) else { return }
+    guard request.isAnswered(by: answer) else {
+      let error = WireError(
+        .unexpectedFrame, "a request on stream \(stream) was answered by \(type(of: answer))")
+      request.complete(.failure(.violation(error, by: core.address)), core.loop)
+      throw error
+    }
+    request.complete(.success(answer), core.loop)
   }
 
   // MARK: - Commands
@@ -362,6 +371,7 @@ final class StreamMultiplexer {
 
   /// Encodes grants, commits, and the records that publications may send.
   func fillOutput() {
+    output.sendPong()
     output.sendGrants()
     servePublications()
   }

@@ -109,7 +109,10 @@ final class Publication: @unchecked Sendable {
 
   /// Returns the frame that continues behind the acknowledged records. On the loop only.
   func opening() -> PublishOpen {
-    if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
+    // Without acknowledgements nothing is sent again, so the topic needn't know the producer.
+    if producer == 0, acknowledgement != .none || chosenProducer != nil {
+      producer = chosenProducer ?? core.makeProducer()
+    }
     let firstSequence: UInt64
     (firstSequence, isOpenedAsSource) = lock.withLock { unsafe (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(

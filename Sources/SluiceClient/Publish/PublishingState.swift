@@ -23,7 +23,7 @@ extension TopicSubject {
   public var state: AnyPublisher<PublishingState, Never> { publication.states.eraseToAnyPublisher() }
 }
 
-/// When a publication that the broker's storage refused is opened again. On the loop only.
+/// When a publication that the broker's storage refused is opened again, or a subscription that one of its limits ended. On the loop only.
 struct Reopening {
   private var backoff: Reconnect?
   /// Refused, and no record was accepted since.

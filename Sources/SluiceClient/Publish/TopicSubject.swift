@@ -212,7 +212,7 @@ public final class TopicSubject: Subject, Sendable {
       publication.core.post(
         .open(
           .request(
-            Request(nil, timeout: nil) { answer in
+            Request(nil, timeout: nil) { (answer: Result<Duration, ClientError>) in
               completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
             })))
     }

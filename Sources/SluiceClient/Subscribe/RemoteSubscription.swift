@@ -34,6 +34,9 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     case completion(Subscribers.Completion<ClientError>)
   }
 
+  /// How many events that wait for demand are searched for the one that a topic has matched.
+  private static let lookBack = 64
+
   let plan: SubscriptionPlan
   let core: ClientCore
 
@@ -71,6 +74,10 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private(set) var delivering = DeliveredBatch.Origin()
   /// The broker has sent SUBSCRIBED on this stream.
   private var isSubscribed = false
+  /// The broker has sent SUBSCRIBED on this stream or an earlier one.
+  private(set) var wasSubscribed = false
+  /// The delays while a limit of the broker refuses the subscription.
+  var reopening = Reopening()
   var move: Move?
   var doubts = DoubtfulOpenings()
 
@@ -216,6 +223,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   /// - Throws: when the broker doesn't continue where the subscription is.
   func subscribed(_ frame: Subscribed) throws(WireError) {
     isSubscribed = true
+    wasSubscribed = true
     move?.opened(at: core.loop.now)
     if plan.membership != nil { origin.epoch = frame.epoch }
     switch try position.subscribed(frame) {
@@ -260,6 +268,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     let lastMark = try unsafe DeliveredBatch.check(batch, count: header.count)
     let (topic, time) = try position.deliver(header, lastMark: lastMark)
     ledger.receive(records: header.count)
+    if reopening.isRefused { reopening.taken(at: core.loop.now) }
     cursor?.received(through: header.firstOffset + UInt64(header.count))
     if isCancelled { return }
     let buffer = unsafe RecordBuffer.copy(batch, topic: topic, commits: commits, reusing: &last)
@@ -276,8 +285,25 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     guard let mark, !isCancelled else { return }
     if let notice = TopicNotice(mark, of: plan.topic) { core.notices.send(notice) }
     guard currentReceiver()?.mark != nil else { return }
-    backlog.append(.mark(mark))
+    if case .topic(let name, .deleted) = mark, forgetMatch(of: name) { return }
+    if case .mark(let last)? = backlog.last, let joined = last.joined(with: mark) {
+      backlog.last = .mark(joined)
+    } else {
+      backlog.append(.mark(mark))
+    }
     drain()
+  }
+
+  /// Takes back the event that a pattern's topic has matched, if the subscriber hasn't got it: no demand bounds how many topics come and go. Returns
+  /// whether the topic's deletion is no event then.
+  private func forgetMatch(of topic: String) -> Bool {
+    backlog.removeLast(among: Self.lookBack) { item in
+      switch item {
+      case .mark(.topic(topic, .matched)): true
+      case .mark(.topic(topic, _)), .records, .completion: nil
+      case .mark: false
+      }
+    }
   }
 
   /// The stream has ended.

@@ -70,6 +70,30 @@ extension TopicEvent: Equatable where Value: Equatable {}
 @usableFromInline
 typealias TopicMark = TopicEvent<Never>
 
+extension TopicMark {
+  /// One event that stands for this one and the one that follows it directly; nil if both must be delivered. A broker may send any number of them to a
+  /// subscriber without demand, which need no more memory than one.
+  func joined(with next: TopicMark) -> TopicMark? {
+    switch (self, next) {
+    case (.lagged(let missed, _), .lagged(let more, let nextOffset)):
+      .lagged(missed: missed.addingSaturated(more), nextOffset: nextOffset)
+    case (.producers, .producers): next
+    case (.restarted, .restarted): next
+    case (.topic(let name, .lagged(let missed, _)), .topic(let other, .lagged(let more, let nextOffset)))
+    where name == other:
+      .topic(name, .lagged(missed: missed.addingSaturated(more), nextOffset: nextOffset))
+    default: nil
+    }
+  }
+}
+
+extension UInt64 {
+  fileprivate func addingSaturated(_ other: UInt64) -> UInt64 {
+    let (sum, isTooLarge) = addingReportingOverflow(other)
+    return isTooLarge ? .max : sum
+  }
+}
+
 /// The kinds of ``TopicEvent`` that come only on request.
 public struct TopicEventKinds: OptionSet, Sendable {
   public let rawValue: Int

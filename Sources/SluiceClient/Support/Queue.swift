@@ -12,6 +12,11 @@ struct Queue<Element> {
     set { elements[head] = newValue }
   }
 
+  var last: Element? {
+    get { isEmpty ? nil : elements[elements.count - 1] }
+    set { elements[elements.count - 1] = newValue }
+  }
+
   mutating func append(_ element: Element) {
     elements.append(element)
   }
@@ -39,6 +44,18 @@ struct Queue<Element> {
   mutating func removeFirst(where matches: (Element) -> Bool) -> Element? {
     guard let index = elements[head...].firstIndex(where: { $0.map(matches) ?? false }) else { return nil }
     return elements.remove(at: index)
+  }
+
+  /// Removes the last element that `matches`, among so many. Searches no further where it returns nil. Returns whether one was removed.
+  mutating func removeLast(among count: Int, where matches: (Element) -> Bool?) -> Bool {
+    for index in elements.indices[head...].suffix(count).reversed() {
+      guard let element = elements[index], let isWanted = matches(element) else { return false }
+      if isWanted {
+        elements.remove(at: index)
+        return true
+      }
+    }
+    return false
   }
 
   mutating func removeAll() {

@@ -167,6 +167,9 @@ package struct ClientSession {
           "WELCOME limits frames to \(welcome.maximumFrame) bytes; at least \(Limits.smallestFrame) must be taken"
         )
       }
+      guard welcome.maximumStreams > 0 else {
+        throw WireError(.malformedFrame, "WELCOME allows no streams; at least 1 must be allowed")
+      }
       mayBeRedirected = welcome.features & Feature.redirects != 0
       numbers.limit = welcome.maximumStreams
       keepalive = Keepalive(milliseconds: welcome.keepalive, now: now)

@@ -58,7 +58,7 @@ async def refused_renewal(stage: Stage) -> None:
     """When a renewal is refused the connection stays open, and the client tries again with another token."""
 
     async def script(peer: Peer) -> None:
-        await peer.welcome(expires=in_milliseconds(5))
+        await peer.welcome(identity="ann", expires=in_milliseconds(5))
         stream, _ = await peer.subscribed()
         renewal, _ = await peer.expect("AUTHENTICATE")
         peer.send("ERROR", renewal, code=13, message="the token is wrong")

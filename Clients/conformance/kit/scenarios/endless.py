@@ -115,6 +115,43 @@ async def flood(stage: Stage, frame: str) -> None:
 
 
 @scenario(seconds=60)
+async def topics(stage: Stage) -> None:
+    """Topics that come and go while the program takes nothing of a pattern need no memory, and aren't reported."""
+    total = 20_000
+
+    async def script(peer: Peer) -> None:
+        await peer.welcome()
+        stream, _ = await peer.expect("SUBSCRIBE_PATTERN")
+        peer.send("SUBSCRIBED", stream, epoch=1)
+        peer.send("SELECT_TOPIC", stream)
+        for i in range(1, total + 1):
+            peer.send("MATCHED", stream, number=1, topic=f"t.{i}", epoch=5)
+            peer.send("MATCHED", stream, number=2, topic="t.same", epoch=i)
+            peer.send("UNMATCHED", stream, number=1)
+            peer.send("UNMATCHED", stream, number=2)
+            if i % 1_000 == 0:
+                await peer.drain()
+        peer.send("PING", 0, token=5)
+        await peer.expect("PONG")
+        sent.set()
+        await peer.granted(stream, 1)
+        peer.send("MATCHED", stream, number=3, topic="t.last", epoch=5)
+        peer.send("SELECT_TOPIC", stream, number=3)
+        peer.deliver(stream, 0, b"x")
+
+    sent = asyncio.Event()
+    broker = await stage.scripted(script)
+    sub = await (await stage.client(broker.address, reconnect=False)).pattern("t.*")
+    await sent.wait()
+    await sub.request(1)
+    events = []
+    while (event := await sub.event())["event"] != "record":
+        events.append(event)
+    assert len(events) <= 1_000, f"{len(events)} events were kept"
+    assert events[-1]["event"] == "matched" and event["topic"] == "t.last"
+
+
+@scenario(seconds=60)
 async def pings(stage: Stage) -> None:
     """A broker that sends PING without end and reads no answer doesn't make the client's memory grow."""
     # More than the system's buffers of both directions hold.

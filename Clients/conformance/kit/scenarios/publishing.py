@@ -83,9 +83,12 @@ async def sequence(stage: Stage, known: int) -> None:
         await peer.welcome()
         stream, frame = await peer.opened(next_sequence=known)
         assert (frame["producer"], frame["first_sequence"]) == (number, 0)
-        if known < 5:
+        following = known
+        while following < 5:
             _, values = await peer.expect("PUBLISH")
-            assert values["first"] == known and values["count"] == 5 - known
+            assert values["first"] == following
+            following += values["count"]
+        if known < 5:
             peer.send("ACK", stream, through=5, last_offset=4)
 
     broker = await stage.scripted(first, second)
@@ -110,8 +113,11 @@ async def acknowledged_before_a_cut(stage: Stage) -> None:
         await peer.welcome()
         stream, frame = await peer.opened()
         assert frame["first_sequence"] == 3
-        _, values = await peer.expect("PUBLISH")
-        assert (values["first"], values["count"]) == (3, 2)
+        following = 3
+        while following < 5:
+            _, values = await peer.expect("PUBLISH")
+            assert values["first"] == following
+            following += values["count"]
         peer.send("ACK", stream, through=5, last_offset=4)
 
     broker = await stage.scripted(first, second)
@@ -135,9 +141,9 @@ async def without_acknowledgement(stage: Stage) -> None:
     async def second(peer: Peer) -> None:
         await peer.welcome()
         _, frame = await peer.opened()
-        assert (frame["producer"], frame["first_sequence"]) == (0, 0)
+        assert frame["producer"] == 0
         _, values = await peer.expect("PUBLISH")
-        assert (values["first"], values["count"]) == (0, 1), values
+        assert (values["first"], values["count"]) == (frame["first_sequence"], 1), values
 
     broker = await stage.scripted(first, second)
     producer = await (await stage.client(broker.address)).producer(stage.topic, acknowledge="none")

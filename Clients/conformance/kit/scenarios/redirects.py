@@ -210,7 +210,8 @@ async def indirect(stage: Stage) -> None:
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, _ = await peer.expect("SUBSCRIBE")
-        if not peer.flags & 0x10:
+        # A client that doesn't name the feature gets no REDIRECT.
+        if peer.hello["features"] & 1 and not peer.flags & 0x10:
             peer.send("REDIRECT", stream, node="b", address="192.0.2.1:7420")
             stream, _ = await peer.expect("SUBSCRIBE")
             assert peer.flags & 0x10

@@ -8,6 +8,8 @@
 ...         async for record in client.topic("orders", from_="earliest"):
 ...             print(record.offset, record.text)
 ...             break
+>>> asyncio.run(main())
+0 order 1
 
 A record is sent only when the program has asked for it: each step of a loop requests one, and ``prefetch=`` requests more ahead.
 """

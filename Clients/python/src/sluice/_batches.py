@@ -18,7 +18,9 @@ from .records import Batch, Headers, HeadersLike, Payload, header_pairs, to_byte
 _U32: Final = struct.Struct("<I")
 _U16: Final = struct.Struct("<H")
 _I64: Final = struct.Struct("<q")
-_LENGTH: Final = (1 << 30) - 1
+LONGEST_BODY: Final = (1 << 30) - 1
+#: Encodes the word of a plain record of so many bytes.
+encode_word: Final = _U32.pack
 _ATTRIBUTES: Final = 1 << 30
 _TIME: Final = 2 << 30
 #: Runs of at least this many records of one length are cut by one call.
@@ -68,8 +70,8 @@ def decode_batch(data: bytes, position: int, end: int, topic: str, first_offset:
     try:
         while position < end:
             (word,) = word_at(data, position)
-            size = word & _LENGTH
-            if word <= _LENGTH:
+            size = word & LONGEST_BODY
+            if word <= LONGEST_BODY:
                 stride = size + 4
                 most = min(count - len(payloads), (end - position) // stride)
                 if most >= _RUN and (run := _run_length(data, position, most, stride)) >= _RUN:
@@ -165,8 +167,8 @@ def encode_record(payload: Payload, key: Payload | None = None, headers: Headers
     """
     data = payload if isinstance(payload, bytes) else to_bytes(payload)
     if key is None and not headers:
-        if len(data) > _LENGTH:
-            raise ValueError(f"a record has {len(data)} bytes; the most is {_LENGTH}")
+        if len(data) > LONGEST_BODY:
+            raise ValueError(f"a record has {len(data)} bytes; the most is {LONGEST_BODY}")
         return _U32.pack(len(data)) + data
     parts = [bytes([(key is not None) | (2 if headers else 0)])]
     if key is not None:
@@ -181,8 +183,8 @@ def encode_record(payload: Payload, key: Payload | None = None, headers: Headers
             parts.append(_sized(_U32, to_bytes(value), "a header's value"))
     parts.append(data)
     body = b"".join(parts)
-    if len(body) > _LENGTH:
-        raise ValueError(f"a record has {len(body)} bytes; the most is {_LENGTH}")
+    if len(body) > LONGEST_BODY:
+        raise ValueError(f"a record has {len(body)} bytes; the most is {LONGEST_BODY}")
     return _U32.pack(len(body) | _ATTRIBUTES) + body
 
 

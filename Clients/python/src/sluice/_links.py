@@ -80,6 +80,12 @@ class Link:
     async def _dial(self) -> Connection:
         options = self._options
         server = self._servers[self._server]
+        has_credentials = options.user is not None or options.token is not None
+        if has_credentials and options.tls is None and not server.is_on_this_machine and not options.allow_plaintext_credentials:
+            raise SluiceError(
+                f"the client's credentials weren't sent to {server}, since the connection isn't encrypted;"
+                " use tls=True, or allow it by allow_plaintext_credentials=True"
+            )
         return await Connection.open(
             server.host,
             server.port,

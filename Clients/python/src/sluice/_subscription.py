@@ -19,6 +19,8 @@ Item = Batch | Event
 
 #: How long commits of automatic cursors are gathered, in seconds.
 _COMMIT_SECONDS: Final = 0.2
+#: How many queued events are searched for the one that a topic has matched.
+_LOOK_BACK: Final = 64
 
 
 class Position:
@@ -341,7 +343,6 @@ class PatternFeed(Feed):
         self._selected: Position | None = None
         self._has_all = False
         self._is_live = False
-        self._ended_topics: set[str] = set()
 
     def opening(self, stream: int, flags: int) -> bytes:
         plan = self.plan
@@ -386,7 +387,7 @@ class PatternFeed(Feed):
             position = self._numbers.pop(values["number"], None)
             if position is not None and self._positions.get(position.topic) is position:
                 del self._positions[position.topic]
-                self._put(Unmatched(position.topic))
+                self._put_unmatched(position.topic)
         elif number == frames.SELECT_TOPIC:
             self._select(values["number"])
         elif number == frames.LIVE:
@@ -396,10 +397,24 @@ class PatternFeed(Feed):
             position.skip(values["next offset"])
             self._put_lag(Lag(position.topic, values["missed"], values["next offset"]))
         elif number == frames.COMPLETE:
-            self._ended_topics.add(self._current().topic)
+            self._current()
         else:
             raise ProtocolError(f"a frame of type {number:#x} came on a pattern", code=ErrorCode.UNEXPECTED_FRAME)
         return False
+
+    def _put_unmatched(self, topic: str) -> None:
+        """Queues that a topic no longer matches.
+
+        One that the program hasn't seen match is forgotten instead: no demand bounds how many topics come and go.
+        """
+        for back in range(1, min(len(self._items), _LOOK_BACK) + 1):
+            item = self._items[-back]
+            if isinstance(item, Matched) and item.topic == topic:
+                del self._items[-back]
+                return
+            if isinstance(item, Batch) or item.topic == topic:
+                break
+        self._put(Unmatched(topic))
 
     def _matched(self, values: dict[str, Any]) -> None:
         topic, epoch, next_offset = values["topic"], values["epoch"], values["next offset"]
@@ -418,7 +433,6 @@ class PatternFeed(Feed):
             if next_offset < former.next_offset:
                 self._put(Rewound(topic, epoch, next_offset))
         else:
-            self._ended_topics.discard(topic)
             self._put(Restarted(topic, epoch))
 
     def _select(self, number: int) -> None:
@@ -434,7 +448,7 @@ class PatternFeed(Feed):
             matched = {position.topic for position in self._numbers.values()}
             for topic in [topic for topic in self._positions if topic not in matched]:
                 del self._positions[topic]
-                self._put(Unmatched(topic))
+                self._put_unmatched(topic)
         self._has_all = True
 
     def _live(self, next_offset: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from types import TracebackType
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from . import _frames as frames
 from ._attachment import Attachment, Request
@@ -89,6 +89,22 @@ class Client:
         decode: Callable[[Record], T],
     ) -> Topic[T]: ...
 
+    @overload
+    def topic(
+        self,
+        name: str,
+        *,
+        from_: str | Start = ...,
+        where: Condition | Iterable[Condition] | None = ...,
+        prefetch: int = ...,
+        lag: WhenLagging | None = ...,
+        cursor: str | None = ...,
+        missing: Missing = ...,
+        watch_producers: bool = ...,
+        settings: Settings | None = ...,
+        decode: Callable[[Record], Any] | None,
+    ) -> Topic[Any]: ...
+
     def topic(
         self,
         name: str,
@@ -104,6 +120,11 @@ class Client:
         decode: Callable[[Record], Any] | None = None,
     ) -> Topic[Any]:
         """Returns a topic to iterate over. Nothing is sent before the iteration begins.
+
+        >>> async for record in client.topic("orders", from_=sluice.last(10), prefetch=100):
+        ...     print(record.offset, record.key, record.text)
+        ...     break
+        0 b'eu' order 1
 
         Args:
             name: the topic's name, tokens separated by dots.
@@ -145,6 +166,11 @@ class Client:
     ) -> Topic[Record]:
         """Returns all topics whose names match, those created later included, to iterate over with one demand.
 
+        >>> async for record in client.pattern(">"):
+        ...     print(record.topic)
+        ...     break
+        orders
+
         In a pattern ``*`` stands for one token, and a last ``>`` for one or more. Records have their topic's name in ``topic``.
         """
         plan = Plan(pattern, start=make_start(from_), where=make_where(where), lag=lag, prefetch=prefetch)
@@ -166,6 +192,12 @@ class Client:
         missing: Missing = "create",
     ) -> GroupSubscription:
         """Returns a membership in a consumer group: each record of the topic goes to one of the group's members.
+
+        >>> async for delivery in client.group("orders", "billing", deliveries=5, dead_letters="orders.dead"):
+        ...     print(delivery.attempt, delivery.text)
+        ...     await delivery.ack()
+        ...     break
+        1 order 1
 
         All members state the same settings, or get ``group-mismatch``.
 
@@ -204,6 +236,8 @@ class Client:
         settings: Settings | None = None,
         buffer_records: int = 65_536,
         buffer_bytes: int = 8 << 20,
+        producer_id: int | None = None,
+        first_sequence: int = 0,
     ) -> Producer:
         """Opens a publication on a topic, which is created if there is none.
 
@@ -215,9 +249,15 @@ class Client:
             settings: what the topic must be like.
             buffer_records: the most records that wait for the broker's grant or acknowledgement.
             buffer_bytes: the most bytes of those.
+            producer_id: the producer's number, the same in each run of the program, unique on the topic and not 0. The topic has each
+                record of it once: a program that starts over publishes the same records in the same order, and those that the topic
+                has are acknowledged and not published again. The topic remembers it for 24 hours by default. None for a random number,
+                which suffices for lost connections.
+            first_sequence: the sequence of the first record that will be published, for a program that doesn't begin at its first.
 
         Raises:
             ClientClosedError: the client is closed.
+            ValueError: a number is out of range.
         """
         return self.open_producer(
             topic,
@@ -226,6 +266,8 @@ class Client:
             settings=settings,
             buffer_records=buffer_records,
             buffer_bytes=buffer_bytes,
+            producer_id=producer_id,
+            first_sequence=first_sequence,
         )
 
     def open_producer(
@@ -237,10 +279,18 @@ class Client:
         settings: Settings | None = None,
         buffer_records: int = 65_536,
         buffer_bytes: int = 8 << 20,
+        producer_id: int | None = None,
+        first_sequence: int = 0,
     ) -> Producer:
         """As :meth:`producer`, with the role by name: ``producer``, ``source`` or ``requester``."""
         if acknowledge not in _ACKNOWLEDGEMENTS:
             raise ValueError(f"acknowledge={acknowledge!r} isn't one of none, received, durable")
+        if producer_id is not None and not 0 < producer_id < 1 << 64:
+            raise ValueError("producer_id= takes a number from 1 to 2**64 - 1")
+        if first_sequence and producer_id is None:
+            raise ValueError("first_sequence= needs a producer_id=")
+        if not 0 <= first_sequence <= 1 << 62:
+            raise ValueError("first_sequence= takes a number from 0 to 2**62")
         publication = Publication(
             topic,
             _ACKNOWLEDGEMENTS[acknowledge],
@@ -248,6 +298,8 @@ class Client:
             encode_settings(settings),
             max(buffer_records, 1),
             max(buffer_bytes, 1),
+            producer_id,
+            first_sequence,
         )
         producer = Producer(self, publication)
         self._producers.add(producer)
@@ -271,6 +323,12 @@ class Client:
     ) -> Record:
         """Publishes a request and returns the reply to it.
 
+        >>> async def quote(request):
+        ...     return b"42 for " + request.payload
+        >>> async with client.respond("prices", quote):
+        ...     print((await client.request("prices", b"ACME", timeout=2)).text)
+        42 for ACME
+
         Raises:
             NoRespondersError: the topic has no subscriber; the request wasn't published.
             RequestTimeoutError: no reply came within ``timeout`` seconds.
@@ -291,8 +349,11 @@ class Client:
 
     # Topics
 
-    async def create_topic(self, name: str, **settings: Any) -> TopicInfo:
+    async def create_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Creates a topic with these settings (see :class:`Settings`), or returns it if it has them.
+
+        >>> print((await client.create_topic("prices", compact=True, replay_age=3600)).settings["compact"])
+        True
 
         Raises:
             SluiceError: ``topic-exists`` if it has others, ``invalid-topic``, ``invalid-setting``.
@@ -301,7 +362,7 @@ class Client:
         values = await self._ask("TOPIC_CREATE", frames.TOPIC_INFO, topic=name, settings=pairs)
         return topic_info(values)
 
-    async def set_topic(self, name: str, **settings: Any) -> TopicInfo:
+    async def set_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Changes settings of a topic; those that aren't named stay."""
         values = await self._ask("TOPIC_SET", frames.TOPIC_INFO, topic=name, settings=_setting_fields(settings))
         return topic_info(values)
@@ -483,9 +544,8 @@ class Client:
             more, after = page["more"], elements[-1][key]
 
 
-def _setting_fields(settings: dict[str, Any]) -> list[dict[str, int]]:
-    typed: Settings = settings  # type: ignore[assignment]
-    return [{"key": key, "value": value} for key, value in encode_settings(typed)]
+def _setting_fields(settings: Settings) -> list[dict[str, int]]:
+    return [{"key": key, "value": value} for key, value in encode_settings(settings)]
 
 
 class _Connecting:
@@ -522,6 +582,7 @@ def connect(
     certificate: str | None = None,
     certificate_key: str | None = None,
     server_hostname: str | None = None,
+    allow_plaintext_credentials: bool = False,
     reconnect: ReconnectPolicy | Literal["default"] | None = "default",
     connect_timeout: float = 10.0,
     keepalive: float = 0.0,
@@ -531,7 +592,8 @@ def connect(
     """Connects to a broker, or to any node of a cluster.
 
     >>> async with sluice.connect("127.0.0.1") as client:
-    ...     ...
+    ...     print((await client.topic_info("orders")).records)
+    1
 
     Args:
         servers: one or several addresses, ``HOST``, ``HOST:PORT`` or ``[IPv6]:PORT``; the port is 7420 by default. They are tried
@@ -544,6 +606,7 @@ def connect(
         ca_file: certificates of the authorities to trust, in PEM.
         certificate, certificate_key: the client's own certificate and key, in PEM.
         server_hostname: the name in the broker's certificate, if it isn't the address.
+        allow_plaintext_credentials: whether passwords and tokens are sent without TLS to other machines.
         reconnect: what happens after a lost connection; None ends the client then.
         connect_timeout: seconds for one attempt, handshake included.
         keepalive: seconds of silence after which either side gives the other up; 0 leaves it to the broker.
@@ -567,6 +630,7 @@ def connect(
         token=token,
         tls=tls_context(tls, ca_file, certificate, certificate_key),
         server_hostname=server_hostname,
+        allow_plaintext_credentials=allow_plaintext_credentials,
         reconnect=ReconnectPolicy() if reconnect == "default" else reconnect,
         connect_timeout=connect_timeout,
         keepalive=keepalive,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -42,6 +43,18 @@ class Server:
     host: str
     port: int
 
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether bytes for it don't leave the machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None)
+        return (mapped or address).is_loopback
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -75,6 +88,7 @@ class Options:
     password: str | None = None
     token: TokenSource | None = None
     tls: ssl.SSLContext | None = None
+    allow_plaintext_credentials: bool = False
     server_hostname: str | None = None
     reconnect: ReconnectPolicy | None = ReconnectPolicy()
     connect_timeout: float = 10.0

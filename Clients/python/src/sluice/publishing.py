@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from . import _frames as frames
 from . import _layout as layout
 from ._attachment import Attachment, misplaced
-from ._batches import encode_record
+from ._batches import LONGEST_BODY, encode_record, encode_word
 from .errors import ErrorCode, ProtocolError, PublicationError, SluiceError
 from .records import HeadersLike, Payload
 
@@ -29,6 +31,10 @@ _log: Final = logging.getLogger("sluice")
 _ACKNOWLEDGEMENTS: Final = {"none": 0, "received": 1, "durable": 2}
 #: About the most bytes of one PUBLISH, as far as the broker's limit allows.
 _BATCH_BYTES: Final = 256 << 10
+#: The most records of one PUBLISH.
+_MOST_RECORDS: Final = 4_096
+#: Payloads that are queued together.
+_PART: Final = 256
 #: The role of a producer that gets CONNECTED and DISCONNECTED.
 _SOURCE: Final = 1
 
@@ -51,16 +57,21 @@ class Publication(Attachment):
         settings: tuple[tuple[int, int], ...],
         buffer_records: int,
         buffer_bytes: int,
+        producer_id: int | None = None,
+        first_sequence: int = 0,
     ) -> None:
         super().__init__(topic)
         self._acknowledgement = acknowledgement
         self._role = role
         self._settings = settings
+        self._has_chosen_id = producer_id is not None
         # Without acknowledgements the client can't know what to send again, so the producer has no number.
-        self._producer = secrets.randbits(63) + 1 if acknowledgement else 0
+        self._producer = producer_id or (secrets.randbits(63) + 1 if acknowledgement else 0)
         self._items: list[bytes] = []
-        self._base = 0
-        self._sent = 0
+        self._base = first_sequence
+        self._sent = first_sequence
+        #: The sequence that the topic expects of a producer with a chosen number: it has the records before it from an earlier run.
+        self._expected = 0
         self._queued_bytes = 0
         self._granted = 0
         self._granted_bytes = 0
@@ -80,6 +91,8 @@ class Publication(Attachment):
         self._ending: dict[str, Any] | None = None
         self._closed: asyncio.Future[None] | None = None
         self._longest_item = frames.U64_MAX
+        #: The longest payload without key and headers.
+        self._longest_plain = LONGEST_BODY
         #: The epoch of the last acknowledged record, and the offset behind it.
         self._epoch = 0
         self._known: tuple[int, int] | None = None
@@ -110,9 +123,52 @@ class Publication(Attachment):
                 code=ErrorCode.RECORD_TOO_LARGE,
                 topic=self.topic,
             )
+        if not self._items and self._base < self._expected:
+            self._base += 1
+            self._sent += 1
+            return
         self._items.append(item)
         self._queued_bytes += len(item)
         self._schedule()
+
+    def accept_plain(self, payload: Payload) -> bool:
+        """As :meth:`accept`, for a payload in the usual case. Returns whether it is one: bytes, with room for them, and nothing else."""
+        items = self._items
+        size = len(payload)
+        if (
+            type(payload) is not bytes
+            or size > self._longest_plain
+            or len(items) >= self._buffer_records
+            or self._queued_bytes >= self._buffer_bytes
+            or self.error is not None
+            or self._base < self._expected
+        ):
+            return False
+        items.append(encode_word(size) + payload)
+        self._queued_bytes += size + 4
+        if not self._is_sending:
+            self._schedule()
+        return True
+
+    def accept_many(self, payloads: Sequence[Payload]) -> bool:
+        """As :meth:`accept_plain`, for all of them or none."""
+        sizes = list(map(len, payloads))
+        size = sum(sizes)
+        if (
+            max(sizes) > self._longest_plain
+            or len(self._items) + len(payloads) > self._buffer_records
+            or self._queued_bytes + size > self._buffer_bytes
+            or self.error is not None
+            or self._base < self._expected
+        ):
+            return False
+        items = [encode_word(len(payload)) + payload for payload in payloads if type(payload) is bytes]
+        if len(items) < len(payloads):
+            return False
+        self._items += items
+        self._queued_bytes += size + 4 * len(items)
+        self._schedule()
+        return True
 
     def _schedule(self) -> None:
         if not self._is_sending and self._takes_records:
@@ -122,7 +178,11 @@ class Publication(Attachment):
     def acknowledgement(self) -> asyncio.Future[int | None]:
         """Returns a future for the acknowledgement of the last record, which becomes its offset where that is known."""
         future: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
-        self._acks.append((self.next_sequence - 1, future))
+        if self._items:
+            self._acks.append((self.next_sequence - 1, future))
+        else:
+            # A duplicate, whose offset isn't known.
+            future.set_result(None)
         return future
 
     async def wait_for_room(self) -> None:
@@ -210,6 +270,7 @@ class Publication(Attachment):
         self._stream_bytes = 0
         welcome = self.connection.welcome
         self._longest_item = welcome.longest_record
+        self._longest_plain = min(welcome.longest_record, LONGEST_BODY)
         self._most_batch = min(_BATCH_BYTES, welcome.longest_frame - frames.BATCH_HEADER)
         if values["lost from"] is not None:
             self._lost(values["lost from"])
@@ -221,7 +282,10 @@ class Publication(Attachment):
                     f"the broker expects sequence {next_sequence}, before {self._base}, which the producer named",
                     code=ErrorCode.MALFORMED_FRAME,
                 )
-            if next_sequence > self.next_sequence:
+            if self._has_chosen_id:
+                self._expected = next_sequence
+                next_sequence = min(next_sequence, self.next_sequence)
+            elif next_sequence > self.next_sequence:
                 self._move_to(next_sequence)
             self._acknowledged(next_sequence, None)
             self._sent = next_sequence
@@ -257,22 +321,14 @@ class Publication(Attachment):
             if room <= 0 or self._stream_bytes >= self._granted_bytes:
                 break
             first = self._sent - self._base
-            items = self._items
-            last = min(len(items), first + room)
-            size = 0
-            index = first
-            most = self._most_batch
-            bytes_left = self._granted_bytes - self._stream_bytes
-            while index < last and size < bytes_left:
-                length = len(items[index])
-                if size + length > most and index > first:
-                    break
-                size += length
-                index += 1
-            count = index - first
-            connection.send(frames.publish(self.number, self._sent, count, b"".join(items[first:index])))
-            self._sent += count
-            self._stream_bytes += size
+            some = self._items[first : first + min(room, _MOST_RECORDS)]
+            sums = list(accumulate(map(len, some)))
+            # A batch has no more bytes than the limit, unless it is one record, and ends with the record that uses the grant up.
+            count = min(max(bisect_right(sums, self._most_batch), 1), bisect_left(sums, self._granted_bytes - self._stream_bytes) + 1)
+            del some[count:]
+            connection.send(frames.publish(self.number, self._sent, len(some), b"".join(some)))
+            self._sent += len(some)
+            self._stream_bytes += sums[len(some) - 1]
         if not self._acknowledgement:
             self._acknowledged(self._sent, None)
         self._send_ending()
@@ -351,7 +407,8 @@ class Producer:
     :meth:`publish` wait. With acknowledgements each record is in the topic exactly once, over lost connections as well.
 
     >>> async with client.producer("orders") as producer:
-    ...     await producer.publish(b"order 1", key="eu")
+    ...     print(await producer.publish(b"order 2", key="eu"))
+    1
     """
 
     def __init__(self, client: Client, publication: Publication) -> None:
@@ -382,6 +439,8 @@ class Producer:
         :meth:`flush` waits for the acknowledgements, and raises what went wrong.
         """
         publication = self._publication
+        if key is None and headers is None and publication.accept_plain(payload):
+            return
         item = encode_record(payload, key, headers)
         if not publication.has_room:
             await publication.wait_for_room()
@@ -389,11 +448,22 @@ class Producer:
 
     async def send_many(self, payloads: Iterable[Payload]) -> None:
         """Publishes payloads without keys or headers, as :meth:`send` does each of them."""
-        publication = self._publication
-        for payload in payloads:
-            if not publication.has_room:
-                await publication.wait_for_room()
-            publication.accept(encode_record(payload))
+        iterator = iter(payloads)
+        while True:
+            some: list[Payload] = []
+            error: Exception | None = None
+            try:
+                some.extend(islice(iterator, _PART))
+            except Exception as raised:
+                # What came before it is published.
+                error = raised
+            if some and not self._publication.accept_many(some):
+                for payload in some:
+                    await self.send(payload)
+            if error is not None:
+                raise error
+            if len(some) < _PART:
+                return
 
     async def flush(self) -> None:
         """Waits until every record is acknowledged.
@@ -457,8 +527,12 @@ class Producer:
                 async with asyncio.timeout(self._client.close_timeout if timeout is None else timeout):
                     await publication.drain()
         finally:
-            publication.cancel()
-            self._client.forget_producer(self)
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Closes the publication, and drops what isn't acknowledged. From the client's event loop only."""
+        self._publication.cancel()
+        self._client.forget_producer(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -467,5 +541,4 @@ class Producer:
         if error is None:
             await self.close()
         else:
-            self._publication.cancel()
-            self._client.forget_producer(self)
+            self.cancel()

@@ -5,8 +5,11 @@ An observable pushes, so it can't ask for records. :func:`from_topic` therefore 
 
 >>> requests = Requests(10)
 >>> observable = from_topic(client.topic("orders"), requests)
->>> observable.subscribe(on_next=lambda record: handle(record))
+>>> subscription = observable.subscribe(on_next=lambda record: print(record.text))
 >>> requests.request(10)
+>>> await asyncio.sleep(0.5)
+order 1
+>>> subscription.dispose()
 """
 
 from __future__ import annotations

@@ -233,6 +233,8 @@ class Topic(Generic[T]):
 
     >>> async for record in client.topic("orders", from_="earliest"):
     ...     print(record.text)
+    ...     break
+    order 1
     """
 
     def __init__(self, client: Client, plan: Plan, decode: Callable[[Record], T] | None, *, is_pattern: bool) -> None:
@@ -259,6 +261,11 @@ class Topic(Generic[T]):
     def batches(self, prefetch: int | None = None) -> BatchSubscription:
         """Returns an iteration over batches of columns, the fastest way to read.
 
+        >>> async for batch in client.topic("orders").batches():
+        ...     print(list(batch.offsets), [bytes(payload) for payload in batch.payloads])
+        ...     break
+        [0] [b'order 1']
+
         Args:
             prefetch: how many records are kept requested; by default the topic's prefetch, or 65,536.
         """
@@ -266,7 +273,15 @@ class Topic(Generic[T]):
         return BatchSubscription(self._client, self._feed(self._plan), size)
 
     def events(self) -> EventSubscription:
-        """Returns an iteration over records, lags, the end of replay, and restarts of the topic."""
+        """Returns an iteration over records, lags, the end of replay, and restarts of the topic.
+
+        >>> async for event in client.topic("orders").events():
+        ...     print(type(event).__name__)
+        ...     if isinstance(event, sluice.Live):
+        ...         break
+        Record
+        Live
+        """
         plan = replace(self._plan, sees_events=True)
         return EventSubscription(self._client, self._feed(plan), plan.prefetch)
 

@@ -3,9 +3,12 @@
 >>> import sluice.sync
 >>> with sluice.sync.connect("127.0.0.1") as client:
 ...     with client.producer("orders") as producer:
-...         producer.publish(b"order 1")
+...         _ = producer.publish(b"order 2")
+...         producer.complete()
 ...     for record in client.topic("orders", from_="earliest"):
 ...         print(record.text)
+order 1
+order 2
 
 Calls block the calling thread, and any thread may make them. Loops are demand here, too: each step requests a record, and records
 cross threads in parts of the prefetch.
@@ -18,11 +21,12 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 from . import client as _client
+from .arguments import ConnectArguments, GroupArguments, PatternArguments, ProducerArguments, RequestArguments, TopicArguments
 from .errors import ClientClosedError
-from .info import BrokerInfo, ConnectionInfo, ConsumerInfo, TopicInfo, TopicSummary
+from .info import BrokerInfo, ConnectionInfo, ConsumerInfo, Settings, TopicInfo, TopicSummary
 from .plans import Start
 from .publishing import Producer as _Producer
 from .records import Batch, Delivery, Event, HeadersLike, Payload, Record
@@ -240,6 +244,10 @@ class Producer:
         """Flushes and closes the publication."""
         self._thread.call(self._producer.close(timeout))
 
+    def cancel(self) -> None:
+        """Closes the publication, and drops what isn't acknowledged."""
+        self._thread.post(self._producer.cancel)
+
     def __enter__(self) -> Self:
         return self
 
@@ -254,19 +262,19 @@ class Client:
         self._thread = thread
         self._client = client
 
-    def topic(self, name: str, **options: Any) -> Topic[Any]:
+    def topic(self, name: str, **options: Unpack[TopicArguments]) -> Topic[Any]:
         """Returns a topic to iterate over, with the options of :meth:`sluice.Client.topic`."""
         return Topic(self._thread, self._client.topic(name, **options))
 
-    def pattern(self, pattern: str, **options: Any) -> Topic[Record]:
+    def pattern(self, pattern: str, **options: Unpack[PatternArguments]) -> Topic[Record]:
         """Returns all topics whose names match, with the options of :meth:`sluice.Client.pattern`."""
         return Topic(self._thread, self._client.pattern(pattern, **options))
 
-    def group(self, topic: str, name: str, **options: Any) -> Group:
+    def group(self, topic: str, name: str, **options: Unpack[GroupArguments]) -> Group:
         """Returns a membership in a consumer group, with the options of :meth:`sluice.Client.group`."""
         return Group(self._thread, self._client.group(topic, name, **options))
 
-    def producer(self, topic: str, **options: Any) -> Producer:
+    def producer(self, topic: str, **options: Unpack[ProducerArguments]) -> Producer:
         """Opens a publication, with the options of :meth:`sluice.Client.producer`."""
 
         async def begin() -> _Producer:
@@ -274,7 +282,7 @@ class Client:
 
         return Producer(self._thread, self._thread.call(begin()))
 
-    def request(self, topic: str, payload: Payload = b"", **options: Any) -> Record:
+    def request(self, topic: str, payload: Payload = b"", **options: Unpack[RequestArguments]) -> Record:
         """Publishes a request and returns the reply."""
         return self._thread.call(self._client.request(topic, payload, **options))
 
@@ -289,11 +297,11 @@ class Client:
 
         return Responder(self._thread, self._thread.call(begin()))
 
-    def create_topic(self, name: str, **settings: Any) -> TopicInfo:
+    def create_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Creates a topic with these settings, or returns it if it has them."""
         return self._thread.call(self._client.create_topic(name, **settings))
 
-    def set_topic(self, name: str, **settings: Any) -> TopicInfo:
+    def set_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
         """Changes settings of a topic."""
         return self._thread.call(self._client.set_topic(name, **settings))
 
@@ -305,9 +313,9 @@ class Client:
         """Returns all topics that the client may know of."""
         return self._thread.call(_collect(self._client.topics()))
 
-    def trim_topic(self, name: str, **limit: int) -> TopicInfo:
-        """Removes the oldest records, by ``before=`` or ``keep_last=``."""
-        return self._thread.call(self._client.trim_topic(name, **limit))
+    def trim_topic(self, name: str, *, before: int | None = None, keep_last: int | None = None) -> TopicInfo:
+        """Removes the oldest records: those before an offset, or all but the newest ``keep_last``."""
+        return self._thread.call(self._client.trim_topic(name, before=before, keep_last=keep_last))
 
     def purge_topic(self, name: str) -> TopicInfo:
         """Removes all records of a topic."""
@@ -316,6 +324,14 @@ class Client:
     def delete_topic(self, name: str) -> None:
         """Deletes a topic."""
         self._thread.call(self._client.delete_topic(name))
+
+    def connect_topic(self, name: str) -> None:
+        """Connects a topic whose setting ``connect`` is manual."""
+        self._thread.call(self._client.connect_topic(name))
+
+    def disconnect_topic(self, name: str) -> None:
+        """Disconnects a topic whose setting ``connect`` is manual."""
+        self._thread.call(self._client.disconnect_topic(name))
 
     def consumers(self, topic: str) -> list[ConsumerInfo]:
         """Returns the durable cursors and groups of a topic."""
@@ -336,6 +352,15 @@ class Client:
     def connections(self) -> list[ConnectionInfo]:
         """Returns the broker's connections."""
         return self._thread.call(_collect(self._client.connections()))
+
+    def close_connection(self, number: int) -> None:
+        """Closes another client's connection."""
+        self._thread.call(self._client.close_connection(number))
+
+    @property
+    def identity(self) -> str:
+        """The name under which the broker has authenticated the client; empty without authentication."""
+        return self._client.identity
 
     def close(self, timeout: float | None = None) -> None:
         """Flushes the producers, closes the connection, and ends the thread."""
@@ -372,7 +397,7 @@ class Responder:
         self.cancel()
 
 
-def connect(servers: str | Iterable[str] = "127.0.0.1", **options: Any) -> Client:
+def connect(servers: str | Iterable[str] = "127.0.0.1", **options: Unpack[ConnectArguments]) -> Client:
     """Connects to a broker, with the options of :func:`sluice.connect`.
 
     Raises:
