@@ -6,11 +6,11 @@ import SluiceWire
 public struct AccessPolicy: Sendable {
   /// Permissions by the identity's name, in addition to ``commonPermissions``.
   public var permissions: NameTable<Permissions> = [:]
-  /// What every identity may do that was proved.
+  /// The permissions of every authenticated identity.
   public var commonPermissions = Permissions.nothing
   /// The users that have a password.
   public var users: Users = [:]
-  /// What tokens are checked with.
+  /// The keys that verify tokens.
   public var tokenKeys: TokenKeys = [:]
   /// Whether the name in a client's certificate must be a user's, or stand in ``permissions``; else every client with a valid certificate may connect.
   public var certificatesMustBeListed = false
@@ -20,12 +20,12 @@ public struct AccessPolicy: Sendable {
   /// Authenticates a client. Verifying a password takes tens of milliseconds by design: not for an event loop.
   ///
   /// - Parameters:
-  ///   - credentials: what the client says of itself.
+  ///   - credentials: the client's claim.
   ///   - peerName: the name in the client's certificate, which was checked.
   ///   - peerExpires: when that certificate ends, in milliseconds since 1970.
   ///   - now: the wall clock, in milliseconds since 1970.
-  /// - Throws: `authenticationRequired`, `authenticationFailed` or `credentialsExpired`. Whether a user is
-  ///   unknown or the password wrong can't be told, by the message nor by the time.
+  /// - Throws: `authenticationRequired`, `authenticationFailed` or `credentialsExpired`. Neither the message nor the
+  ///   time shows whether the user is unknown or the password wrong.
   public func authenticate(
     _ credentials: Credentials, peerName: String?, peerExpires: Int64?, now: Int64
   ) throws(WireError) -> Identity {
@@ -102,12 +102,12 @@ public struct AccessPolicy: Sendable {
     )
   }
 
-  /// What an identity may do that doesn't carry its permissions with it.
+  /// The permissions of an identity that doesn't carry its own.
   private func permissions(of name: String) -> Permissions {
     permissions[name].map { commonPermissions.adding($0) } ?? commonPermissions
   }
 
-  /// What became of an identity that another policy had let in: its permissions now; nil when it may not be connected any more.
+  /// An identity of another policy under this one: its permissions now; nil if it may no longer be connected.
   ///
   /// That is so when the user is gone or has another password, when the key of its token is gone or another, and when a certificate's name must
   /// be listed and isn't.

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// The permissions that an identity carries, as one node tells them another.
+/// The permissions that an identity carries, as nodes send them to each other.
 ///
 /// ```
 /// "" where it carries none, or "=", and for each rule a line: the rights' number in decimal, a space, the pattern

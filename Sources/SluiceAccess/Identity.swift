@@ -2,7 +2,7 @@ import SluiceWire
 
 /// The identity of a connection's client, and its permissions.
 public struct Identity: Hashable, Sendable {
-  /// What proved it.
+  /// The proof of it.
   public enum Proof: Hashable, Sendable {
     /// The broker doesn't authenticate clients.
     case none
@@ -14,7 +14,7 @@ public struct Identity: Hashable, Sendable {
     case node
   }
 
-  /// At most 255 bytes; empty where the broker doesn't authenticate clients. To be compared with ``hasName(of:)``.
+  /// At most 255 bytes; empty if the broker doesn't authenticate clients. To be compared with ``hasName(of:)``.
   public var name: String
   public var proof: Proof
   public var permissions: Permissions
@@ -22,7 +22,7 @@ public struct Identity: Hashable, Sendable {
   public var carriesPermissions: Bool
   /// When it ends, in milliseconds since 1970; nil for never.
   public var expires: Int64?
-  /// What was proved, by a fingerprint: a user may get another password, and a key's id be given to another key.
+  /// A fingerprint of the proof: a user may get another password, and a key's ID another key.
   var basis: [UInt8] = []
 
   public init(
@@ -52,12 +52,12 @@ public struct Identity: Hashable, Sendable {
   public static let anonymous = Identity(name: "", proof: .none, permissions: .everything)
 }
 
-/// What can be a name of an identity.
+/// The rules for names of identities.
 public enum IdentityRules {
   /// In bytes of UTF-8.
   public static let maximumLength = 255
 
-  /// What is wrong with a name, as the end of a sentence; nil for one that can be used.
+  /// The mistake in a name, as the end of a sentence; nil for a valid one.
   public static func objection(to name: String) -> String? {
     if name.isEmpty { return "it is empty" }
     if name.utf8.count > maximumLength {

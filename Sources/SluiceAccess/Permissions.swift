@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What an identity may do with a topic.
+/// The rights of an identity on a topic.
 public struct Rights: OptionSet, Hashable, Sendable {
   public var rawValue: UInt8
 
@@ -27,11 +27,11 @@ extension Rights {
   ]
 }
 
-/// What one identity may do, by the names of topics. What no rule allows is denied.
+/// The rights of one identity, by the names of topics. Everything that no rule allows is denied.
 ///
-/// A wildcard that comes first doesn't select private names, `_inbox.…` and `$…`: see `TopicPattern.selects(_:)`. Inboxes, to which
-/// replies go, belong to their owners by names that can't be guessed: an identity that may publish to any topic may open one of a name of its own, and one that
-/// may subscribe to any topic may answer to one.
+/// A wildcard that comes first doesn't select private names, `_inbox.…` and `$…`: see `TopicPattern.selects(_:)`. Inboxes, to which replies go, belong to their
+/// owners by names that can't be guessed. An identity that may publish to any topic may open an inbox with a name of its own, and one that may subscribe to any
+/// topic may send to an inbox.
 public struct Permissions: Hashable, Sendable {
   public struct Rule: Hashable, Sendable {
     public var rights: Rights
@@ -43,7 +43,7 @@ public struct Permissions: Hashable, Sendable {
     }
   }
 
-  /// Of a broker that doesn't authenticate clients.
+  /// For a broker that doesn't authenticate clients.
   public static let everything = Permissions(isUnrestricted: true, rules: [])
   public static let nothing = Permissions(isUnrestricted: false, rules: [])
 
@@ -52,7 +52,7 @@ public struct Permissions: Hashable, Sendable {
   public let rules: [Rule]
   /// Where in byte order all names stand that it may know of, among others. For ``everything``, everywhere.
   public let spans: [NameSpan]
-  /// What the rules allow on any name.
+  /// All rights that the rules allow on some name.
   private let most: Rights
 
   public init(_ rules: [Rule]) {
@@ -66,7 +66,7 @@ public struct Permissions: Hashable, Sendable {
     most = rules.reduce(into: []) { $0.formUnion($1.rights) }
   }
 
-  /// What either of them allows.
+  /// The union of both.
   func adding(_ other: Permissions) -> Permissions {
     if isUnrestricted || other.isUnrestricted { return .everything }
     return rules.isEmpty ? other : Permissions(rules + other.rules)
@@ -103,7 +103,7 @@ public struct Permissions: Hashable, Sendable {
     isUnrestricted || !rights(on: name).isEmpty
   }
 
-  /// What knowing an inbox's name allows. Doesn't make it visible.
+  /// The rights that come with the name of an inbox. Doesn't make it visible.
   private func inboxRights(on name: String) -> Rights {
     guard name.hasPrefix(TopicName.inboxPrefix) else { return [] }
     var rights = Rights()

@@ -1,8 +1,8 @@
 import SluiceIO
 import SluiceWire
 
-/// What the client of a stream may do, as it is at each moment. For a layer of the same process that speaks for the client, which can't ask by the
-/// protocol what the protocol doesn't tell.
+/// The current permissions of a stream's client. For a layer of the same process that acts for the client, and needs information that the protocol
+/// doesn't contain.
 package protocol StreamPermissions: AnyObject {
   /// Whether all of `rights` may be done with the topic of that name, whether there is one or not.
   func allow(_ rights: Rights, on topic: String) -> Bool
@@ -14,7 +14,7 @@ package protocol StreamPermissions: AnyObject {
   func requireReach(of patterns: [TopicPattern]) -> Bool
 }
 
-/// A stream that is told of its client's permissions, once they are known. It keeps what it is told no longer than until it is closed.
+/// A stream that gets its client's permissions, once they are known. It keeps them until it is closed, and no longer.
 package protocol PermissionAwareStream: ByteStream {
   func learn(_ permissions: any StreamPermissions)
 }

@@ -1,6 +1,6 @@
 /// Why something failed: a code for programs, a sentence for people that names the server and says what to do.
 public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What kind of failure it is. More may be added.
+  /// The kind of failure. More may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
@@ -90,7 +90,7 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var code: Code
-  /// What has happened and what to do: one line without a full stop.
+  /// The event and the remedy: one line without a full stop.
   public var message: String
   /// The server concerned, as `name (address)`; nil if no server was involved.
   public var server: String?
@@ -142,7 +142,7 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
 // MARK: - From the server's texts
 
 extension NATSError {
-  /// What the server's `-ERR` means.
+  /// The meaning of the server's `-ERR`.
   ///
   /// - Parameter isFatal: whether the server closes the connection after it.
   static func read(_ text: String) -> (error: NATSError, isFatal: Bool) {

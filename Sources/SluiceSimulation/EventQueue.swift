@@ -1,4 +1,4 @@
-/// What is to happen, in the order in which it happens.
+/// Future events, in their order.
 ///
 /// The heap has no references, so that moving an event in it costs no counting of them.
 struct EventQueue {

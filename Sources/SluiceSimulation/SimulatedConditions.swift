@@ -19,9 +19,9 @@ public struct SimulatedConditions: Sendable {
 
   /// One in so many events of a stream is handed out a turn later than it could be; 0: none. So are the others below.
   public var lateEventOneIn = 8
-  /// Of writes, one in so many takes only some of what there is room for.
+  /// For writes: one in so many takes only part of the bytes that would fit.
   public var shortWriteOneIn = 8
-  /// Of reads, one in so many gives only some of what there is.
+  /// For reads: one in so many returns only part of the available bytes.
   public var partialReadOneIn = 4
   /// Of writes, one in so many travels in two pieces.
   public var splitOneIn = 4
@@ -50,7 +50,7 @@ public struct SimulatedConditions: Sendable {
   }
 }
 
-/// What goes wrong by itself, at seeded times. Nothing, unless set.
+/// Random faults, at seeded times. Nothing, unless set.
 public struct SimulatedFaults: Sendable {
   /// The mean time between cuts of one connection. See `SimulatedConnection.cut()`.
   public var cutEvery: Duration?
@@ -66,11 +66,11 @@ public struct SimulatedFaults: Sendable {
   public init() {}
 }
 
-/// What all parts of a world look up.
+/// The settings that all parts of a world use.
 final class SimulatedSettings {
   var conditions = SimulatedConditions()
   var faults = SimulatedFaults()
-  /// What the wall clock shows at the monotonic clock's zero, in milliseconds since 1970.
+  /// The wall clock's time at the monotonic clock's zero, in milliseconds since 1970.
   var wallClockStart: Int64 = 1_750_000_000_000
 
   func wallClock(at time: MonotonicTime) -> Int64 {

@@ -6,7 +6,7 @@ import SluiceIO
 public final class SimulatedConnection: @unchecked Sendable {
   /// Counted from 1, in the order in which connections were opened.
   public let number: Int
-  /// Where it was accepted.
+  /// The address at which it was accepted.
   public let address: SocketAddress
   /// The side that connected. To be read and written by its handler only.
   public let client: any ByteStream
@@ -39,7 +39,7 @@ public final class SimulatedConnection: @unchecked Sendable {
     server = serverSide
   }
 
-  /// Cuts the connection: nothing arrives any more in either direction, and neither side is told.
+  /// Cuts the connection: no bytes arrive any more in either direction, and neither side gets an event.
   public func cut() {
     guard !isCut else { return }
     isCut = true
@@ -47,7 +47,7 @@ public final class SimulatedConnection: @unchecked Sendable {
     for pipe in pipes { pipe.cut() }
   }
 
-  /// Puts the cable back. What was sent meanwhile arrives after a while; a reset that was sent meanwhile doesn't.
+  /// Puts the cable back. Bytes that were sent meanwhile arrive after a while; a reset that was sent meanwhile doesn't.
   public func heal() {
     guard isCut else { return }
     isCut = false

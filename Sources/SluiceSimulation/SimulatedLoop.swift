@@ -2,8 +2,8 @@ import SluiceIO
 
 /// An event loop of a simulated world. It has no thread: the world calls it when it is due.
 ///
-/// Turns have the order of a real loop's. What the contract leaves open is drawn from the seed: which of several ready
-/// streams comes first, how long a wake-up takes, whether an event comes this turn or the next.
+/// Turns have the order of a real loop's. The choices that the contract leaves open come from the seed: which of
+/// several ready streams comes first, how long a wake-up takes, whether an event comes this turn or the next.
 ///
 /// Unchecked: a world and all that belongs to it is used by one thread at a time.
 public final class SimulatedLoop: EventLoop, @unchecked Sendable {
@@ -22,14 +22,14 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   /// When the next turn is due, and the number of that appointment: an earlier one makes a later one void.
   private var nextTurn: (time: MonotonicTime, number: UInt64)?
   private var appointments: UInt64 = 0
-  /// When the timers are looked at, apart from turns.
+  /// The time of the next timer, apart from turns.
   private var alarm: MonotonicTime?
 
   /// Turns so far.
   public private(set) var turns: UInt64 = 0
   public internal(set) var streamCount = 0
 
-  /// A loop that has more to do comes round again after this time, so that the clock goes on.
+  /// A loop with more work runs its next turn after this time, so that the clock advances.
   private static let shortestTurn = Duration.nanoseconds(500)
 
   init(name: String, scheduler: SimulatedScheduler, settings: SimulatedSettings) {
@@ -105,7 +105,7 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
     }
   }
 
-  /// Runs nothing for that long, as if the process were not given the processor. What arrives meanwhile waits.
+  /// Runs nothing for that long, as if the process were not given the processor. Bytes that arrive meanwhile wait.
   public func stall(for duration: Duration) {
     scheduler.note("\(name): stalls for \(duration)")
     stalledUntil = max(stalledUntil ?? scheduler.now, scheduler.now + duration)

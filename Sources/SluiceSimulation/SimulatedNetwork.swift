@@ -168,8 +168,8 @@ public final class SimulatedNetwork: Network, @unchecked Sendable {
     }
   }
 
-  /// Ends a loop as if its process had been killed: the loop never runs again, its listeners are closed, and its
-  /// connections are closed as the system does it, with a reset where bytes are unread.
+  /// Ends a loop as if its process had been killed: the loop never runs again, and its listeners are closed. Its
+  /// connections are closed as the system does it, with a reset if bytes are unread.
   public func crash(_ loop: SimulatedLoop) {
     scheduler.note("\(loop.name): crashes")
     loop.stop()
@@ -247,7 +247,7 @@ final class SimulatedConnect: ConnectionAttempt, @unchecked Sendable {
   let loop: SimulatedLoop
   let target: SocketAddress
   private var completion: ((Result<any ByteStream, IOError>) -> Void)?
-  /// What came of it, from when that is decided until the completion knows.
+  /// Its result, from the decision until the completion gets it.
   var result: Result<SimulatedStream, IOError>?
 
   init(

@@ -57,7 +57,7 @@ final class SimulatedPipe {
     enqueue(.end, size: 0)
   }
 
-  /// What is on its way may still arrive in part; it wasn't sent again.
+  /// Bytes on the way may still arrive in part: nothing is sent again.
   func sendReset() {
     let kept = scheduler.random.next(in: 0...underway.count)
     for (_, packet) in underway[kept...] {
@@ -80,7 +80,7 @@ final class SimulatedPipe {
   // MARK: The way
 
   private func expect(at time: MonotonicTime) {
-    // The network drops connections that are over; what was on its way then is of no interest.
+    // The network drops connections that have ended, with their bytes on the way.
     scheduler.schedule(at: time) { [weak self] in self?.arrive() }
   }
 

@@ -2,7 +2,7 @@ import SluiceIO
 
 /// The clock of a simulated world, and what is to happen at which time.
 ///
-/// What happens at one time happens in a seeded order, unrelated to the order in which it was scheduled.
+/// Events at the same time happen in a seeded order, unrelated to the order in which they were scheduled.
 final class SimulatedScheduler {
   private(set) var now: MonotonicTime
   var random: SeededRandom

@@ -29,7 +29,7 @@ final class SimulatedStream: ByteStream {
     case closing
     /// Failed, and the handler knows.
     case failed
-    /// Whatever arrives is answered with a reset.
+    /// Arriving bytes are answered with a reset.
     case gone
   }
 

@@ -13,7 +13,7 @@ import SluiceIO
 /// The code under test must draw nothing from outside either: no other clock or random numbers, and no order of a
 /// dictionary or of object identities. Then the same seed gives the same run, and `trace` shows it.
 ///
-/// A world is used by one thread at a time. What belongs to it may outlive it, but does nothing more.
+/// A world is used by one thread at a time. Its objects may outlive it, but are inactive then.
 public final class SimulatedWorld {
   public let seed: UInt64
   public let network: SimulatedNetwork
@@ -57,7 +57,7 @@ public final class SimulatedWorld {
     set { settings.conditions = newValue }
   }
 
-  /// What goes wrong by itself: for connections and loops that are made from now on, and the present loops' stalls.
+  /// Random faults: for connections and loops that are created later, and the present loops' stalls.
   public var faults: SimulatedFaults {
     get { settings.faults }
     set {

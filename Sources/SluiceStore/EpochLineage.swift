@@ -8,8 +8,8 @@ extension StoredTopic {
     public var epoch: UInt64
     /// The offset of the first record that the later epoch doesn't share with what clients may know of this one.
     public var end: UInt64
-    /// Clients that know the records before at most this offset know the same as the later epoch has. At least ``end``; more than that if this epoch had
-    /// already gone on, from ``end``, when a client showed that its history was another one.
+    /// Clients that know the records before at most this offset know the same as the later epoch has. At least ``end``; more if a client has shown a
+    /// different history after this epoch had continued from ``end``.
     public var through: UInt64
 
     public init(epoch: UInt64, end: UInt64, through: UInt64? = nil) {
@@ -27,8 +27,8 @@ extension StoredTopic {
 
   /// Begins another epoch of the same topic, which continues the present one.
   ///
-  /// That of a compact topic continues none: a lost record may have replaced one that is there, and clients that know the lost one would never get the other.
-  /// They start anew.
+  /// An epoch of a compact topic continues none: a lost record may have replaced an existing one, and clients that have the lost one would never get the
+  /// other. They start over.
   ///
   /// - Parameters:
   ///   - epoch: the number of the new epoch.
@@ -40,7 +40,7 @@ extension StoredTopic {
     self.epoch = epoch
   }
 
-  /// Adds what a topic that this one replaces knows of epochs that began after this topic's, so that their clients go on where the histories part.
+  /// Adds the epochs of a replaced topic that began after this topic's, so that its clients continue at the point where the histories part.
   ///
   /// - Parameter head: the offset of the next record of this topic.
   mutating func adoptEpochs(of replaced: StoredTopic, head: UInt64) {

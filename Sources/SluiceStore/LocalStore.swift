@@ -8,8 +8,8 @@ public final class LocalStore: ShardStore {
 
   /// Reads the contents, and marks the store as open. Blocks.
   ///
-  /// If the mark can't be written, later writes may fail as well, and the next start couldn't tell: the contents say then that the store
-  /// wasn't closed.
+  /// If the mark can't be written, later writes may fail as well, and the next start couldn't detect it: the contents then state that
+  /// the store wasn't closed.
   public static func open(_ store: any TopicStore) throws(StoreError) -> OpenedShard {
     var contents = try store.contents()
     let isWritable = (try? store.commit([])) != nil

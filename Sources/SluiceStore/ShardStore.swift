@@ -52,7 +52,7 @@ public struct OpenedShard: Sendable {
   }
 }
 
-/// What comes of a commit when ``ShardStore/commit(_:as:)`` returns.
+/// The result of a commit when ``ShardStore/commit(_:as:)`` returns.
 public enum CommitOutcome: Sendable {
   /// It is stored as safely as the store can; or, with an error, nothing of it is.
   case settled(StoreError?)
@@ -60,17 +60,19 @@ public enum CommitOutcome: Sendable {
   case underWay
 }
 
-/// What a store that doesn't block reports.
+/// An event of a store that doesn't block.
 public enum ShardStoreEvent: Sendable {
   /// The commit with that number is stored; or, with an error, nothing of it is.
   ///
   /// Commits settle in the order in which they were begun. When one fails, all that were begun before it was reported fail too.
   case settled(UInt64, StoreError?)
-  /// What is under way takes longer than it should, since the store can't be reached or has to find out what was stored. It goes on by itself.
+  /// Pending commits take longer than they should, since the store can't be reached or has to find out which ones were stored. It continues by
+  /// itself.
   case delayed(StoreError)
   /// The store can be written again after ``delayed(_:)``.
   case resumed
-  /// Another owner has the shard, or this one's lease is over: nothing more is stored, and what is under way has failed.
+  /// Another owner has the shard, or this one's lease has expired: nothing more is stored, and pending commits have
+  /// failed.
   case fenced(StoreError)
 }
 
@@ -97,7 +99,7 @@ public protocol ShardStore: AnyObject, Sendable {
   /// Whether commits and reads complete before the calls return.
   var isBlocking: Bool { get }
 
-  /// Has the store report its events from now on. Called once, before the first commit.
+  /// Starts the reports of the store's events. Called once, before the first commit.
   func begin(_ events: @escaping @Sendable (ShardStoreEvent) -> Void)
 
   /// Begins to make all of the changes, or none.
@@ -115,9 +117,10 @@ public protocol ShardStore: AnyObject, Sendable {
   /// Returns which records of a topic are stored, without the commits under way; nil for an unknown topic.
   func extent(of topic: TopicID) throws(StoreError) -> StoredExtent?
 
-  /// Hands out the headers of batches in order, from the one that holds the record with this offset. Headers aren't verified.
+  /// Passes the headers of batches to `body` in order, from the batch with the record of this offset. Headers aren't
+  /// verified.
   ///
-  /// A store far away has them read ahead, and hands out those that it knows already.
+  /// A remote store reads them ahead, and passes on those that it has already.
   ///
   /// - Parameters:
   ///   - topic: the batches' topic.
@@ -125,7 +128,7 @@ public protocol ShardStore: AnyObject, Sendable {
   ///   - body: gets each header; returns whether it wants another one.
   func headers(of topic: TopicID, from offset: UInt64, _ body: (BatchHeader) -> Bool) throws(StoreError)
 
-  /// Hands out batches in order, from the one that holds the record with this offset, or else the first one behind it. From any thread.
+  /// Passes batches to `body` in order, from the batch with the record of this offset, or else the first one after it. From any thread.
   ///
   /// - Parameters:
   ///   - topic: the batches' topic.
@@ -154,10 +157,11 @@ public protocol ShardStore: AnyObject, Sendable {
   /// Frees a piece of the space that isn't needed, so that no call takes long. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool
 
-  /// Returns how much the store takes; nil where it doesn't know. A store far away answers with what it learned last.
+  /// Returns the size of the store; nil if it isn't known. A store far away answers with what it learned last.
   func size() throws(StoreError) -> StoreSize?
 
-  /// Throws ``StoreError/Kind/removed`` when the store is no longer where it was opened. For stores on this machine.
+  /// Throws ``StoreError/Kind/removed`` when the store has left the place at which it was opened. For stores on this
+  /// machine.
   func checkPlace() throws(StoreError)
 
   /// Marks the store as closed, for ``StoreContents/wasClosed``, and releases it. Nothing may be called afterwards.

@@ -8,7 +8,7 @@ import SluiceWire
 /// The keys are in the order of the offsets, and the marks come first.
 public enum StoredNewest {
   private static let version: UInt8 = 1
-  /// What is in front of a record's item.
+  /// The size of the fields before a record's item.
   private static let recordHeader = 9
 
   /// A record as it is stored.

@@ -11,7 +11,7 @@ public struct TopicID: RawRepresentable, Hashable, Comparable, Sendable {
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What is kept of a topic besides its records and its small states.
+/// A topic's row: everything besides its records and small states.
 public struct StoredTopic: Hashable, Sendable {
   public var name: String
   /// Complete, as far as the version that wrote them knows settings.

@@ -26,7 +26,7 @@ public protocol TopicStore: Sendable {
   /// - Throws: ``StoreError/Kind/invalid`` when one of the changes can't be stored for its contents; another kind when the disk fails.
   func commit(_ changes: [TopicChange]) throws(StoreError)
 
-  /// Hands out batches in order, from the one that holds the record with this offset, or else the first one behind it.
+  /// Passes batches to `body` in order, from the batch with the record of this offset, or else the first one after it.
   ///
   /// - Parameters:
   ///   - topic: the batches' topic.
@@ -40,10 +40,10 @@ public protocol TopicStore: Sendable {
   /// Frees a piece of the space that deleted topics had, so that no call takes long. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool
 
-  /// Returns how much of the disk the store takes; nil where it doesn't know. Takes a time that grows with the lists of free space.
+  /// Returns the disk space of the store; nil if it isn't known. Takes a time that grows with the lists of free space.
   func size() throws(StoreError) -> StoreSize?
 
-  /// Throws ``StoreError/Kind/removed`` when the store's files were removed or replaced: what is committed then is lost with them.
+  /// Throws ``StoreError/Kind/removed`` when the store's files were removed or replaced: later commits are lost with them.
   func checkPlace() throws(StoreError)
 
   /// Marks the store as closed, for ``StoreContents/wasClosed``, and releases it. Nothing may be called afterwards.
@@ -58,7 +58,7 @@ extension TopicStore {
   public func checkPlace() throws(StoreError) {}
 }
 
-/// What a store holds when it is opened.
+/// The content of a store when it is opened.
 public struct StoreContents: Sendable {
   public struct Topic: Hashable, Sendable {
     public var id: TopicID
@@ -126,7 +126,7 @@ extension TopicStore {
   }
 }
 
-/// What a commit does to one topic.
+/// A commit's change of one topic.
 public struct TopicChange: Sendable {
   /// A small state that is set, or removed.
   public struct State: Hashable, Sendable {
@@ -151,7 +151,8 @@ public struct TopicChange: Sendable {
   public var topic: TopicID
   /// The topic's new row; nil to leave it unchanged. A topic's first change has one.
   public var row: StoredTopic?
-  /// Sealed, in order, the first at the topic's head. For a topic that is new, the first one's offset is where it begins.
+  /// Sealed, in order, the first at the topic's head. For a new topic, the first one's offset is the topic's first
+  /// offset.
   public var batches: [BatchBlock] = []
   public var states: [State] = []
   /// Drops the batches all of whose records are before that offset.
@@ -171,7 +172,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case full
     /// The system reported an error.
     case failed
-    /// The store's files are no longer where they were opened: they were removed, moved, or others were put in their place.
+    /// The store's files have left the place at which they were opened: they were removed, moved, or replaced.
     case removed
     /// Another process has the store open.
     case inUse
@@ -193,7 +194,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var kind: Kind
-  /// What was attempted, why it failed, and what can be done about it; with the path.
+  /// The attempted action, the cause, and the remedy; with the path.
   public var message: String
 
   public init(_ kind: Kind, _ message: String) {

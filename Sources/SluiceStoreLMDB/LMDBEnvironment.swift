@@ -156,7 +156,7 @@ final class LMDBEnvironment: @unchecked Sendable {
     try unsafe Self.transact(pointer, path, isReading: false, body)
   }
 
-  /// What LMDB says of the file now.
+  /// The current state of the file, by LMDB.
   var facts: LMDBFacts { unsafe LMDBFacts(pointer) }
 
   /// Has the disk set aside bytes behind the last page. Returns the system's error.
@@ -168,8 +168,8 @@ final class LMDBEnvironment: @unchecked Sendable {
   /// The number of the last commit.
   var lastCommit: Int { facts.lastCommit }
 
-  /// A reader that sees what was committed last; nil when the environment is broken. Give it back with ``giveBack(_:)``, after a short time:
-  /// what it sees isn't reused until then.
+  /// A reader that sees what was committed last; nil when the environment is broken. Return it with ``giveBack(_:)``, after a short time:
+  /// pages that it can see aren't reused until then.
   func reader() throws(StoreError) -> LMDBReader? {
     guard !isBroken.load(ordering: .acquiring) else { return nil }
     let code: Int32
@@ -206,7 +206,7 @@ final class LMDBEnvironment: @unchecked Sendable {
   }
 }
 
-/// What LMDB says of an open file.
+/// LMDB's description of an open file.
 struct LMDBFacts {
   /// Bytes that the file may take.
   let limit: Int

@@ -16,10 +16,10 @@ enum LMDBMetaPage {
   static let pageSizePosition = 40
   static let magic: UInt32 = 0xBEEF_C0DE
 
-  /// Checks that the pages of an open file are laid out as this knows: what it reads there must be what LMDB says.
+  /// Checks that the pages of an open file have the layout that this type assumes: its values must match LMDB's.
   ///
-  /// When a sync fails, a commit that was said to have failed is taken back in these pages. With another layout that can't be done, so nothing may be
-  /// written then; reading needs none of it.
+  /// When a sync fails, a failed commit is rolled back in these pages. With another layout that can't be done, so nothing may be written then;
+  /// reading needs none of it.
   ///
   /// - Parameters:
   ///   - lastCommit: the number of the last commit, as LMDB says.
@@ -56,9 +56,9 @@ enum LMDBMetaPage {
 
   /// Makes commits unseen that came after the one with that number.
   ///
-  /// When writing such a page fails LMDB writes the older number over it; and when that fails as well, the next to open the file would find a
-  /// commit that was said to have failed. The disk may have got it in any case: before its pages are used again this must be called `forDisk`, and
-  /// synced; and both again when the sync fails, since the system takes what it couldn't write for written then.
+  /// When writing such a page fails, LMDB writes the older number over it. If that fails as well, the next process that opens the file would find
+  /// a commit that was reported as failed. The disk may have written it in any case: before its pages are reused, call this with `forDisk`, and
+  /// sync. Repeat both if the sync fails, since the system then treats unwritten pages as written.
   ///
   /// - Parameter forDisk: Writes what covers such a commit once more, even if nothing is seen of it.
   static func forgetCommits(after last: Int, in path: String, forDisk: Bool) throws(StoreError) {
@@ -93,7 +93,7 @@ enum MappedPages {
   private static let populateRead: Int32 = 22
   private static let pageBytes = UInt(getpagesize())
 
-  /// Whether all of those bytes are there to be read now. Taken for granted by a kernel that can't tell.
+  /// Whether all of those bytes can be read now. True if the kernel can't report it.
   static func load(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
     let start = UInt(bitPattern: base) & ~(pageBytes - 1)

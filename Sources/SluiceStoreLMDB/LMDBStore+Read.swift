@@ -44,7 +44,7 @@ extension LMDBStore {
 
   public func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState] {
     try read { reader throws(StoreError) in
-      // What a deleted topic has left isn't there any longer.
+      // The remains of a deleted topic count as removed.
       guard try extent(of: topic, reader) != nil else { return [] }
       var states: [StoredState] = []
       try unsafe reader.transaction.forEach(reader.tables.states, from: StateKey(topic, kind)) { key, value in
@@ -71,7 +71,7 @@ extension LMDBStore {
     )
   }
 
-  /// As `TopicStore` says. What it sees is brought up to date every few megabytes.
+  /// As `TopicStore` says. Its read transaction is renewed every few megabytes.
   public func batches(
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
@@ -93,7 +93,7 @@ extension LMDBStore {
     return unsafe isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])
   }
 
-  /// Returns where to go on.
+  /// Returns the position at which to continue.
   private static func batches(
     _ reader: LMDBReader, _ topic: TopicID, _ extent: StoredExtent?, from offset: UInt64,
     _ body: (UInt64, UnsafeRawBufferPointer) -> Bool

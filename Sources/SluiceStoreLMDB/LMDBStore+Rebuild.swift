@@ -54,7 +54,7 @@ extension LMDBStore {
 public struct StoreRebuild: Hashable, Sendable {
   /// The damage of the old file, in a line each.
   public var faults: [String]
-  /// What was read of it, and is in the new file.
+  /// The part of it that was read, and is in the new file.
   public var topics: UInt64 = 0
   public var batches: UInt64 = 0
   public var states: UInt64 = 0
@@ -71,7 +71,7 @@ extension LMDBStore {
   ///
   /// - Parameters:
   ///   - path: the store's directory.
-  ///   - progress: called now and then with the bytes of the file that were gone through and with all bytes; returns whether to go on.
+  ///   - progress: called now and then with the number of processed bytes of the file and with all bytes; returns whether to continue.
   /// - Throws: `StoreError` when the file can't be opened, or `progress` returned false.
   public static func pageFaults(
     at path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }

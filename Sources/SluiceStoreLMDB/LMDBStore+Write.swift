@@ -4,8 +4,8 @@ import SluiceStore
 import Synchronization
 
 extension LMDBStore {
-  /// As `TopicStore` says. Of what is before `TopicChange.truncateBefore` so many batches are dropped as keep the commit short: at least twice as
-  /// many as are added to the topic. The rest goes at the next time.
+  /// As `TopicStore` says. To keep the commit short, it drops only some of the batches before `TopicChange.truncateBefore`: at least twice as
+  /// many as are added to the topic. Later commits drop the rest.
   public func commit(_ changes: [TopicChange]) throws(StoreError) {
     let takes = changes.contains { !$0.batches.isEmpty }
     let frees = changes.contains { $0.truncateBefore != nil }
@@ -46,17 +46,17 @@ extension LMDBStore {
   /// Bytes beyond the limit in which only what gives back space may be written: to a copy-on-write tree that takes space first.
   static let reserve = 4 << 20
 
-  /// What a commit may write besides batches, roughly.
+  /// The approximate size of a commit besides batches.
   private static let treeBytes = 256 << 10
 
-  /// What became of one attempt.
+  /// The result of one attempt.
   private enum Outcome<Result> {
     case done(Result)
     /// LMDB's or the system's error. The file is as before.
     case failed(Int32)
   }
 
-  /// What a commit does to the space that is left.
+  /// The effect of a commit on the free space.
   enum Effect {
     case takes
     case takesAndFrees
@@ -88,7 +88,7 @@ extension LMDBStore {
       guard error.kind == .full, effect == .frees || lastFreeingCommit == lastCommit else { throw error }
     }
     if effect != .frees {
-      // What the last commit gave back is still in use by the one before it: it takes another one.
+      // The previous commit still uses the space that the last commit freed: another commit is needed.
       try writeOrMakeRoom(.frees, 0) { transaction, tables throws(StoreError) in
         try transaction.put(number: UInt8(0), tables.meta, .closed)
       }
@@ -116,8 +116,8 @@ extension LMDBStore {
     }
   }
 
-  /// A write that the disk has taken only a part of is EIO for LMDB. So the space is asked for then, which tells whether there is any, and all of
-  /// it is written again: a failed sync has left nothing behind that is relied on.
+  /// A write that the disk has taken only a part of is EIO for LMDB. So the space is allocated then, which shows whether there is any, and
+  /// everything is written again: no data of a failed sync is relied on.
   private func writeTwice<Result>(
     _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {

@@ -20,8 +20,8 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     case existing
     /// There must be one. Nothing is written, and other processes may read it at the same time.
     case readOnly
-    /// There must be one, which a broker in another process may have open, now or later. All that is seen is one commit; what the broker frees isn't used
-    /// again until the store is closed. The process must not have the store open besides, and one thread at a time uses it.
+    /// There must be one, which a broker in another process may have open, now or later. It sees only one commit; space that the broker frees isn't
+    /// reused until the store is closed. The process must not have the store open besides, and one thread at a time uses it.
     case snapshot
 
     /// Whether something is written.
@@ -43,7 +43,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   private let schema: LMDBSchema
   /// Nil for a snapshot, which LMDB's table of readers protects.
   private let lock: StoreLock?
-  /// Of a snapshot: the transaction in which all is read.
+  /// For a snapshot: the transaction of all reads.
   private(set) var snapshot: LMDBReader?
 
   private let gate = ReadWriteLock()

@@ -1,7 +1,7 @@
 import CLMDB
 import SluiceStore
 
-/// A transaction of LMDB's, and what can be done in it. Its creator ends it; what it hands out is valid until then, or until the next change.
+/// A transaction of LMDB's, and what can be done in it. Its creator ends it; its results are valid until then, or until the next change.
 @safe
 struct LMDBTransaction {
   /// A named table of the file.

@@ -149,7 +149,7 @@ struct LMDBWriter {
 }
 
 extension LMDBTables {
-  /// Deletes a topic. What it has is removed later.
+  /// Deletes a topic. Its content is removed later.
   func delete(_ topic: TopicID, in transaction: LMDBTransaction) throws(StoreError) {
     try transaction.delete(topics, TopicKey(topic))
     try transaction.put(garbage, TopicKey(topic), [])

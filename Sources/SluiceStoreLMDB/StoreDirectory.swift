@@ -116,13 +116,13 @@ struct StoreDirectory {
 
   var hasData: Bool { unsafe access(data, F_OK) == 0 }
 
-  /// Removes what is left of a store that wasn't finished.
+  /// Removes the remains of an unfinished store.
   func removeNew() {
     unsafe unlink(new)
     unsafe unlink(LMDBLockFile.path(beside: new))
   }
 
-  /// Makes the new store the one that is there, for good.
+  /// Replaces the existing store by the new one, durably.
   func adoptNew() throws(StoreError) {
     unsafe unlink(LMDBLockFile.path(beside: new))
     guard unsafe rename(new, data) == 0 else { throw StoreError(errno: errno, "rename", new) }

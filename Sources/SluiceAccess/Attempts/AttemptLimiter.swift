@@ -39,7 +39,7 @@ public struct AttemptLimiter: Sendable {
     var record: AttemptRecord
   }
 
-  /// How many entries are looked at when one has to go.
+  /// How many entries are examined when one has to be removed.
   private static let sample = 16
 
   public init(_ settings: Settings = Settings()) {
@@ -49,7 +49,7 @@ public struct AttemptLimiter: Sendable {
 
   /// How long an attempt has to wait; zero when it may be made now.
   ///
-  /// To be asked just before credentials are looked at, and again when the time is over: until then others from the same address may have failed.
+  /// Call it just before credentials are verified, and again after the delay: until then other attempts from the same address may have failed.
   ///
   /// - Parameters:
   ///   - host: a numeric address. Of IPv6 the first 64 bits count, which is what a customer gets. Anything else, like nil for a Unix socket, never waits.
@@ -90,7 +90,7 @@ public struct AttemptLimiter: Sendable {
 
   private static func source(of host: String?) -> PeerOrigin? { host.flatMap { PeerOrigin(numeric: $0) } }
 
-  /// Nil when all entries that were looked at have failed more often.
+  /// Nil when all examined entries have failed more often.
   private mutating func makePlace(for source: PeerOrigin, at now: UInt64) -> Int? {
     if entries.count < settings.capacity {
       places[source] = entries.count

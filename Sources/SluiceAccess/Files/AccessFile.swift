@@ -14,7 +14,7 @@ final class AccessFile {
     case directory
   }
 
-  /// - Parameter flags: for `open`; of what it makes, only the user may read anything.
+  /// - Parameter flags: for `open`; only the user may read the files that it creates.
   init(_ path: String, _ kind: Kind = .file, flags: Int32 = O_RDONLY) throws(AccessFileError) {
     self.path = path
     // A pipe without a writer would be waited for.
@@ -53,7 +53,8 @@ final class AccessFile {
     return unsafe fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
   }
 
-  /// The directory that it is in, if every user may put another file in its place there. What others may only add to, as to /tmp, isn't one.
+  /// The directory that it is in, if every user may put another file in its place there. A directory in which other users may only add
+  /// files, such as /tmp, isn't one.
   var replaceableIn: String? {
     let directory = FileReplacement.directory(of: path)
     var status = stat()

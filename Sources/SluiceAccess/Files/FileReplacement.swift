@@ -28,14 +28,14 @@ package enum FileReplacement {
     syncDirectory(of: path)
   }
 
-  /// Finds the file itself, behind any links: the one that takes its place mustn't take a link's.
+  /// Finds the file itself, behind any links: its replacement mustn't replace a link.
   ///
   /// - Parameter making: whether a file that isn't there has a place, too.
   package static func place(
     of path: String, making: Bool
   ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
     var code: Int32 = 0
-    // Another process may create it between the two calls, and then it is there at the second attempt.
+    // Another process may create it between the two calls, and then the second attempt finds it.
     for _ in 0..<2 {
       if let real = unsafe realpath(path, nil) {
         defer { unsafe free(real) }
@@ -87,7 +87,7 @@ package enum FileReplacement {
     return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
   }
 
-  /// So that the new name survives a crash; where that can't be had, the old file does.
+  /// So that the new name survives a crash; if that isn't possible, the old file does.
   private static func syncDirectory(of path: String) {
     let descriptor = unsafe open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }

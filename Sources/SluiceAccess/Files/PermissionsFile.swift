@@ -7,8 +7,8 @@ import SluiceWire
 ///     alice publish,create orders.> invoices.*
 ///     "Alice Smith" all smith.>
 ///
-/// What has spaces in it, or begins with `#`, stands in quotation marks, in which a backslash goes before one of the two that is meant itself. `*` in
-/// quotation marks is an identity of that name.
+/// A text with spaces, or one that begins with `#`, is in quotation marks, in which a backslash precedes a literal quotation mark or backslash. `*`
+/// in quotation marks is an identity of that name.
 package struct PermissionsFile: Sendable {
   package private(set) var permissions: NameTable<Permissions> = [:]
   package private(set) var commonPermissions = Permissions.nothing
@@ -88,7 +88,7 @@ package struct PermissionsFile: Sendable {
     return rights
   }
 
-  /// What may have been meant: half of a word is enough, and other words for the same.
+  /// The probable intention: half of a word is enough, or a synonym.
   private static func hint(_ word: String) -> String {
     let others = [
       "pub": "publish", "write": "publish", "produce": "publish", "sub": "subscribe", "read": "subscribe",

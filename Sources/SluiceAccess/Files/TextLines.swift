@@ -39,7 +39,7 @@ struct TextLines {
     return lines
   }
 
-  /// Without spaces, tabs, and what is left of a line break of two characters.
+  /// Without spaces, tabs, and the rest of a line break of two characters.
   static func trim(_ text: Substring) -> Substring {
     let blank: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r")]
     guard let first = text.utf8.firstIndex(where: { !blank.contains($0) }),
@@ -49,7 +49,7 @@ struct TextLines {
   }
 }
 
-/// What is wrong with a part of a file, in words.
+/// The mistake in a part of a file, in words.
 public struct AccessTextError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String
 
@@ -71,7 +71,7 @@ public struct AccessFileError: Error, Hashable, Sendable, CustomStringConvertibl
     self.message = message
   }
 
-  /// - Parameter action: "cannot be read"; what the system says of it follows.
+  /// - Parameter action: "cannot be read"; the system's reason follows.
   init(_ path: String, failing action: String, code: Int32 = errno) {
     self.init(path, unsafe "\(action): \(String(cString: strerror(code)))")
   }

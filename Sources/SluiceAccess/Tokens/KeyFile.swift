@@ -3,7 +3,7 @@ import SluiceTLS
 
 /// Files of keys, read and made.
 public enum KeyFile {
-  /// What signs: a private key in PEM, or a secret.
+  /// A key for signing: a private key in PEM, or a secret.
   ///
   /// - Parameters:
   ///   - path: the file's.
@@ -23,7 +23,7 @@ public enum KeyFile {
     }
   }
 
-  /// What verifies: a public key in PEM, a secret, or a private key, which has its public half with it.
+  /// A key for verification: a public key in PEM, a secret, or a private key, which contains its public half.
   public static func verifier(_ path: String) throws(AccessFileError) -> TokenKey {
     let bytes = try contents(of: try AccessFile(path))
     do {
@@ -38,11 +38,11 @@ public enum KeyFile {
     try file.contents(limit: TokenKeyDirectory.fileLimit)
   }
 
-  /// Makes a file that isn't there yet.
+  /// Creates a new file.
   ///
   /// - Parameters:
   ///   - path: the file's.
-  ///   - bytes: what stands in it.
+  ///   - bytes: its content.
   ///   - isSecret: whether only the owner may read it.
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)

@@ -11,7 +11,7 @@ public struct NewToken: Sendable {
   /// In milliseconds since 1970, of which tokens have the seconds.
   public var issued: Int64
   public var expires: Int64
-  /// What it allows; nil for what the broker's own file says of the subject.
+  /// Its permissions; nil if the broker's permissions file applies.
   public var permissions: Permissions?
 
   public init(
@@ -84,7 +84,7 @@ public struct NewToken: Sendable {
   }
 }
 
-/// What tokens are signed with.
+/// The key that signs tokens.
 public enum TokenSigner: Sendable {
   /// HS256, with what brokers have as well.
   case secret([UInt8])

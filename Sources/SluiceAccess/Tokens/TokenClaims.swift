@@ -1,7 +1,7 @@
 import FoundationEssentials
 import SluiceWire
 
-/// What a token says. Claims that aren't here are passed over.
+/// The content of a token. Claims that aren't here are passed over.
 struct TokenClaims: Decodable, Sendable {
   let subject: String
   /// In milliseconds since 1970, as the others.
@@ -10,7 +10,7 @@ struct TokenClaims: Decodable, Sendable {
   let issued: Int64?
   /// Nil: not said.
   let audience: [String]?
-  /// Nil: what the broker's own file says holds.
+  /// Nil: the broker's permissions file applies.
   let permissions: Permissions?
 
   /// The audience of tokens.
@@ -41,7 +41,7 @@ struct TokenClaims: Decodable, Sendable {
       ? try members.decode(TokenPermissions.self, forKey: .sluice).permissions : nil
   }
 
-  /// Why they don't hold now, in milliseconds since 1970. That they have expired is said only when nothing else is wrong.
+  /// Why they don't hold now, in milliseconds since 1970. An expiry is reported only if everything else is valid.
   func objection(now: Int64) -> TokenError? {
     if let audience, !audience.contains(Self.audience) { return .otherAudience }
     if let notBefore, notBefore - TokenKeys.leeway > now { return .notYet(notBefore) }

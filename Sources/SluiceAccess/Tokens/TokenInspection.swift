@@ -28,7 +28,7 @@ public struct TokenInspection: Sendable {
   public var headerJSON: String { Self.compact(text.headerBytes) }
   public var claimsJSON: String { Self.compact(text.claimBytes) }
 
-  /// What a broker would object to at that time, in milliseconds since 1970, that has this key under the token's id; nil when it would take it.
+  /// The objection of a broker with this key under the token's ID, at that time, in milliseconds since 1970; nil if it would accept the token.
   public func objection(of key: TokenKey, now: Int64) -> TokenError? {
     var keys: TokenKeys = [:]
     keys[keyID] = key
@@ -40,7 +40,7 @@ public struct TokenInspection: Sendable {
     }
   }
 
-  /// What a broker would object to without looking at the signature.
+  /// The objection of a broker, without a check of the signature.
   public func objection(now: Int64) -> TokenError? { claims.objection(now: now) }
 
   private static func compact(_ bytes: [UInt8]) -> String {

@@ -1,6 +1,6 @@
 import SluiceTLS
 
-/// What a broker checks tokens' signatures with. The key decides the algorithm, whatever a token says.
+/// A key with which a broker verifies tokens' signatures. The key decides the algorithm, whatever a token says.
 public enum TokenKey: Sendable {
   /// HS256: a holder of the key can verify and sign. At least ``minimumSecret`` bytes.
   case secret([UInt8])
@@ -32,7 +32,7 @@ public enum TokenKey: Sendable {
     }
   }
 
-  /// Any bytes, of which a line break at the end doesn't count.
+  /// Any bytes; a line break at the end doesn't count.
   static func secretBytes(_ bytes: [UInt8]) throws(AccessTextError) -> [UInt8] {
     var secret = bytes[...]
     if secret.last == UInt8(ascii: "\n") { secret.removeLast() }
@@ -60,7 +60,7 @@ public enum TokenKey: Sendable {
     }
   }
 
-  /// Changes when the key does, and doesn't tell it.
+  /// Changes with the key, and doesn't reveal it.
   var fingerprint: [UInt8] {
     switch self {
     case .secret(let secret): hmacSHA256(Array("sluice key fingerprint".utf8), key: secret)
@@ -83,11 +83,11 @@ public enum TokenAlgorithm: String, CaseIterable, Sendable {
   }
 }
 
-/// What can be the id of a key, which is also the name of its file.
+/// The rules for IDs of keys, which are also the names of their files.
 public enum TokenKeyID {
   public static let maximumLength = 64
 
-  /// What is wrong with it, as the end of a sentence; nil for one that can be used.
+  /// The mistake in it, as the end of a sentence; nil for a valid one.
   public static func objection(to id: String) -> String? {
     guard (1...maximumLength).contains(id.utf8.count) else {
       return "it needs 1 to \(maximumLength) characters"

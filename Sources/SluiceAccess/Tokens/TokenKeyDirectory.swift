@@ -1,7 +1,7 @@
 import Glibc
 
-/// The directory of the keys that a broker takes tokens of: `ID.secret` for HS256, `ID.pem` with a public key for EdDSA or RS256. What begins with a dot is
-/// left alone.
+/// The directory of the keys that a broker takes tokens of: `ID.secret` for HS256, `ID.pem` with a public key for EdDSA or RS256. Files whose name begins
+/// with a dot are ignored.
 enum TokenKeyDirectory {
   /// Keys in one directory.
   static let limit = 1_000
@@ -50,7 +50,7 @@ enum TokenKeyDirectory {
     }
   }
 
-  /// In the order of their names, so that the same is said each time.
+  /// In the order of their names, so that the report is the same each time.
   private static func names(in path: String) throws(AccessFileError) -> [String] {
     let directory = try AccessFile(path, .directory, flags: O_RDONLY | O_DIRECTORY)
     guard let stream = unsafe fdopendir(dup(directory.descriptor)) else {

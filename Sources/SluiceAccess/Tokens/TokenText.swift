@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A token as it is written, taken apart but not believed: header, claims and signature in base 64, with dots between them (RFC 7515, 7519).
 struct TokenText: Sendable {
-  /// In bytes. The whole handshake, of which a token is a part, has 8 KiB.
+  /// In bytes. The whole handshake, which contains the token, has 8 KiB.
   static let maximumLength = 4096
 
   let header: TokenHeader
@@ -10,7 +10,7 @@ struct TokenText: Sendable {
   let headerBytes: [UInt8]
   let claimBytes: [UInt8]
   let signature: [UInt8]
-  /// What was signed.
+  /// The signed text.
   let signed: [UInt8]
 
   init(_ text: String) throws(TokenError) {
@@ -63,7 +63,7 @@ struct TokenText: Sendable {
   }
 }
 
-/// What the signature is, unbelieved.
+/// The signature, not verified yet.
 struct TokenHeader: Decodable, Sendable {
   let algorithm: String
   let key: String

@@ -1,6 +1,6 @@
 import SluiceTLS
 
-/// What is kept of a password: enough to check one, and slow to guess from.
+/// The stored form of a password: enough to check one, and slow to guess from.
 ///
 /// Written `$scrypt$ln=15,r=8,p=1$SALT$HASH`, with salt and hash in base 64 without padding: the form of the password hashing competition.
 public struct PasswordHash: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
@@ -12,7 +12,7 @@ public struct PasswordHash: Hashable, Sendable, CustomStringConvertible, CustomR
   ///
   /// Passwords are bytes: what looks the same but was typed as other characters of Unicode is another one.
   ///
-  /// - Returns: nil where there is no memory for it, or the cost isn't bearable.
+  /// - Returns: nil if there is no memory for it, or the cost is too high.
   public init?(of password: String, cost: Scrypt.Cost = .standard) {
     let salt = secureRandomBytes(16)
     guard let hash = Scrypt.derive(password: password.utf8, salt: salt, cost: cost, count: 32) else {

@@ -42,7 +42,7 @@ public struct Users: Sendable, ExpressibleByDictionaryLiteral {
   private mutating func chooseDecoy() {
     var counts: [Scrypt.Cost: Int] = [:]
     for hash in table.all { counts[hash.cost, default: 0] += 1 }
-    // Of several that are equally frequent, the dearest: each run chooses the same.
+    // Of equally frequent costs, the highest, so that each run chooses the same.
     let usual = counts.max { ($0.value, $0.key.work) < ($1.value, $1.key.work) }?.key
     if usual != decoy?.cost { decoy = usual.map(PasswordHash.decoy) }
   }

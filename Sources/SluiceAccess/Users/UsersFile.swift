@@ -61,7 +61,7 @@ public struct UsersFile: Sendable {
 
   public func hasUser(_ name: String) -> Bool { places[name] != nil }
 
-  /// Gives a user this password; a user that isn't there yet, in a new last line.
+  /// Sets a user's password; a new user gets a new last line.
   public mutating func set(_ hash: PasswordHash, of name: String) {
     let place = places[name] ?? lines.count
     if place == lines.count { lines.append(.user(name, hash)) } else { lines[place] = .user(name, hash) }

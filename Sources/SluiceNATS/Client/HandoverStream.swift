@@ -1,7 +1,7 @@
 import Glibc
 import SluiceIO
 
-/// A stream whose handler may be replaced once: a connection to a NATS server begins in plain text, and goes on with TLS over it.
+/// A stream whose handler may be replaced once: a connection to a NATS server begins in plain text, and continues with TLS.
 ///
 /// On its loop only.
 final class HandoverStream: ByteStream, ByteStreamHandler {

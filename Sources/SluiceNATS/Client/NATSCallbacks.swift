@@ -55,7 +55,7 @@ struct NATSCallbacks {
     return lastObserver
   }
 
-  /// Removes an observer. The caller releases it: what its release causes may use the client.
+  /// Removes an observer. The caller releases it: code that runs on the release may use the client.
   mutating func removeObserver(_ number: UInt64) -> ((Bool) -> Void)? {
     observers.removeValue(forKey: number)
   }

@@ -15,9 +15,9 @@ import SluiceIO
 /// next event.
 // @unchecked: all of it is used on the loop only.
 public final class NATSClient: @unchecked Sendable {
-  /// What becomes of the connection.
+  /// A change of the connection.
   public enum Event: Sendable {
-    /// There is a connection, and subscriptions are in place. What was published to them meanwhile is lost.
+    /// There is a connection, and subscriptions are in place. Messages published to them meanwhile are lost.
     case connected(NATSServerInfo)
     /// The connection, or an attempt to make one, has failed. The client tries again.
     case interrupted(NATSError)
@@ -39,7 +39,7 @@ public final class NATSClient: @unchecked Sendable {
 
   public typealias Completion = (Result<NATSMessageView, NATSError>) -> Void
 
-  /// What a handler of several answers says to each.
+  /// The result of a handler that gets several answers.
   public enum Continuation: Sendable {
     case more
     case done
@@ -78,7 +78,7 @@ public final class NATSClient: @unchecked Sendable {
 
   // MARK: The connection
 
-  /// Connects, and goes on until ``close()``. Once.
+  /// Connects, and reconnects until ``close()``. Once.
   ///
   /// - Parameter events: called with what becomes of the connection.
   public func start(_ events: @escaping (Event) -> Void) {
@@ -91,10 +91,10 @@ public final class NATSClient: @unchecked Sendable {
     perform(session.close())
   }
 
-  /// Gives the connection up, as if it were lost, and tries the other servers first: for a server that takes connections, and can't do what it is
-  /// there for. Does nothing without a connection or without another server.
+  /// Ends the connection, as if it were lost, and tries the other servers first: for a server that accepts connections, but can't provide its
+  /// service. Does nothing without a connection or without another server.
   ///
-  /// - Parameter error: the cause, as ``Event/interrupted(_:)`` and the failed requests tell it.
+  /// - Parameter error: the cause, which ``Event/interrupted(_:)`` and the failed requests contain.
   public func changeServer(_ error: NATSError) {
     perform(session.changeServer(error, at: loop.now))
   }
@@ -102,7 +102,7 @@ public final class NATSClient: @unchecked Sendable {
   /// Whether messages and requests can be sent.
   public var isConnected: Bool { session.isOpen }
 
-  /// What the server has said about itself; nil before the first connection.
+  /// The server's description of itself; nil before the first connection.
   public var serverInfo: NATSServerInfo? { session.info }
 
   /// The server, as `name (address)`, for messages.
@@ -114,8 +114,8 @@ public final class NATSClient: @unchecked Sendable {
   /// Bytes that wait for the server.
   public var backlog: Int { session.output.count }
 
-  /// Calls `body` once, when no more than `bytes` wait for the server, at the end of a turn of the loop. What waits is called in the order of these calls, each as
-  /// soon as what the ones before it have sent is taken. Not called when the client is closed before.
+  /// Calls `body` once, when no more than `bytes` wait for the server, at the end of a turn of the loop. Waiting closures are called in the order of these
+  /// calls, each as soon as the output of the ones before it has been sent. Not called when the client is closed before.
   package func whenBacklog(isAtMost bytes: Int, _ body: @escaping () -> Void) {
     callbacks.wait(forBacklog: bytes, body)
     flushSoon()
@@ -123,7 +123,7 @@ public final class NATSClient: @unchecked Sendable {
 
   // MARK: Messages
 
-  /// Publishes a message. It may be lost with the connection; requests tell.
+  /// Publishes a message. It may be lost with the connection; use requests to get an answer.
   ///
   /// - Throws: why nothing was sent.
   public func publish(
@@ -202,7 +202,7 @@ public final class NATSClient: @unchecked Sendable {
     expect(.one(completion), to: try session.requestBehind(messages, timeout: timeout, at: loop.now))
   }
 
-  /// Forgets a request: its completion isn't called. What it asked for may still be carried out.
+  /// Forgets a request: its completion isn't called. The server may still carry it out.
   public func cancel(_ request: Request) {
     session.endRequest(request.number)
     let answer = callbacks.answers.removeValue(forKey: request.number)

@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceTLS
 
-/// One connection to a server: bytes in and out, and TLS over it when the session asks for that.
+/// One connection to a server: bytes in and out, and TLS if the session requests that.
 ///
 /// The transport retains the connection until it is closed; the client is referred to weakly. On the loop only.
 @safe
@@ -76,7 +76,7 @@ final class NATSConnection: ByteStreamHandler {
         isBeforeTLS = upgrade != nil
         return !isClosed && !isBeforeTLS
       }
-      // What comes in plain text behind the server's first words would be taken for what came over TLS.
+      // Plain text after the server's first words would be taken for bytes from TLS.
       if isBeforeTLS, !isClosed, taken < bytes.count {
         throw NATSError.violation("the server sent more than INFO before TLS")
       }

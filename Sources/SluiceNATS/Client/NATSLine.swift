@@ -4,7 +4,7 @@ import SluiceIO
 ///
 /// It knows whether bytes get through, and nothing of what they say, which is the session's affair. On the loop only.
 final class NATSLine {
-  /// What came of writing.
+  /// The result of a write.
   enum Written {
     /// Nothing is known of the server by it.
     case quiet
@@ -57,7 +57,7 @@ final class NATSLine {
     return isFull && output.count < waiting ? .progress : .quiet
   }
 
-  /// Ends the connection, which tells its client.
+  /// Ends the connection, which notifies its client.
   func end(_ error: IOError) { connection?.end(error) }
 
   /// The connection has ended by itself.

@@ -1,4 +1,5 @@
-/// Bytes of a message's payload that are sent from where they are: large ones aren't copied on their way to the transport.
+/// Bytes of a message's payload that are sent from their own memory: large ones aren't copied on their way to the
+/// transport.
 // @unchecked: the memory doesn't change, and its owner, which is Sendable, keeps it.
 @safe
 public struct NATSInsert: @unchecked Sendable {

@@ -20,7 +20,7 @@ public struct NATSMessage: Hashable, Sendable {
   public var reply: String?
   public var headers: NATSHeaders
   public var payload: [UInt8]
-  /// What stands between the bytes of ``payload`` when the message is sent; none in a message that was received.
+  /// Inserts between the bytes of ``payload`` when the message is sent; none in a received message.
   public var inserts: [NATSInsert] = []
 
   public init(
@@ -43,7 +43,7 @@ public struct NATSMessage: Hashable, Sendable {
   public var payloadCount: Int { inserts.reduce(payload.count) { $0 + $1.count } }
 }
 
-/// What the server sends. Slices are valid only during the call that passes it.
+/// A message of the server. Slices are valid only during the call that passes it.
 public enum NATSOperation {
   /// JSON about the server: the first thing that it sends, and again when something of it changes.
   case info(NATSBytes)

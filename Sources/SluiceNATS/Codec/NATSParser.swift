@@ -65,7 +65,7 @@ public struct NATSParser {
 
   /// Completes the operation that was begun before this chunk.
   ///
-  /// - Returns: how many bytes it took and whether to go on; nil when it still isn't complete.
+  /// - Returns: how many bytes it took and whether to continue; nil when it still isn't complete.
   private mutating func finishPending(
     _ chunk: NATSBytes, _ body: (NATSOperation) throws(NATSError) -> Bool
   ) throws(NATSError) -> (Int, Bool)? {
@@ -104,7 +104,7 @@ public struct NATSParser {
   }
 }
 
-/// What a line says about the operation that it begins: which it is, and where its parts lie.
+/// The content of a line that begins an operation: its kind, and the positions of its parts.
 private struct Shape {
   private enum Kind {
     case info(Range<Int>)

@@ -1,4 +1,4 @@
-/// What may be a subject: tokens between dots, none empty, without blanks and control characters.
+/// A valid subject: tokens between dots, none empty, without blanks and control characters.
 ///
 /// In subjects that are subscribed to, `*` stands for one token and a last `>` for all that follow.
 public enum NATSSubject {

@@ -1,12 +1,12 @@
 import Glibc
 
-/// What a client proves its identity with.
+/// The credentials that prove a client's identity.
 public enum NATSCredentials: Sendable {
   /// Nothing, or a certificate over TLS.
   case none
   case password(user: String, password: String)
   case token(String)
-  /// The server knows the public key.
+  /// The server has the public key.
   case nkey(NKey)
   /// The server trusts what has signed the token, which names the public key.
   case signedToken(jwt: String, NKey)

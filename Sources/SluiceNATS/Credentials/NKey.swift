@@ -7,7 +7,7 @@ import SluiceTLS
 /// public   U …     8 bits "user", 32 bytes, CRC-16                    56 characters
 /// ```
 public struct NKey: Sendable {
-  /// What a key is for. Clients prove their identity with those of users.
+  /// The purpose of a key. Clients prove their identity with those of users.
   public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
     case user = 160
     case account = 0

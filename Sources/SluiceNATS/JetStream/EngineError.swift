@@ -6,7 +6,7 @@ struct EngineError: Decodable {
 }
 
 extension NATSError {
-  /// What an error of JetStream means.
+  /// The meaning of a JetStream error.
   ///
   /// - Parameters:
   ///   - stream: the stream that the request was about; nil if it was about none.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a server of the engine says about itself, as far as it decides whether the engine loses data.
+/// A server's description of itself, as far as it determines whether the engine can lose data.
 public struct EngineServer: Hashable, Sendable {
   public var name: String
   /// Such as `2.15.1`.
@@ -11,7 +11,7 @@ public struct EngineServer: Hashable, Sendable {
   public var syncsAlways: Bool
   /// How often writes are brought to disk otherwise, in nanoseconds.
   public var syncInterval: Int64
-  /// How much it stores, in bytes, and how much it may (`max_file_store`); nil where it doesn't say.
+  /// Its stored bytes, and its limit (`max_file_store`); nil if it doesn't report them.
   public var stored: UInt64?
   public var storageLimit: UInt64?
 
@@ -28,7 +28,7 @@ public struct EngineServer: Hashable, Sendable {
     self.storageLimit = storageLimit
   }
 
-  /// The share of its room that is used, in percent; nil where it doesn't say.
+  /// The used share of its storage, in percent; nil if it doesn't report it.
   public var storageShare: Int? {
     guard let stored, let storageLimit, storageLimit > 0 else { return nil }
     return Int(Double(stored) / Double(storageLimit) * 100)
@@ -66,8 +66,8 @@ public struct EngineServer: Hashable, Sendable {
 }
 
 extension JetStream {
-  /// The subject on which each server tells of its JetStream. It belongs to the system account: the client has to be a user of that, or its account
-  /// has to import the service, which the system account has to export with `response: stream`.
+  /// The subject on which each server reports the state of its JetStream. It belongs to the system account: the client has to be a user of that, or
+  /// its account has to import the service, which the system account has to export with `response: stream`.
   ///
   /// ```text
   /// accounts {

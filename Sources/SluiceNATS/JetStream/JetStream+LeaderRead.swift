@@ -45,7 +45,7 @@ extension JetStream {
   ///   - pattern: only those whose subjects match.
   ///   - sequence: from this one on.
   ///   - count: the most messages; at least 1.
-  ///   - maximumBytes: no more are asked for once so many bytes have come; nil without a limit.
+  ///   - maximumBytes: no further messages are requested after so many bytes; nil without a limit.
   ///   - each: gets each message, valid during the call only.
   ///   - completion: called after the last one. ``ReadPage/pending`` is 0 when there are no more, and 1 when there may be.
   public func leaderMessages(

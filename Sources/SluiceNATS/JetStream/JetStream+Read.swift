@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension JetStream {
-  /// What is asked for in a read.
+  /// The request of a read.
   struct Get: Encodable {
     var seq: UInt64?
     var last_by_subj: String?
@@ -115,8 +115,8 @@ extension JetStream {
     try read(get, of: stream, each, completion)
   }
 
-  /// Reads the last message of each subject that matches, in the order of their sequences, from any of the stream's replicas, which may not
-  /// have the newest ones yet: ``ReadPage/upTo`` says how far this one is.
+  /// Reads the last message of each subject that matches, in the order of their sequences, from any of the stream's replicas. The replica
+  /// may not have the newest ones yet: ``ReadPage/upTo`` is its position.
   ///
   /// - Parameters:
   ///   - stream: the stream's name.

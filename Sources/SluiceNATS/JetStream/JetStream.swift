@@ -2,9 +2,9 @@ import FoundationEssentials
 
 /// The API of JetStream, the store of NATS, as far as Sluice needs it.
 ///
-/// All calls are made on the client's loop, and complete on it, once. What they throw was not sent. A write whose outcome isn't known fails with
-/// ``NATSError/Code-swift.struct/outcomeUnknown``; it must not be tried again before it is known what became of it, which
-/// ``NATSError/provesNothingWasStored`` tells of other errors.
+/// All calls are made on the client's loop, and complete on it, once. A call that throws has sent no request. A write whose outcome isn't known
+/// fails with ``NATSError/Code-swift.struct/outcomeUnknown``. Don't repeat it before the outcome is known. For other errors,
+/// ``NATSError/provesNothingWasStored`` has the outcome.
 ///
 /// | limit of the engine | |
 /// |---|---|
@@ -25,7 +25,7 @@ public struct JetStream {
   public let client: NATSClient
   /// How long the engine may take for an answer, or from one of several answers to the next. Default: 5 s.
   public var timeout = Duration.seconds(5)
-  /// What the subjects of the API begin with; another one with a domain: `$JS.DOMAIN.API`.
+  /// The prefix of the API's subjects; another one with a domain: `$JS.DOMAIN.API`.
   public var prefix = "$JS.API"
 
   public init(_ client: NATSClient) {
@@ -123,13 +123,13 @@ public struct JetStream {
 
   // MARK: The account
 
-  /// What the account has and may have.
+  /// The account's use and its limits.
   public func accountInfo(_ completion: @escaping Completion<AccountInfo>) throws(NATSError) {
     try call("INFO", NoBody?.none, of: nil, completion)
   }
 }
 
-/// What an account has in JetStream.
+/// An account's use of JetStream.
 public struct AccountInfo: Hashable, Sendable, Decodable {
   /// Bytes in memory and on disk.
   public var memory: UInt64
@@ -138,7 +138,7 @@ public struct AccountInfo: Hashable, Sendable, Decodable {
   public var consumers: Int
   public var limits: Limits
 
-  /// What the account may have; -1 for no limit.
+  /// The account's limit; -1 for no limit.
   public struct Limits: Hashable, Sendable, Decodable {
     public var maximumMemory: Int64
     public var maximumStorage: Int64

@@ -4,7 +4,7 @@ import SluiceIO
 ///
 /// The engine pushes them to a consumer that lives as long as the watch. When the watch finds that it missed something (the connection was lost, a
 /// message or the engine's heartbeats didn't come), it begins anew: ``Event/began``, the last message of each subject again, and
-/// ``Event/current``. What was known before and doesn't come again by then has been removed.
+/// ``Event/current``. Subjects from before that don't arrive again by then have been removed.
 ///
 /// On the client's loop only. ``stop()`` ends it; so does the client's end, without an event.
 public final class JetStreamWatch {
@@ -38,7 +38,7 @@ public final class JetStreamWatch {
 
   private static let retry = (first: Duration.milliseconds(50), longest: Duration.seconds(2))
 
-  /// - Parameter heartbeat: how often the engine shows that it is there; after three times that without a word the watch begins anew.
+  /// - Parameter heartbeat: how often the engine sends a heartbeat; after three missing ones the watch starts over.
   fileprivate init(
     _ jetStream: JetStream, _ stream: String, _ patterns: [String], heartbeat: Duration,
     _ handler: @escaping (Event) -> Void
@@ -289,7 +289,7 @@ extension JetStream {
   /// - Parameters:
   ///   - patterns: the subjects; `*` and `>` are wildcards.
   ///   - stream: the stream's name.
-  ///   - heartbeat: how often the engine shows that it is there, from 100 ms up; after three times that without a word the watch begins anew.
+  ///   - heartbeat: how often the engine sends a heartbeat, from 100 ms up; after three missing ones the watch starts over.
   ///   - handler: never called from within this call unless there is a connection: ``JetStreamWatch/Event/began`` comes at once then.
   /// - Returns: the watch, which ends when it is released, or by ``JetStreamWatch/stop()``.
   public func watch(

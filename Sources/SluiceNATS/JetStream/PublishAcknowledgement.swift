@@ -101,7 +101,7 @@ private struct FlatObject {
     self.bytes = bytes
   }
 
-  /// The object has ended, and nothing but blanks is behind it.
+  /// The object has ended, and only blanks follow.
   var isAtEnd: Bool { isDone && bytes.dropFirst(position).trimmed.isEmpty }
 
   mutating func begin() -> Bool { take(UInt8(ascii: "{")) }

@@ -1,4 +1,4 @@
-/// What a roll-up replaces.
+/// The messages that a roll-up replaces.
 public enum RollUp: Sendable {
   /// All earlier messages of the same subject.
   case subject
@@ -6,7 +6,7 @@ public enum RollUp: Sendable {
   case stream
 }
 
-// What JetStream does with a message, said in its headers.
+// JetStream's treatment of a message, stated in its headers.
 extension NATSHeaders {
   /// Stores the message only if this is the stream's last sequence; 0 for an empty stream that never had a message. In a batch, on the first
   /// message only.
@@ -25,17 +25,17 @@ extension NATSHeaders {
     }
   }
 
-  /// Has the engine refuse the message if the subject belongs to another stream.
+  /// The engine refuses the message if the subject belongs to another stream.
   public mutating func expectStream(_ name: String) throws(NATSError) {
     try add("Nats-Expected-Stream", name)
   }
 
-  /// Has the engine store only one message of this id within the stream's window for duplicates.
+  /// The engine stores only one message with this ID within the stream's window for duplicates.
   public mutating func setMessageID(_ id: String) throws(NATSError) {
     try add("Nats-Msg-Id", id)
   }
 
-  /// Has the engine delete the message after a time of at least a second; fractions of seconds count as a whole one. The stream has to allow it.
+  /// The engine deletes the message after a time of at least a second; fractions of seconds are rounded up. The stream has to allow it.
   public mutating func setTimeToLive(_ time: Duration) {
     let (seconds, fraction) = time.components
     append("Nats-TTL", "\(max(1, fraction > 0 ? seconds + 1 : seconds))s")

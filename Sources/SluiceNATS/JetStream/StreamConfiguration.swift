@@ -7,7 +7,7 @@ public struct StreamConfiguration: Hashable, Sendable, Codable {
     case memory
   }
 
-  /// What gives way when a limit is reached.
+  /// The reaction when a limit is reached.
   public enum Discard: String, Hashable, Sendable, Codable {
     /// The oldest messages.
     case old

@@ -1,4 +1,4 @@
-/// What the client does about an event.
+/// The client's reaction to an event.
 public enum NATSAction {
   case none
 
@@ -11,7 +11,7 @@ public enum NATSAction {
   case disconnect
   /// The server has taken the credentials: messages and requests can be sent, and subscriptions are in place.
   case ready(NATSServerInfo)
-  /// The connection, or an attempt to make one, has failed. The client goes on looking for a server.
+  /// The connection, or an attempt to make one, has failed. The client still looks for a server.
   case interrupted(NATSError)
   /// The server is about to stop. The client goes to another as soon as its requests are answered.
   case lameDuck(server: String)

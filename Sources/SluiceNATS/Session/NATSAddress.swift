@@ -5,7 +5,7 @@ public struct NATSAddress: Hashable, Sendable, CustomStringConvertible {
   /// A name or a numeric address, without brackets.
   public var host: String
   public var port: UInt16
-  /// Whether the connection must be encrypted. Without it, the client still uses TLS if the server asks for it.
+  /// Whether the connection must be encrypted. Without it, the client still uses TLS if the server requests it.
   public var requiresTLS: Bool
 
   public static let defaultPort: UInt16 = 4_222

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// The beginning of a connection: the server's INFO, TLS where one of the sides asks for it, and CONNECT with the credentials.
+/// The beginning of a connection: the server's INFO, TLS if either side requests it, and CONNECT with the credentials.
 ///
 /// ```
 ///   greeting ── INFO ──┬─► securing ── TLS in place ──┬─► authenticating ── PONG ──► done

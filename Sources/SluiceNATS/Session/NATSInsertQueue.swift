@@ -6,7 +6,7 @@ struct NATSInsertQueue {
     private let insert: NATSInsert
     /// So many copied bytes of the connection are ahead of it.
     let place: Int
-    /// What of it waits.
+    /// The waiting part.
     fileprivate(set) var range: Range<Int>
 
     fileprivate init(_ insert: NATSInsert, _ place: Int) {

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// When a connection's server has to show that it is there.
+/// The deadlines for a silent server: when to send PING, and when to end the connection.
 struct NATSKeepalive {
   enum Step: Equatable {
     case none

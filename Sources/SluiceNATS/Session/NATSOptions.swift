@@ -7,13 +7,13 @@ public struct NATSOptions: Sendable {
   public var credentials = NATSCredentialsSource.fixed(.none)
   /// The authorities and the client's own certificate, for servers with TLS.
   public var tls = NATSOptions.defaultTLS
-  /// Whether TLS comes before the server's first words, as `handshake_first` at the server asks for. For `tls://` addresses only.
+  /// Whether TLS comes before the server's first words, as with `handshake_first` at the server. For `tls://` addresses only.
   public var handshakeFirst = false
   /// Whether passwords and tokens are sent to other machines without TLS. Default: false.
   public var allowsPlaintextCredentials = false
   /// How long a connection and its handshake may take. Default: 5 s.
   public var connectTimeout = Duration.seconds(5)
-  /// After how long a silence the client asks for a sign of life. Default: 5 s.
+  /// The silence after which the client sends PING. Default: 5 s.
   public var pingInterval = Duration.seconds(5)
   /// How long the server may take to give it; the connection is lost then. Default: 5 s.
   public var pingTimeout = Duration.seconds(5)

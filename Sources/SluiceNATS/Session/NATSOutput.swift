@@ -1,7 +1,7 @@
 import Glibc
 import SluiceIO
 
-/// What the client has encoded and the transport hasn't taken: copied bytes, and among them inserts, which the transport takes from where they are.
+/// Encoded output that the transport hasn't taken: copied bytes, and among them inserts, which the transport takes from their own memory.
 ///
 /// ```
 ///    copied | insert | copied | insert | insert | copied
@@ -38,7 +38,7 @@ struct NATSOutput {
     body(&bytes)
   }
 
-  /// Appends bytes that the transport takes from where they are.
+  /// Appends bytes that the transport takes from their own memory.
   mutating func append(_ insert: NATSInsert) { inserts.append(insert, behind: dropped + bytes.count) }
 
   /// Takes back what was encoded since `encoded` had this value. Nothing of it may have been written.

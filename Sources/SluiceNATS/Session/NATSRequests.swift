@@ -4,11 +4,11 @@ import SluiceIO
 struct NATSRequests {
   struct Entry {
     var subject: String
-    /// The output's position behind the request: what is beyond what was written can't have been carried out.
+    /// The output's position after the request: a request beyond the written output can't have been carried out.
     var end: UInt64
     var timeout: Duration
     var deadline: MonotonicTime
-    /// Answers go on until the caller ends the request.
+    /// Answers may arrive until the caller ends the request.
     var isMany: Bool
   }
 
@@ -35,7 +35,7 @@ struct NATSRequests {
     return entry
   }
 
-  /// An answer has come to a request that waits for more.
+  /// Extends the time of a request that waits for further answers.
   mutating func prolong(_ number: UInt64, at now: MonotonicTime) {
     // The heap's entry is corrected when it comes up.
     if let timeout = entries[number]?.timeout { entries[number]?.deadline = now + timeout }
@@ -44,7 +44,7 @@ struct NATSRequests {
   /// The earliest deadline, or an earlier time.
   var nextDeadline: MonotonicTime? { entries.isEmpty ? nil : deadlines.first?.time }
 
-  /// Takes out the first request whose time is over.
+  /// Removes the first expired request.
   mutating func popOverdue(at now: MonotonicTime) -> (UInt64, Entry)? {
     while let first = deadlines.first, first.time <= now {
       popFirst()

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a server says about itself in INFO.
+/// A server's description of itself in INFO.
 public struct NATSServerInfo: Hashable, Sendable, Decodable {
   public var serverID: String
   public var serverName: String
@@ -13,7 +13,7 @@ public struct NATSServerInfo: Hashable, Sendable, Decodable {
   public var requiresTLS: Bool
   public var offersTLS: Bool
   public var requiresAuthentication: Bool
-  /// What the client has to sign; empty if nothing.
+  /// The challenge that the client has to sign; empty if there is none.
   public var nonce: String
   /// Addresses of the cluster's servers, as `HOST:PORT`.
   public var connectURLs: [String]
@@ -70,7 +70,7 @@ public struct NATSServerInfo: Hashable, Sendable, Decodable {
   }
 }
 
-/// What the client says about itself in CONNECT.
+/// The client's description of itself in CONNECT.
 struct NATSConnectOptions: Encodable {
   var verbose = false
   var pedantic = false

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// What the caller sends: messages, requests and subscriptions.
+/// The caller's messages, requests and subscriptions.
 extension NATSSession {
   /// Encodes a message.
   ///
@@ -92,7 +92,7 @@ extension NATSSession {
     }
   }
 
-  /// Forgets a request: its answers are ignored from now on.
+  /// Removes a request: later answers are ignored.
   public mutating func endRequest(_ number: UInt64) {
     traffic.endRequest(number)
   }

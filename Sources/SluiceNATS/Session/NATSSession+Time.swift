@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// What is due at which time.
+/// The session's deadlines.
 extension NATSSession {
   /// When ``advance(to:)`` has to be called; nil when nothing waits for a time.
   public var nextDeadline: MonotonicTime? {

@@ -2,9 +2,9 @@ import SluiceIO
 
 /// The client's side of NATS: an event in, an action out, and bytes to send in `output`.
 ///
-/// A value without I/O and without a clock, for the whole life of a client: it looks for a server, shakes hands, keeps subscriptions and
-/// requests, and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at
-/// ``nextDeadline``, and writes `output` after each event.
+/// A value without I/O and clock, for the whole life of a client: it looks for a server, shakes hands, keeps subscriptions and requests,
+/// and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at ``nextDeadline``,
+/// and writes `output` after each event.
 ///
 /// ```
 ///   NATSServerPool ── which server ──► NATSHandshake ──► open, with NATSKeepalive ──► leaving
@@ -13,13 +13,13 @@ import SluiceIO
 ///
 /// - A request that was written when its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, one that wasn't with
 ///   ``NATSError/Code-swift.struct/notSent``. Nothing is sent again.
-/// - Subscriptions outlive connections. What is published to them between two connections is lost, as NATS says.
+/// - Subscriptions outlive connections. Messages published to them between two connections are lost, as in NATS.
 public struct NATSSession {
   enum Phase: Equatable {
     case idle
     /// Waiting for the transport.
     case connecting
-    /// The transport is there, and the server hasn't accepted the client.
+    /// The transport is connected, but the server hasn't accepted the client yet.
     case handshaking
     case open
     /// The server is about to stop: requests in flight are still answered, new ones aren't sent.
@@ -31,7 +31,7 @@ public struct NATSSession {
   var phase = Phase.idle
   var pool: NATSServerPool
   let options: NATSOptions
-  /// What the server has said about itself; nil before the first connection.
+  /// The server's description of itself; nil before the first connection.
   public private(set) var info: NATSServerInfo?
 
   /// While the phase is ``Phase/handshaking``.
@@ -93,7 +93,7 @@ public struct NATSSession {
   /// Requests that wait for answers.
   public var requestCount: Int { traffic.requestCount }
 
-  /// What the transport is to write.
+  /// The output for the transport.
   var output: NATSOutput {
     get { traffic.output }
     _modify { yield &traffic.output }

@@ -7,7 +7,7 @@ struct NATSSubscriptions {
     var remaining: UInt64?
   }
 
-  /// What a message means for its subscription.
+  /// The meaning of a message for its subscription.
   enum Delivery {
     /// There is none: it has ended.
     case unknown

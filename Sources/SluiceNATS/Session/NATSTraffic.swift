@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// The messages of a client, over all its connections: what is to be written, the requests that wait for answers, and the subscriptions.
+/// The messages of a client, over all its connections: pending output, requests that wait for answers, and subscriptions.
 ///
 /// A value without I/O and without a clock. ``NATSSession`` says when there is a connection.
 struct NATSTraffic {
-  /// What a message from the server is.
+  /// The meaning of a message from the server.
   enum Arrival: Hashable {
     /// It belongs to nothing that there still is.
     case unknown
@@ -12,7 +12,7 @@ struct NATSTraffic {
     case message
     /// The last one that a subscription takes.
     case lastMessage
-    /// An answer to a request that goes on.
+    /// An answer to a request that stays open.
     case answer(UInt64)
     /// The answer that ends a request.
     case lastAnswer(UInt64)
@@ -20,7 +20,7 @@ struct NATSTraffic {
     case noResponders(UInt64, subject: String)
   }
 
-  /// What the transport is to write.
+  /// The output for the transport.
   var output = NATSOutput()
   private var subscriptions = NATSSubscriptions()
   private var requests = NATSRequests()
@@ -148,7 +148,7 @@ struct NATSTraffic {
     return count
   }
 
-  /// Forgets a request: its answers are ignored from now on.
+  /// Removes a request: later answers are ignored.
   mutating func endRequest(_ number: UInt64) { requests.remove(number) }
 
   /// Adds a subscription to subjects that were checked, and encodes it if there is a server. Returns its number.
@@ -210,7 +210,7 @@ struct NATSTraffic {
   /// The earliest deadline of a request, or an earlier time; nil without requests.
   var nextDeadline: MonotonicTime? { requests.nextDeadline }
 
-  /// Ends a request whose time is over. Returns its number and why it has failed; nil when there is none.
+  /// Ends an expired request. Returns its number and why it has failed; nil when there is none.
   mutating func popOverdue(at now: MonotonicTime, server: String) -> (UInt64, NATSError)? {
     requests.popOverdue(at: now).map { number, entry in
       (number, .timeout(entry.subject, after: entry.timeout, server: server))

@@ -96,7 +96,7 @@ public final class BatchBlock: @unchecked Sendable {
 
   private func reserve(_ needed: Int) {
     guard needed > capacity else { return }
-    // A block that is half full is about to be full: what it has isn't moved once more.
+    // A block that is half full will soon be full: its content isn't moved a second time.
     let grown = max(needed, needed > Self.fullBytes / 2 ? Self.fullBytes : capacity * 4)
     let larger = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
     unsafe larger.copyMemory(from: memory, byteCount: used)

@@ -1,7 +1,7 @@
 import SluiceWire
 import Synchronization
 
-/// A store in memory: for tests and simulations, where it outlives the broker that uses it, and as the plainest of all engines.
+/// A store in memory: for tests and simulations, in which it outlives its broker, and as the simplest engine.
 public final class MemoryStore: TopicStore {
   struct Topic {
     var row: StoredTopic

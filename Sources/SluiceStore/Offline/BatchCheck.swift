@@ -2,7 +2,7 @@ import SluiceWire
 
 /// Checks one stored batch in full.
 enum BatchCheck {
-  /// Returns the problem; nil for a sound batch. The header is nil where it can't be trusted.
+  /// Returns the problem; nil for a sound batch. The header is nil if it can't be trusted.
   static func check(
     _ bytes: UnsafeRawBufferPointer, of topic: TopicID, at offset: UInt64
   ) -> (header: BatchHeader?, problem: StoreFinding.Problem?) {

@@ -1,8 +1,8 @@
-/// A store that can be inspected and repaired while nothing else uses it: what it holds, readable or not.
+/// A store that can be inspected and repaired while no other process uses it: its content, readable or not.
 ///
 /// All calls may block on a disk, and come from one thread at a time.
 public protocol RepairableStore: TopicStore {
-  /// Returns what the store has. Unlike ``TopicStore/contents()`` it doesn't fail for data that can't be decoded.
+  /// Returns what the store has. Unlike ``TopicStore/contents()`` it accepts data that can't be decoded.
   func inspection() throws(StoreError) -> StoreInspection
 
   /// Hands out the batches of a topic as ``TopicStore/batches(of:from:_:)`` does, but all of them, whatever its extent says.
@@ -61,7 +61,7 @@ public struct StoreSize: Hashable, Sendable {
   public var reusable: UInt64
   /// The most that it may grow to; nil for no limit.
   public var limit: UInt64?
-  /// What its file system has left; nil where that isn't known.
+  /// The free space of its file system; nil if it isn't known.
   public var available: UInt64?
 
   public init(files: UInt64, reusable: UInt64, limit: UInt64? = nil, available: UInt64? = nil) {

@@ -1,6 +1,6 @@
 /// An inconsistency in a store.
 public struct StoreFinding: Hashable, Sendable {
-  /// What is wrong.
+  /// The kind of damage.
   public enum Problem: Hashable, Sendable {
     /// A batch has fewer bytes than its header and one item.
     case batchTooShort(bytes: Int)
@@ -82,7 +82,7 @@ public struct StoreFinding: Hashable, Sendable {
     }
   }
 
-  /// Damage that ``StoreRepair`` leaves alone, since all records are there.
+  /// Damage that ``StoreRepair`` leaves unchanged, since no record is lost.
   public var isLeftByRepair: Bool {
     switch problem {
     case .rowIsNewer, .bytesBefore: true

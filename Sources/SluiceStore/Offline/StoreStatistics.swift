@@ -1,4 +1,4 @@
-/// What a store holds, as its rows and the headers of its batches say.
+/// The content of a store, by its rows and the headers of its batches.
 public struct StoreStatistics: Sendable {
   public struct Topic: Sendable {
     public var id: TopicID
@@ -10,7 +10,7 @@ public struct StoreStatistics: Sendable {
     /// Bytes of the records; ``stored`` counts headers and time marks as well.
     public var bytes: UInt64 = 0
     public var stored: UInt64 = 0
-    /// Of the oldest record, in milliseconds since 1970; nil when there is none.
+    /// The time of the oldest record, in milliseconds since 1970; nil when there is none.
     public var firstTime: Int64?
     public var lastTime: Int64?
     public var producers: UInt64 = 0

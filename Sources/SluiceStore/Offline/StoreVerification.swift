@@ -8,7 +8,7 @@ public struct StoreVerification: Hashable, Sendable {
   public var batches: UInt64 = 0
   /// In sound batches.
   public var records: UInt64 = 0
-  /// Of the records in sound batches.
+  /// The number of records in sound batches.
   public var bytes: UInt64 = 0
   public var states: UInt64 = 0
   /// Findings that are damage.
@@ -20,7 +20,7 @@ public struct StoreVerification: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - store: the store.
-  ///   - progress: called now and then with the bytes of batches that were read; returns whether to go on.
+  ///   - progress: called now and then with the bytes of batches that were read; returns whether to continue.
   ///   - report: called with each finding at once.
   /// - Throws: ``StoreError`` when the store can't be read, or `progress` returned false.
   public static func run(
@@ -171,12 +171,12 @@ struct OfflineProgress {
   private let report: (UInt64) -> Bool
   private var bytes: UInt64 = 0
 
-  /// - Parameter report: called with the bytes of batches that were read so far; returns whether to go on.
+  /// - Parameter report: called with the bytes of batches that were read so far; returns whether to continue.
   init(_ report: @escaping (UInt64) -> Bool) {
     self.report = report
   }
 
-  /// Counts bytes that were read. Returns whether to go on.
+  /// Counts bytes that were read. Returns whether to continue.
   mutating func add(_ count: Int) -> Bool {
     bytes += UInt64(count)
     return report(bytes)

@@ -42,7 +42,7 @@ struct TopicScan {
     return take(header, problem, at: offset, size: bytes.count, report) == nil
   }
 
-  /// Takes the next batch that was looked at already. Returns why its records can't be used.
+  /// Processes the next batch, which was checked already. Returns why its records can't be used.
   mutating func take(
     _ header: BatchHeader?, _ problem: StoreFinding.Problem?, at offset: UInt64, size: Int,
     _ report: (StoreFinding) -> Void
@@ -85,10 +85,10 @@ struct TopicScan {
     }
   }
 
-  /// Tells of a spoilt batch, now that it is known where the next one begins.
+  /// Reports a damaged batch, once the start of the next one is known.
   private mutating func close(before offset: UInt64, _ report: (StoreFinding) -> Void) {
     guard let spoilt = pending.take() else { return }
-    // What an overlapping batch has that the one before hasn't.
+    // The records of an overlapping batch that the previous batch doesn't have.
     let from = max(spoilt.offset, last?.endOffset ?? 0)
     report(finding(spoilt.problem, batch: spoilt.offset, missing: from..<max(from, offset)))
   }

@@ -3,17 +3,17 @@ import SluiceStore
 /// Whether the pages of LMDB's file are in order: those of all tables, and the lists of free ones. Reads the pages of the trees, and one of each large
 /// value.
 ///
-/// What is in order here LMDB can read, write and compact. It checks none of it by itself: a damaged page has it read elsewhere in memory, ask for any
+/// LMDB can read, write and compact a file that passes. LMDB checks nothing itself: a damaged page could make it read elsewhere in memory, request any
 /// amount of memory, or use pages that are in use.
 struct PageCheck {
   static let tableNames = ["batches", "garbage", "meta", "states", "topics"]
   /// The kind of a table whose keys are numbers.
   static let numbered: UInt16 = 0x08
 
-  /// What is damaged, in a line each; empty when nothing is.
+  /// The damage, one line each; empty if there is none.
   private(set) var faults: [String] = []
 
-  /// - Parameter progress: called now and then with the bytes that were gone through and with all bytes; returns whether to go on.
+  /// - Parameter progress: called now and then with the number of processed bytes and with all bytes; returns whether to continue.
   /// - Throws: when the file can't be opened, or `progress` returned false.
   init(
     _ path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }

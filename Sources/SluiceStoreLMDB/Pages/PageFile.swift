@@ -136,7 +136,7 @@ struct PageMeta {
     self.main = main
   }
 
-  /// Both, where they are in order, the one that was written last in front.
+  /// Both if they are valid, newest first.
   static func all(of file: PageFile) -> [PageMeta] {
     let first = PageMeta(file, at: 0, number: 0)
     let sizes = first.map { [$0.pageSize] } ?? pageSizes

@@ -1,6 +1,6 @@
 import SluiceStore
 
-/// What can be read of a damaged file, and the way of it into a new one.
+/// The readable content of a damaged file, and its copy into a new one.
 struct PageSalvage {
   private let path: String
   private let file: PageFile
@@ -18,7 +18,7 @@ struct PageSalvage {
 
   /// Writes a new file.
   ///
-  /// - Parameter progress: called now and then with the bytes of the damaged file that were gone through; returns whether to go on.
+  /// - Parameter progress: called now and then with the number of processed bytes of the damaged file; returns whether to continue.
   mutating func write(
     to new: String, limit: Int, faults: [String], progress: @escaping (UInt64) -> Bool = { _ in true }
   ) throws(StoreError) -> StoreRebuild {
@@ -73,13 +73,13 @@ struct PageSalvage {
         try transaction.put(tables.topics, TopicKey(TopicID(rawValue: topic)), row)
       }
       try transaction.put(number: nextTopic, tables.meta, .nextTopic)
-      // Something is lost: a reader that has received it must not go on as if it were still there.
+      // A record is lost: a reader that has received it must not continue as if it still existed.
       try transaction.put(number: UInt8(0), tables.meta, .closed)
     }
     return summary
   }
 
-  /// What the file was after its last commit; or, where nothing of that can be read, after the one before.
+  /// The state of the file after its last commit; if that can't be read, after the one before.
   private func readable() -> PageMeta? {
     let metas = metas.filter { $0.lastPage < UInt64(Int.max / $0.pageSize) }
     return metas.first { meta in
@@ -96,7 +96,7 @@ struct PageSalvage {
       }
   }
 
-  /// What the table `meta` has.
+  /// The content of the table `meta`.
   private func facts(_ meta: PageMeta) -> [String: [UInt8]] {
     var walk = PageWalk(file, meta)
     var facts: [String: [UInt8]] = [:]

@@ -44,14 +44,14 @@ struct PageWalk {
   let lastPage: UInt64
   /// Pages that were gone through, of all tables: each may be there once.
   var seen: PageSet
-  /// What is damaged, in a line each.
+  /// The damage, one line each.
   private(set) var faults: [String] = []
   /// So many more faults there are than ``faults`` has.
   private(set) var moreFaults = 0
   /// Pages in use.
   private(set) var used: UInt64 = 2
 
-  /// Called with the pages that were gone through so far, at each page of a tree; returns whether to go on.
+  /// Called with the number of pages so far, at each page of a tree; returns whether to continue.
   var progress: (UInt64) -> Bool = { _ in true }
   /// Whether ``progress`` has stopped the walk.
   private(set) var isStopped = false
@@ -81,7 +81,7 @@ struct PageWalk {
   /// Goes through a table.
   ///
   /// - Parameters:
-  ///   - name: for what is told of faults.
+  ///   - name: the tree's name in reports of damage.
   ///   - flags: those that the table has to have.
   ///   - isOrderedByBytes: false for keys that are numbers.
   ///   - body: is given each entry that can be read.

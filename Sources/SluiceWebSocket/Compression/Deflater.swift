@@ -26,7 +26,7 @@ package final class Deflater {
   /// Deflates a message as RFC 7692 has it in frames: up to an empty block, without the four bytes that all such blocks end with.
   ///
   /// - Parameter room: at least four bytes more than the message.
-  /// - Returns: how many bytes there are then; nil where they aren't fewer than those of the message.
+  /// - Returns: the number of bytes; nil if the result isn't shorter than the message.
   package func deflate(_ message: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
     let space = message.count + Self.ending.count
     precondition(room.count >= space)
@@ -42,6 +42,6 @@ package final class Deflater {
     return unsafe space - Int(stream.pointee.avail_out) - Self.ending.count
   }
 
-  /// What the empty block at the end of a message ends with; not in frames.
+  /// The end of the empty block after a message; not in frames.
   static let ending: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 }

@@ -6,12 +6,12 @@ package final class Inflater {
   enum Outcome {
     /// All that was given is inflated.
     case done
-    /// The room is full. More may come out, also where all that was given has been read.
+    /// The room is full. More output may follow, even if all input has been read.
     case full
     case corrupt
   }
 
-  /// What one takes of memory: its state and the window of the last 32 KiB, by zlib's own account in `zconf.h`.
+  /// The memory of one: its state and the window of the last 32 KiB, by zlib's documentation in `zconf.h`.
   package static let size = (1 << 15) + 7 * 1024
 
   private let stream: UnsafeMutablePointer<z_stream>
@@ -54,7 +54,7 @@ package final class Inflater {
       case Z_OK, Z_BUF_ERROR:
         if unsafe room.isEmpty { return .full }
         return .done
-      // The data goes on behind a last block (RFC 7692, section 7.2.3.4), and may refer to what came before: inflateReset() would forget that.
+      // Data continues after a last block (RFC 7692, section 7.2.3.4), and may refer to earlier data: inflateReset() would drop that.
       case Z_STREAM_END:
         guard unsafe inflateResetKeep(stream) == Z_OK else { return .corrupt }
         if unsafe input.isEmpty { return .done }

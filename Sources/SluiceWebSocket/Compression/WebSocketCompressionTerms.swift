@@ -7,7 +7,7 @@ package struct WebSocketCompressionTerms: Hashable, Sendable {
   /// Whether the client has asked for that limit, and has to be answered.
   private let isLimited: Bool
 
-  /// The terms of the first offer that can be accepted; nil where there is none.
+  /// The terms of the first acceptable offer; nil if there is none.
   init?(offers: [WebSocketExtensionOffer]) {
     for offer in offers {
       guard let terms = WebSocketCompressionTerms(offer) else { continue }
@@ -17,7 +17,7 @@ package struct WebSocketCompressionTerms: Hashable, Sendable {
     return nil
   }
 
-  /// Nil where the offer isn't in order, or can't be accepted.
+  /// Nil if the offer is malformed, or can't be accepted.
   private init?(_ offer: WebSocketExtensionOffer) {
     guard offer.name == "permessage-deflate",
       Set(offer.parameters.map(\.name)).count == offer.parameters.count
@@ -29,7 +29,7 @@ package struct WebSocketCompressionTerms: Hashable, Sendable {
       case ("server_max_window_bits", let value?):
         guard let bits = Self.bits(value), Deflater.windowBits.contains(bits) else { return nil }
         limit = bits
-      // Whatever the client's window is, it is read.
+      // Any window of the client is accepted.
       case ("client_max_window_bits", nil): break
       case ("client_max_window_bits", let value?): guard Self.bits(value) != nil else { return nil }
       default: return nil
@@ -44,7 +44,7 @@ package struct WebSocketCompressionTerms: Hashable, Sendable {
     (8...15).first { "\($0)" == text }
   }
 
-  /// What `Sec-WebSocket-Extensions` of the answer is.
+  /// The answer's `Sec-WebSocket-Extensions`.
   var field: String {
     "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
       + (isLimited ? "; server_max_window_bits=\(windowBits)" : "")

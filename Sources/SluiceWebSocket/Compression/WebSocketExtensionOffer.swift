@@ -4,7 +4,7 @@ import SluiceHTTP
 struct WebSocketExtensionOffer: Hashable {
   struct Parameter: Hashable {
     var name: String
-    /// Without its quotes; nil where there is none.
+    /// Without its quotes; nil if there is none.
     var value: String?
   }
 
@@ -57,7 +57,7 @@ struct WebSocketExtensionOffer: Hashable {
     return String(token)
   }
 
-  /// Between two quotes, where a backslash stands in front of a character that has no other meaning then. What is there has to be a token, too.
+  /// Between two quotes, where a backslash stands in front of a character that has no other meaning then. The content has to be a token, too.
   private static func quoted(in rest: inout Substring) -> String? {
     var value = ""
     rest = rest.dropFirst()

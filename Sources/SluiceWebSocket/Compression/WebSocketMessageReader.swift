@@ -1,12 +1,12 @@
 /// Takes parts of messages, compressed or not, and puts the messages' bytes where its user has room for them.
 ///
-/// What finds no room is kept as it came: the few bytes that a megabyte of zeros is compressed to, and not the megabyte. The user takes no other part until that is
+/// Bytes that don't fit are kept compressed: the few bytes of a compressed megabyte of zeros, and not the megabyte. The user takes no other part until that is
 /// read as well. Between messages nothing is held.
 package final class WebSocketMessageReader {
   private let inflaters: InflaterPool
-  /// Of the compressed message under way.
+  /// For the current compressed message.
   private var inflater: Inflater?
-  /// What is left of a part, as it came.
+  /// The rest of a part, still compressed.
   private var rest: [UInt8] = []
   private var restIsCompressed = false
   /// Whether it is the last of a compressed message.
@@ -53,7 +53,7 @@ package final class WebSocketMessageReader {
   package func goOn(into room: UnsafeMutableRawBufferPointer) throws(WebSocketError) -> Int {
     guard isBlocked else { return 0 }
     var left = unsafe room
-    // Out of the property: it is looked at while it is inflated.
+    // Copied from the property, which may change while the bytes are inflated.
     let bytes = rest
     let taken = try unsafe bytes.withUnsafeBufferPointer { bytes throws(WebSocketError) in
       var part = UnsafeRawBufferPointer(bytes)
@@ -69,7 +69,7 @@ package final class WebSocketMessageReader {
     return room.count - left.count
   }
 
-  /// Inflates a part, and behind it the end of the message if it is there.
+  /// Inflates a part, and then the end of the message if it has arrived.
   private func inflate(
     _ part: inout UnsafeRawBufferPointer, _ room: inout UnsafeMutableRawBufferPointer
   ) throws(WebSocketError) {

@@ -4,7 +4,7 @@
 package struct UTF8Validator: Hashable, Sendable {
   /// Continuation bytes that the scalar under way still needs.
   private var missing: UInt8 = 0
-  /// What the next continuation byte may be.
+  /// The range of the next continuation byte.
   private var lowest: UInt8 = 0x80
   private var highest: UInt8 = 0xBF
 

@@ -1,4 +1,4 @@
-/// What a decoder finds in a stream of frames, in the order in which it came. Memory is valid during the call only.
+/// The content of a stream of frames, in the order of arrival. Memory is valid during the call only.
 @safe
 package enum WebSocketEvent {
   /// A part of a message, unmasked in place: wherever the transport and the frames cut it. The parts of a message follow each other, with
@@ -46,7 +46,7 @@ package struct WebSocketDecoder: Sendable {
     var isCompressed = false
     /// Whether a part of it has been handed out.
     var hasBegun = false
-    /// Of all its frames so far.
+    /// The length of all its frames so far.
     var length: UInt64 = 0
     var text = UTF8Validator()
   }
@@ -67,7 +67,7 @@ package struct WebSocketDecoder: Sendable {
   /// Bytes of memory that are held for what isn't complete.
   package var heldBytes: Int { held.capacity }
 
-  /// Hands out everything that `chunk` has, which is changed in place. What comes behind a Close frame is dropped.
+  /// Hands out everything that `chunk` has, which is changed in place. Bytes after a Close frame are dropped.
   ///
   /// - Throws: a violation of the protocol, as soon as it can be seen; whatever `body` throws. The decoder isn't usable after that.
   package mutating func decode(

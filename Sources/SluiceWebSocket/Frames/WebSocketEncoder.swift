@@ -5,7 +5,7 @@ package enum WebSocketEncoder {
   /// - Parameters:
   ///   - isFinal: whether the message ends with it.
   ///   - isCompressed: whether it begins a compressed message.
-  ///   - mask: what a client masks the payload with; nil for a server.
+  ///   - mask: a client's mask for the payload; nil for a server.
   package static func append(
     _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool = true,
     isCompressed: Bool = false, mask: WebSocketMask? = nil, to bytes: inout [UInt8]
@@ -21,7 +21,7 @@ package enum WebSocketEncoder {
     }
   }
 
-  /// Appends what stands in front of a payload of `length` bytes that the caller sends from elsewhere.
+  /// Appends the head of a payload of `length` bytes that the caller sends from elsewhere.
   package static func appendHead(
     _ opcode: WebSocketOpcode, length: Int, isFinal: Bool = true, isCompressed: Bool = false,
     mask: WebSocketMask? = nil, to bytes: inout [UInt8]

@@ -1,4 +1,4 @@
-/// What stands in front of a frame's payload.
+/// The head of a frame, before the payload.
 ///
 /// ```
 ///   0                   1                   2                   3
@@ -13,7 +13,7 @@
 /// ```
 struct WebSocketFrameHead: Hashable {
   var isFinal: Bool
-  /// R1: the message that begins with the frame is compressed, where that was agreed on (RFC 7692, section 6).
+  /// R1: the message that begins with the frame is compressed, if that was agreed on (RFC 7692, section 6).
   var isCompressed: Bool
   var opcode: WebSocketOpcode
   var length: UInt64
@@ -22,7 +22,7 @@ struct WebSocketFrameHead: Hashable {
   /// The longest, in bytes.
   static let largestSize = 14
 
-  /// How many bytes it has, by the first two; 2 while fewer are there.
+  /// Its length, by the first two bytes; 2 while fewer have arrived.
   static func size(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard bytes.count >= 2 else { return 2 }
     let second = unsafe bytes[1]
@@ -34,7 +34,7 @@ struct WebSocketFrameHead: Hashable {
     }
   }
 
-  /// Checks what the first bytes tell, so that a fault is found before the rest of the head has come.
+  /// Checks the first bytes, so that a fault is found before the rest of the head has arrived.
   ///
   /// - Parameter compression: whether messages may be compressed.
   static func checkStart(

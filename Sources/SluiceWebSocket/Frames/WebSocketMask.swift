@@ -11,7 +11,7 @@ package struct WebSocketMask: Hashable, Sendable {
   /// The four bytes, in the order of the frame, while no payload has been masked.
   package var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: key >> ($0 * 8)) } }
 
-  /// Masks or unmasks the next bytes of a payload in place, and remembers where in the key the next call goes on.
+  /// Masks or unmasks the next bytes of a payload in place, and stores the position in the key for the next call.
   package mutating func apply(to bytes: UnsafeMutableRawBufferPointer) {
     guard let start = bytes.baseAddress else { return }
     let word = UInt64(key) | UInt64(key) << 32

@@ -1,4 +1,4 @@
-/// What a frame is, from the low four bits of its first byte (RFC 6455, section 5.2).
+/// The kind of a frame, from the low four bits of its first byte (RFC 6455, section 5.2).
 package enum WebSocketOpcode: UInt8, Hashable, Sendable, CaseIterable {
   case continuation = 0x0
   case text = 0x1

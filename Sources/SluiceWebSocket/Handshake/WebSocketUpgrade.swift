@@ -117,7 +117,7 @@ package struct WebSocketUpgrade: Sendable {
       ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept(keys[0])),
       ("Sec-WebSocket-Protocol", subprotocol),
     ]
-    // Extensions that the client offers and the answer doesn't name aren't in use.
+    // Extensions that the answer doesn't name are not in use.
     let offers = try Self.offers(request)
     let compression = rules.compression ? WebSocketCompressionTerms(offers: offers) : nil
     if let compression { fields.append(("Sec-WebSocket-Extensions", compression.field)) }
@@ -126,7 +126,7 @@ package struct WebSocketUpgrade: Sendable {
       request: request)
   }
 
-  /// What `Sec-WebSocket-Accept` is for that key.
+  /// The `Sec-WebSocket-Accept` for that key.
   package func accept(_ key: String) -> String {
     Base64.encode(sha1(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
   }
@@ -150,7 +150,8 @@ package struct WebSocketUpgrade: Sendable {
     )
   }
 
-  /// - Throws: a refusal of a field that isn't in the form of RFC 6455, section 9.1, which has the connection fail then, whatever the field offers.
+  /// - Throws: a refusal of a field that isn't in the form of RFC 6455, section 9.1. The RFC requires the connection to fail then, whatever the
+  ///   field offers.
   private static func offers(_ request: HTTPRequestHead) throws(Refusal) -> [WebSocketExtensionOffer] {
     var all: [WebSocketExtensionOffer] = []
     for field in request.values("sec-websocket-extensions") {

@@ -1,4 +1,4 @@
-/// What a session asks for, beside sending the bytes that it appends to the output. Memory is valid during the call only.
+/// The requests of a session, besides the bytes that it appends to the output. Memory is valid during the call only.
 @safe
 package enum WebSocketAction {
   /// Hand on a part of a message: see ``WebSocketEvent/part(isText:_:isFirst:isLast:isCompressed:)``.
@@ -28,7 +28,7 @@ package struct WebSocketEnding: Hashable, Sendable {
 package struct WebSocketSession: Sendable {
   package struct Rules: Hashable, Sendable {
     package var limits: WebSocketDecoder.Limits
-    /// Whether text messages are taken. Where they aren't, one is answered with ``WebSocketCloseCode/unsupportedData``.
+    /// Whether text messages are accepted. If not, a text message is answered with ``WebSocketCloseCode/unsupportedData``.
     package var takesText: Bool
     /// Whether permessage-deflate was agreed on, so that messages may be compressed.
     package var compression: Bool
@@ -89,7 +89,7 @@ package struct WebSocketSession: Sendable {
     }
   }
 
-  /// The same until `body` returns false: it wants no more now. What it throws about a part is a violation of the protocol that ends the session.
+  /// The same until `body` returns false: it wants no more now. An error of it about a part is a violation of the protocol that ends the session.
   ///
   /// - Returns: how many bytes were taken. The rest is to be given again.
   package mutating func receive(
@@ -207,7 +207,7 @@ package struct WebSocketSession: Sendable {
     body(.end(ending))
   }
 
-  /// What this side masks control frames with.
+  /// This side's mask for control frames.
   private var mask: WebSocketMask? {
     guard side == .client else { return nil }
     let key = UInt32.random(in: 0...UInt32.max)

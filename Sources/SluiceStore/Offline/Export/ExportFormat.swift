@@ -1,12 +1,12 @@
 import CXXHash
 import SluiceWire
 
-/// How topics travel from one store to another: a run of sections, each with its own checksum. <doc:Export> has it byte by byte.
+/// How topics travel from one store to another: a run of sections, each with its own checksum. <doc:Export> describes it byte by byte.
 public enum ExportFormat {
   /// The first byte and the last are there so that a transfer as text is noticed.
   public static let magic: [UInt8] = [0x8B] + Array("SLUICE".utf8) + [0x0A]
   public static let version: UInt16 = 1
-  /// What a stream begins with: the magic, the version, and six bytes that are zero.
+  /// The start of a stream: the magic, the version, and six zero bytes.
   public static let preambleSize = 16
 
   /// In front of a section's body: its kind, three bytes that are zero, and the length of the body.
@@ -16,7 +16,7 @@ public enum ExportFormat {
   /// The longest body: of a batch with the longest record that there can be.
   public static let maximumBody = 0x4000_0000 + 1024
 
-  /// What a section is. A reader that doesn't know a kind refuses the stream, or, from 128 on, skips the section.
+  /// The kind of a section. A reader that doesn't know a kind refuses the stream, or, from 128 on, skips the section.
   public enum Kind: UInt8, Sendable, CaseIterable {
     /// A topic begins.
     case topic = 1
@@ -32,7 +32,8 @@ public enum ExportFormat {
 
   static let leastOptionalKind: UInt8 = 128
 
-  /// Of a section's header and body, which are all of `bytes`. Sections can't change places unnoticed: their number counts.
+  /// The checksum of a section's header and body, which are all of `bytes`. Sections can't change places unnoticed: their
+  /// number counts.
   static func checksum(_ bytes: UnsafeRawBufferPointer, section: UInt64) -> UInt64 {
     unsafe xxh3_64bits(bytes.baseAddress!, bytes.count, section)
   }

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// Reads an export, section by section. Never traps, whatever it is given, and takes no more memory than bytes have come.
+/// Reads an export, section by section. Never traps on any input, and uses no more memory than bytes have arrived.
 @safe
 public struct ExportReader {
   /// Fills a part of the memory from its start, and returns how much; 0 at the end.
@@ -103,10 +103,11 @@ final class ByteQueue {
     unsafe memory.deallocate()
   }
 
-  /// What is there; valid until the next change.
+  /// The available bytes; valid until the next change.
   var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
 
-  /// Lets `body` fill memory behind what is there, and say how much of it. The memory is no larger than twice what has come already, or 64 KiB.
+  /// `body` fills memory after the available bytes, and returns how many bytes it has written. The memory is no larger than twice what has come
+  /// already, or 64 KiB.
   ///
   /// - Returns: how much was filled.
   func fill(_ body: (UnsafeMutableRawBufferPointer) -> Result<Int, StoreError>) throws(StoreError) -> Int {

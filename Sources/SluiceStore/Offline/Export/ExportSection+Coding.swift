@@ -36,7 +36,8 @@ extension ExportSection {
     }
   }
 
-  /// What a stored batch begins with, and an exported one doesn't: it depends on the topic's number in the store.
+  /// The size of the prefix of stored batches, which exported ones don't have: it depends on the topic's number in the
+  /// store.
   package static let batchChecksumSize = 8
 }
 

@@ -2,7 +2,7 @@ import SluiceWire
 
 /// Writes topics of a store to a stream from which they can be brought into another.
 ///
-/// What is damaged is left out, and told.
+/// Damaged parts are omitted and reported.
 public struct StoreExport: Hashable, Sendable {
   public var topics: UInt64 = 0
   public var batches: UInt64 = 0
@@ -14,10 +14,10 @@ public struct StoreExport: Hashable, Sendable {
   /// Writes all topics, or those with these names, in the order of their numbers.
   ///
   /// - Parameters:
-  ///   - store: what is exported.
+  ///   - store: the store to export.
   ///   - names: the topics that are wanted; nil for all.
   ///   - progress: as with ``StoreVerification``.
-  ///   - report: is told what is damaged.
+  ///   - report: gets the damage.
   ///   - sink: takes the stream, piece by piece.
   /// - Throws: ``StoreError`` when there is no such topic, the store can't be read, or the sink failed. The stream isn't whole then, which
   ///   its reader will notice.
@@ -83,7 +83,7 @@ public struct StoreExport: Hashable, Sendable {
 
   /// Writes a topic's states of some kinds.
   ///
-  /// - Parameter isWanted: gets the kind; nil for a state whose kind can't be told.
+  /// - Parameter isWanted: gets the kind; nil for a state of unknown kind.
   private func write(
     of topic: StoreInspection.Topic, in store: any RepairableStore, _ isWanted: (StoredState.Kind?) -> Bool,
     to writer: inout ExportWriter, _ totals: inout ExportSection.TopicTotals, _ note: (StoreFinding) -> Void
@@ -156,7 +156,7 @@ public struct ExportWriter {
 
   private mutating func begin() {
     writer.bytes.removeAll(keepingCapacity: true)
-    // What isn't known yet is filled in when it is.
+    // Unknown fields are filled in later.
     writer.bytes.append(contentsOf: repeatElement(0, count: ExportFormat.sectionHeaderSize))
   }
 

@@ -9,8 +9,8 @@ public struct StoreImport: Hashable, Sendable {
 
   /// - Parameters:
   ///   - store: where the topics go.
-  ///   - isReplacing: whether topics that are there already make room for those of the same name. Otherwise they are refused.
-  ///   - progress: is told how many bytes of the stream were read, now and then; returns whether to go on.
+  ///   - isReplacing: whether existing topics are replaced by those of the same name. Otherwise they are refused.
+  ///   - progress: gets the number of bytes read so far, now and then; returns whether to continue.
   ///   - reader: has the stream.
   /// - Throws: ``StoreError``; the store has the topics that it had then.
   public static func run(
@@ -40,7 +40,7 @@ struct ImportAssembly {
     var scan: TopicScan
     var states: UInt64 = 0
     var replaced: StoreInspection.Topic?
-    /// Of a compact topic: the marks that came with it.
+    /// For a compact topic: its imported marks.
     var marks: StoredNewest.Content?
 
     var isCompact: Bool { row.settings.compact == true }
@@ -51,7 +51,7 @@ struct ImportAssembly {
 
   private let store: any LoadableStore
   private let isReplacing: Bool
-  /// The topics that are there.
+  /// The existing topics.
   private let present: [String: StoreInspection.Topic]
   private var names: Set<String> = []
   private var prepared: [TopicID] = []
@@ -84,7 +84,7 @@ struct ImportAssembly {
     }
   }
 
-  /// The stream has ended: the store has the topics from now on.
+  /// The stream has ended: the topics become part of the store.
   mutating func finish() throws(StoreError) -> StoreImport {
     guard let totals else { throw damaged("it is cut off: its end is missing") }
     guard
@@ -96,7 +96,7 @@ struct ImportAssembly {
     return summary
   }
 
-  /// Throws away what was loaded. What can't be is thrown away when the store is opened next.
+  /// Throws away what was loaded. Topics that can't be removed now are removed when the store is opened next.
   func discard() {
     for topic in prepared { try? store.discard(topic) }
   }
@@ -220,7 +220,7 @@ struct ImportAssembly {
     summary.states += current.states
   }
 
-  /// The row with an epoch of its own: clients may know more of the exported one than the export has, and go on where it ends.
+  /// The row with a new epoch: clients may have later records of the exported epoch than the export, and continue at its end.
   private func continued(_ topic: Current, upTo head: UInt64) -> StoredTopic {
     var row = topic.row
     if let replaced = try? topic.replaced?.row.get() { row.adoptEpochs(of: replaced, head: head) }
