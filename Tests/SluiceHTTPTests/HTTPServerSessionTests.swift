@@ -155,6 +155,18 @@ struct HTTPServerSessionTests {
       answer.contains("Connection: close\r\n") && answer.hasSuffix("\r\n\r\n\(content ?? "")"), "\(answer)")
   }
 
+  @Test("a client of HTTP/1.0 that asks for it keeps its connection")
+  mutating func keepAlive() {
+    let request = "GET /a HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
+    for _ in 0..<2 {
+      #expect(receive(request) == ["GET /a "])
+      answer("ok")
+      #expect(!session.isClosing)
+      let answer = sent()
+      #expect(answer.contains("\r\nContent-Length: 2\r\n") && answer.contains("\r\nConnection: keep-alive\r\n"))
+    }
+  }
+
   @Test("a client that says close gets the answer, and no request behind it is read")
   mutating func lastRequest() {
     let request = "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

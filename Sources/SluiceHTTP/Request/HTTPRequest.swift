@@ -32,9 +32,10 @@ package struct HTTPRequest: Sendable {
 
   package func field(_ name: String) -> String? { head.values(name).last }
 
-  /// Whether the connection stays open behind the answer.
+  /// Whether the connection stays open behind an answer whose length is stated (RFC 9112, 9.3): a client of HTTP/1.0 has to ask for it.
   package var keepsAlive: Bool {
-    !head.isOfHTTP10 && !head.elements("connection").contains { $0.lowercased() == "close" }
+    let options = head.elements("connection").map { $0.lowercased() }
+    return head.isOfHTTP10 ? options.contains("keep-alive") : !options.contains("close")
   }
 
   /// Whether the client sends its body when it has been told to (RFC 9110, 10.1.1).

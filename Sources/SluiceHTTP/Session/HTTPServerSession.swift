@@ -146,7 +146,11 @@ package struct HTTPServerSession: Sendable {
     if stays, status == 204 { all.append(("Cache-Control", "no-store")) }
     if !body.isEmpty { all.append(("Content-Type", type)) }
     if status != 204, isOfHEAD != nil { all.append(("Content-Length", "\(body.count)")) }
-    if !stays { all.append(("Connection", "close")) }
+    if !stays {
+      all.append(("Connection", "close"))
+    } else if request?.head.isOfHTTP10 == true {
+      all.append(("Connection", "keep-alive"))
+    }
     output.append(head: status, all)
     if isOfHEAD == false { output.append(body) }
     finish(stays: stays)
@@ -164,7 +168,7 @@ package struct HTTPServerSession: Sendable {
     var fields = [HTTPDate.field(time), ("Content-Type", type)]
     if hasChunks { fields.append(("Transfer-Encoding", "chunked")) }
     fields.append(("Cache-Control", "no-store"))
-    if !keepsAlive { fields.append(("Connection", "close")) }
+    if !keepsAlive || !hasChunks { fields.append(("Connection", "close")) }
     output.append(head: 200, fields + others + (crossOrigin?.fields(for: request) ?? []))
   }
 
@@ -183,7 +187,8 @@ package struct HTTPServerSession: Sendable {
   /// Ends such an answer; without its last chunk, and with the connection, where it isn't whole.
   package mutating func endAnswer(isWhole: Bool) {
     if isWhole, !isHead, hasChunks { output.append(HTTPChunk.last) }
-    finish(stays: isWhole && keepsAlive)
+    // Without chunks, the end of the connection is that of the answer.
+    finish(stays: isWhole && keepsAlive && hasChunks)
   }
 
   private var hasChunks: Bool { request?.head.isOfHTTP10 != true }
