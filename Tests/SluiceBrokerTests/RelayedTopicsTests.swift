@@ -40,6 +40,20 @@ import Testing
     #expect(try deliver(8, 0, 5, from: 1) == 1)
   }
 
+  @Test func positionsAreToldAPartAtATime() {
+    var topics = RelayedTopics()
+    for number in 0..<10 {
+      topics.add(TopicPosition(topic: "t\(number)", epoch: 1, nextOffset: UInt64(number)), number: 0)
+    }
+    topics.begin(1)
+    var walk = RelayedTopics.Walk()
+    var parts: [[UInt64]] = []
+    while !topics.isDone(walk) {
+      parts.append(topics.positions(&walk, atMost: 4, of: 1) { $0 != "t5" }.map(\.nextOffset))
+    }
+    #expect(parts == [[0, 1, 2, 3], [4, 6, 7], [8, 9]])
+  }
+
   @Test mutating func aTopicGoesOnAtAnotherNodeThatKnowsThePosition() throws {
     try begin()
     let positions = topics.begin(2) { $0 == "t" }
@@ -160,5 +174,23 @@ import Testing
     #expect(throws: WireError.self) { try match(0, "u", place(1, 0), from: 1) }
     #expect(throws: WireError.self) { try deliver(8, 4, 1, from: 1) }
     #expect(throws: WireError.self) { try topics.lagged(Lag(missed: 1, nextOffset: 4), from: 1) }
+  }
+}
+
+extension RelayedTopics {
+  /// A stream is opened, with all positions at once.
+  fileprivate mutating func begin(_ source: UInt64, where isThere: (String) -> Bool) -> [TopicPosition] {
+    begin(source)
+    var walk = Walk()
+    let found = positions(&walk, atMost: .max / 2, of: source, where: isThere)
+    #expect(isDone(walk))
+    return found
+  }
+
+  /// A look at all topics, one in each part.
+  fileprivate mutating func neglect(serving: (String) -> UInt64?) -> Neglect {
+    var (walk, neglect) = (Walk(), Neglect())
+    repeat { look(&walk, atMost: 1, for: &neglect, serving: serving) } while !isDone(walk)
+    return neglect
   }
 }

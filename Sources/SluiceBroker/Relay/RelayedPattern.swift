@@ -39,6 +39,10 @@ final class RelayedPattern: RemoteTopics {
   private var isBeginningAgain = false
   /// The topics that are counted as the connection's.
   private(set) var count = 0
+  /// The client's positions that aren't among the topics yet. No stream is opened before they are.
+  private var unentered: ArraySlice<TopicPosition>
+  /// Topics that are looked at in one turn.
+  private static let lookedAtTogether = 4_096
   /// The client's permissions have changed, and the parts begin as at first.
   private var repeatsStart: Set<Int> = []
 
@@ -55,7 +59,8 @@ final class RelayedPattern: RemoteTopics {
     self.streams = streams
     self.relay = relay
     deadline = relay.waitDeadline
-    for position in frame.positions where !relay.isOwn(position.topic) { topics.add(position, number: 0) }
+    unentered = frame.positions[...]
+    topics.reserve(unentered.count)
   }
 
   // MARK: The subscription
@@ -69,7 +74,19 @@ final class RelayedPattern: RemoteTopics {
     relay.patterns.append(self)
     guard shards == agreement.own else { return beginAgain() }
     for node in agreement.others.keys.sorted(by: { $0.name < $1.name }) { addPart(node) }
-    for part in parts where !part.hasStream { open(part) }
+    enter()
+  }
+
+  /// Enters the client's positions in topics of other nodes, a part in each of the connection's turns, and then opens the streams.
+  private func enter() {
+    guard !isOver, !isBeginningAgain else { return }
+    let part = unentered.prefix(streams.client.workBudget.left(.positions))
+    for position in part where !relay.isOwn(position.topic) { topics.add(position, number: 0) }
+    streams.client.workBudget.spend(part.count, of: .positions)
+    unentered = unentered.dropFirst(part.count)
+    guard unentered.isEmpty else { return streams.goOnLater { [weak self] in self?.enter() } }
+    unentered = []
+    tryAgain()
     haveBegun()
   }
 
@@ -100,14 +117,23 @@ final class RelayedPattern: RemoteTopics {
   /// After a while opens the streams again of nodes that serve topics with which they don't go on, and don't know where the subscriber is.
   func lookForOrphans() {
     guard hasBegun, orphanTimer == nil else { return }
-    orphanTimer = relay.loop.schedule(after: .milliseconds(100)) { [weak self] in
+    look(after: .milliseconds(100), RelayedTopics.Walk(), RelayedTopics.Neglect())
+  }
+
+  /// Looks at the next topics after some time.
+  private func look(
+    after delay: Duration, _ walk: RelayedTopics.Walk, _ neglect: RelayedTopics.Neglect
+  ) {
+    orphanTimer = relay.loop.schedule(after: delay) { [weak self] in
       guard let self else { return }
       orphanTimer = nil
+      var (walk, neglect) = (walk, neglect)
       var sources: [RemoteNode: UInt64] = [:]
       for part in parts where part.isComplete && part.hasStream { sources[part.node] = part.source }
-      let neglect = topics.neglect { name in
+      topics.look(&walk, atMost: Self.lookedAtTogether, for: &neglect) { name in
         if case .remote(let node) = relay.route(of: name) { sources[node] } else { nil }
       }
+      guard topics.isDone(walk) else { return look(after: .milliseconds(1), walk, neglect) }
       if neglect.looksAgain { lookForOrphans() }
       for part in parts where neglect.reopened.contains(part.source) { reopen(part) }
     }
@@ -198,7 +224,7 @@ final class RelayedPattern: RemoteTopics {
 
   /// Opens the streams that are missing, as far as links are there.
   func tryAgain() {
-    if isOver { return }
+    guard !isOver, unentered.isEmpty else { return }
     for part in parts where !part.hasStream && !part.isWaiting { open(part) }
   }
 
@@ -206,17 +232,38 @@ final class RelayedPattern: RemoteTopics {
     guard let link = relay.link(to: part.node, for: streams) else { return }
     lastSource += 1
     guard part.open(over: link, as: lastSource) else { return part.waitToTryAgain() }
-    let positions = topics.begin(lastSource) { relay.isServed($0, by: part.node) }
+    topics.begin(lastSource)
     let start = hasBegun && repeatsStart.remove(part.index) == nil ? .offset(0) : frame.start
-    var batches = positions.batches(ofBytes: max(part.longestFrame / 2, Limits.smallestFrame / 2))
-    var first = SubscribePattern(
+    var opening = SubscribePattern(
       pattern: frame.pattern, start: start, lag: frame.lag, grantedThrough: 0, filter: frame.filter)
-    first.positions = batches.isEmpty ? [] : batches.removeFirst()
-    first.more = !batches.isEmpty
+    var walk = RelayedTopics.Walk()
+    var batches = nextPositions(of: part, &walk)
+    opening.positions = batches.isEmpty ? [] : batches.removeFirst()
+    opening.more = !batches.isEmpty || !topics.isDone(walk)
     part.send(streams.origin)
-    part.send(first)
+    part.send(opening)
+    send(batches, of: part, walk)
+  }
+
+  /// The next positions with which a part's stream is opened, in frames that its node takes.
+  private func nextPositions(of part: PatternPart, _ walk: inout RelayedTopics.Walk) -> [[TopicPosition]] {
+    topics.positions(&walk, atMost: Self.lookedAtTogether, of: part.source) {
+      relay.isServed($0, by: part.node)
+    }.batches(ofBytes: max(part.longestFrame / 2, Limits.smallestFrame / 2))
+  }
+
+  /// Sends positions, and the others in later turns.
+  private func send(_ batches: [[TopicPosition]], of part: PatternPart, _ walk: RelayedTopics.Walk) {
+    let isDone = topics.isDone(walk)
     for (index, batch) in batches.enumerated() {
-      part.send(Positions(batch, more: index < batches.count - 1))
+      part.send(Positions(batch, more: !isDone || index < batches.count - 1))
+    }
+    if isDone { return }
+    streams.goOnLater { [weak self, weak part, source = part.source] in
+      guard let self, let part, part.hasStream, part.source == source, !isOver else { return }
+      var walk = walk
+      let batches = nextPositions(of: part, &walk)
+      send(batches.isEmpty ? [[]] : batches, of: part, walk)
     }
   }
 
@@ -244,7 +291,9 @@ final class RelayedPattern: RemoteTopics {
   }
 
   func haveBegun() {
-    guard !hasBegun, !isOver, !isBeginningAgain, parts.allSatisfy(\.isComplete) else { return }
+    guard !hasBegun, !isOver, !isBeginningAgain, unentered.isEmpty, parts.allSatisfy(\.isComplete) else {
+      return
+    }
     guard relay.agreement == agreement else { return beginAgain() }
     hasBegun = true
     topics.dropUnknown()

@@ -61,14 +61,40 @@ struct RelayedTopics {
 
   // MARK: Streams
 
-  /// A stream begins.
+  /// A place in the topics, which are looked at a part at a time: their number doesn't decide how long a turn takes.
+  struct Walk {
+    fileprivate var index = 0
+  }
+
+  /// Whether a walk has passed all topics.
+  func isDone(_ walk: Walk) -> Bool { walk.index >= topics.count }
+
+  /// Takes the next places, and moves the walk behind them.
+  private func indices(_ walk: inout Walk, atMost count: Int) -> Range<Int> {
+    let start = min(walk.index, topics.count)
+    walk.index = min(start + count, topics.count)
+    return start..<walk.index
+  }
+
+  /// Makes room for so many topics.
+  mutating func reserve(_ count: Int) {
+    topics.reserveCapacity(count)
+    names.reserveCapacity(count)
+  }
+
+  /// A stream begins. It is opened with ``positions(_:atMost:of:where:)``.
+  mutating func begin(_ source: UInt64) { sources[source] = Source() }
+
+  /// The next positions with which a stream is opened.
   ///
-  /// - Parameter isThere: whether its node serves the topic of that name.
-  /// - Returns: the positions with which it is opened.
-  mutating func begin(_ source: UInt64, where isThere: (String) -> Bool) -> [TopicPosition] {
-    sources[source] = Source()
+  /// - Parameters:
+  ///   - count: the most topics to look at.
+  ///   - isThere: whether the stream's node serves the topic of that name.
+  mutating func positions(
+    _ walk: inout Walk, atMost count: Int, of source: UInt64, where isThere: (String) -> Bool
+  ) -> [TopicPosition] {
     var positions: [TopicPosition] = []
-    for index in topics.indices {
+    for index in indices(&walk, atMost: count) {
       guard let topic = topics[index], isThere(topic.name) else { continue }
       topics[index]?.told = source
       positions.append(TopicPosition(topic: topic.name, epoch: topic.epoch, nextOffset: topic.next))
@@ -95,10 +121,14 @@ struct RelayedTopics {
   /// A node that has lost a topic doesn't say so: the next one does, by going on with it. When what the two have sent arrives in the other order, the former
   /// node's stream has the topic, and nothing comes of it any more. The second look finds that.
   ///
-  /// - Parameter serving: the stream of the node that serves the topic of that name; nil when there is none. Called once for each topic.
-  mutating func neglect(serving: (String) -> UInt64?) -> Neglect {
-    var neglect = Neglect()
-    for index in topics.indices {
+  /// - Parameters:
+  ///   - count: the most topics to look at.
+  ///   - neglect: takes what is found.
+  ///   - serving: the stream of the node that serves the topic of that name; nil when there is none. Called once for each topic.
+  mutating func look(
+    _ walk: inout Walk, atMost count: Int, for neglect: inout Neglect, serving: (String) -> UInt64?
+  ) {
+    for index in indices(&walk, atMost: count) {
       guard let topic = topics[index], let source = serving(topic.name), topic.source != source,
         topic.told != source
       else { continue }
@@ -109,7 +139,6 @@ struct RelayedTopics {
         neglect.looksAgain = true
       }
     }
-    return neglect
   }
 
   // MARK: Topics of this node
