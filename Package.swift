@@ -120,8 +120,8 @@ let package = Package(
     .target(
       name: "SluiceAdmin",
       dependencies: [
-        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP", "SluiceIO",
-        "SluiceWire",
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP", "SluiceMQTT",
+        "SluiceIO", "SluiceWire",
       ],
       // The page becomes part of the code: the program stays one file.
       resources: [
@@ -150,8 +150,7 @@ let package = Package(
       name: "SluiceTool",
       dependencies: [
         "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB", "SluiceTLS",
-        "ReactiveCore",
-        "SluiceIO", "SluiceWire",
+        "SluiceMQTT", "ReactiveCore", "SluiceIO", "SluiceWire",
       ],
       swiftSettings: strictSettings),
     // To read and to run: swift run Ticker.

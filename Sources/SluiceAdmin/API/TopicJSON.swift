@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceMQTT
 import SluiceWire
 
 /// A topic in the API: the same members everywhere, with its streams and settings too where a request is about one topic.
@@ -20,7 +21,8 @@ enum TopicJSON {
     let holder = topic.subscriptions.max { $0.info.holding < $1.info.holding }
     let laggard = topic.subscriptions.max { $0.lag < $1.lag }
     return [
-      "name": .text(summary.topic), "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
+      "name": .text(summary.topic),
+      "mqttName": MQTTTopicName.escapedName(ofBroker: summary.topic).map { .text($0) }, "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
       "failure": summary.ending.failure.map {
         ["code": .number($0.code.rawValue), "message": .text($0.message)]
       }, "storage": .text(summary.storage == .durable ? "durable" : "memory"),

@@ -41,6 +41,7 @@ function showDetail(topic) {
   if (!detail || topic.name !== opened) return;
   if (topic.state === "missing") return setText(detail.facts, "There is no such topic any more.");
   const facts = [];
+  if (topic.mqttName) facts.push(`in MQTT ${topic.mqttName}`);
   const kept = number(topic.records);
   facts.push(kept ? `${plural(kept, "record", "records")}, ${bytes(number(topic.bytes))}, ${offsets(topic.firstOffset, topic.nextOffset)}` : `no records, next offset ${grouped.format(topic.nextOffset)}`);
   for (const [cause, amount] of Object.entries(topic.dropped)) {

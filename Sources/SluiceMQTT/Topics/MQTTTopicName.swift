@@ -26,6 +26,13 @@ package enum MQTTTopicName {
       .joined(separator: "/")
   }
 
+  /// The topic name of MQTT where it has escapes, or the broker's has: other characters than the separators differ. Nil for all other names.
+  package static func escapedName(ofBroker name: String) -> String? {
+    let foreign = self.name(ofBroker: name)
+    return foreign.isEmpty || foreign == String(decoding: name.utf8.map { $0 == dot ? slash : $0 }, as: UTF8.self)
+      ? nil : foreign
+  }
+
   static let slash = UInt8(ascii: "/")
   static let dot = UInt8(ascii: ".")
 }

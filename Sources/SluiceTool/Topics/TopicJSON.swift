@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceMQTT
 import SluiceWire
 
 /// Topics as objects of JSON, one a line. What has no limit is null.
@@ -46,7 +47,9 @@ enum TopicJSON {
   private static func object(_ summary: TopicSummary) -> JSON {
     let failure = summary.ending.failure
     return [
-      "topic": .text(summary.topic), "state": .text(summary.ending.state),
+      "topic": .text(summary.topic),
+      "mqtt_topic": MQTTTopicName.escapedName(ofBroker: summary.topic).map { .text($0) },
+      "state": .text(summary.ending.state),
       "failure_code": failure.map { .number($0.code.rawValue) },
       "failure": failure.map { .text($0.message) },
       // A text: the number may be larger than the ones that JSON's readers keep exact.

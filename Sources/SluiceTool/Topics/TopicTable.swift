@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceMQTT
 import SluiceWire
 
 /// Topics for people.
@@ -18,6 +19,7 @@ enum TopicTable {
   static func show(_ info: TopicInfo) -> String {
     let summary = info.summary
     var rows = [["topic", summary.topic], ["state", summary.ending.state]]
+    if let name = MQTTTopicName.escapedName(ofBroker: summary.topic) { rows.append(["in MQTT", name]) }
     if let failure = summary.ending.failure { rows.append(["failure", failure.message]) }
     rows += holders(info).map { ["held up by", $0] }
     rows += [
