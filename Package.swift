@@ -299,7 +299,7 @@ let package = Package(
       name: "SluiceCommandTests",
       dependencies: [
         "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceClient", "SluiceAccess",
-        "SluiceCluster", "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceWire", "TestSupport",
+        "SluiceDoors", "SluiceCluster", "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

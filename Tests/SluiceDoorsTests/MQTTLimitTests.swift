@@ -114,6 +114,18 @@ import Testing
     #expect(Set(again.payloads.map { String(decoding: $0, as: UTF8.self) }) == ["1", "2"])
   }
 
+  /// A record has the message's flags besides the payload.
+  @Test func aMessageMayBeAsLongAsARecord() throws {
+    let door = try Self.world { _ in }
+    let client = MQTTClient.connected(door, "c")
+    client.subscribe("t", .atLeastOnce)
+    let payload = [UInt8](repeating: 1, count: (1 << 20) - 14)
+    client.publish("t", bytes: payload, .atLeastOnce, 2)
+    client.settle(.seconds(2))
+    client.settle(.seconds(2))
+    #expect(Set(client.take().dropFirst(2)) == ["puback 2", "publish t \(payload.count) bytes 1"])
+  }
+
   @Test func subscriptionsBeyondTheSettingAreRefused() throws {
     let door = try Self.world { $0.subscriptions = 2 }
     let client = MQTTClient.connected(door, "c")

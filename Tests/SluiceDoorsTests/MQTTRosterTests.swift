@@ -119,6 +119,19 @@ import Testing
       ])
   }
 
+  @Test func partsOfASnapshotAreNoLongerThanTheLongestEntry() {
+    let log = Self.log()
+    for number in 0..<8 as Range<UInt64> {
+      let key = MQTTHub.Key(identity: "", clientID: "c\(number)")
+      log.write(1, .claim(number: number, isClean: false), key)
+      let bytes = [UInt8](repeating: 1, count: number % 2 == 0 ? 900 : 5000)
+      log.write(1, .state(number: number, MQTTRosterState(bytes: bytes, expiry: 60)), key)
+    }
+    let parts = log.roster.snapshot(partBytes: 2000)
+    #expect(parts.allSatisfy { $0.count < 5100 }, "\(parts.map(\.count))")
+    #expect((try? MQTTRoster(parts: parts))?.entries == log.roster.entries)
+  }
+
   /// What a connection whose client isn't answered leaves again: also the will that waited.
   @Test func aClaimKnowsWhatThereWas() {
     let log = Self.log()

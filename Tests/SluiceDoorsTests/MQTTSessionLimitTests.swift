@@ -1,3 +1,4 @@
+import SluiceBroker
 import SluiceDoors
 import SluiceIO
 import SluiceMQTT
@@ -33,6 +34,31 @@ import Testing
     // There is room when one has ended.
     MQTTClient.connected(door, "b").disconnect()
     #expect(Self.session(door, "c").take() == ["connack 0"])
+  }
+
+  /// A session whose record would be longer than the broker's records may be: it would keep all others from the log.
+  @Test func aSessionThatIsLongerThanARecordEnds() throws {
+    let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.limits.record = 16 << 10 }
+    let client = Self.session(door, "long")
+    client.subscribe("#", .atLeastOnce)
+    _ = client.take()
+    let publisher = MQTTClient.connected(door, "p")
+    let name = String(repeating: "x", count: 100)
+    for number in 1...200 {
+      publisher.publish("\(name)/\(number)", "x", .atLeastOnce, UInt16(number))
+      publisher.settle(.milliseconds(5))
+      client.settle(.milliseconds(5))
+    }
+    client.settle(.seconds(2))
+    #expect(client.take().last == "disconnect \(Self.full)")
+    #expect(client.bytes.hasEnded)
+    #expect(door.takeEvents() == [.mqttSessionEnded(client: "long", identity: "")])
+    // Others are kept, over the end of the broker, too.
+    Self.session(door, "short").disconnect()
+    door.settle(.seconds(2))
+    try door.restart()
+    #expect(Self.session(door, "short").take() == ["connack 0 present"])
+    #expect(Self.session(door, "long").take() == ["connack 0"])
   }
 
   @Test func thereIsRoomWhenSessionsHaveExpired() throws {

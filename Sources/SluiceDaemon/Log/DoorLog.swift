@@ -53,7 +53,7 @@ final class DoorLog: Sendable {
     case .mqttSessionEnded(let client, let identity):
       write(
         .ended,
-        "a session of MQTT has ended with its connection: mqtt-sessions or mqtt-sessions-bytes is reached",
+        "a session of MQTT has ended with its connection: mqtt-sessions or mqtt-sessions-bytes is reached, or it is longer than max-record",
         client,
         identity)
     case .mqttWillPublishedEarly(let client, let identity):

@@ -16,7 +16,8 @@ extension DaemonSettings {
         "mqtt-receive-maximum", \.doors.mqtt.receiveMaximum, in: MQTTLimits.counts,
         "Messages at QoS 1 and 2 that a client of MQTT may have under way to the broker."),
       .size(
-        "mqtt-packet", \.doors.mqtt.packet, in: MQTTLimits.packets, "The longest packet of a client of MQTT."),
+        "mqtt-packet", \.doors.mqtt.packet, in: MQTTLimits.packets,
+        "The longest packet of a client of MQTT; follows --max-record when that needs more."),
       .count(
         "mqtt-topic-aliases", \.doors.mqtt.topicAliases, in: MQTTLimits.aliases,
         "Topic aliases that a client of MQTT 5 may set."),

@@ -59,6 +59,11 @@ struct DaemonSettings {
       let needed = broker.limits.record.addingReportingOverflow(64 << 10)
       broker.limits.frame = max(broker.limits.frame, needed.overflow ? .max : needed.partialValue)
     }
+    if arguments.has("max-record"), !arguments.has("mqtt-packet") {
+      let needed = broker.limits.record.addingReportingOverflow(MQTTLimits.packetOverhead)
+      let most = MQTTLimits.packets.upperBound
+      doors.mqtt.packet = max(doors.mqtt.packet, needed.overflow ? most : min(needed.partialValue, most))
+    }
     // Stating the default asks for nothing.
     isConnectionLimitGiven =
       arguments.has("max-connections") && broker.limits.connections != BrokerLimits().connections

@@ -11,7 +11,7 @@ public enum DoorEvent: Hashable, Sendable {
   ///
   /// `isFirst`: whether none of that client was reported before.
   case mqttTopicUnnamed(client: String, identity: String, topic: String, reason: String, isFirst: Bool)
-  /// A session of MQTT wasn't kept: with it, the limit on all sessions would be exceeded.
+  /// A session of MQTT wasn't kept: with it, the limit on all sessions would be exceeded, or it is longer than a record may be.
   case mqttSessionEnded(client: String, identity: String)
   /// The will of a client of MQTT was published before its delay was over: the limit on all wills that wait is reached.
   case mqttWillPublishedEarly(client: String, identity: String)

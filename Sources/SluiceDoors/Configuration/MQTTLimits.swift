@@ -17,6 +17,9 @@ public struct MQTTLimits: Hashable, Sendable {
   /// The values of ``sessionBytes``.
   public static let sessionSizes: ClosedRange<Int> = 64 << 10...1 << 40
 
+  /// What a packet has at most besides the payload and the properties, which are its record's: the topic's name, and lengths.
+  public static let packetOverhead = 64 << 10
+
   /// The longest keep alive time; 0 for any, none among them. A client of MQTT 5 with a longer one or none gets this one as Server Keep Alive, in whole
   /// seconds. One of MQTT 3.1.1 can't be told, and keeps its own.
   public var keepAlive = Duration.seconds(3600)
@@ -24,8 +27,8 @@ public struct MQTTLimits: Hashable, Sendable {
   public var sessionExpiry = Duration.zero
   /// Messages at QoS 1 and 2 that a client may have under way to the broker.
   public var receiveMaximum = 1024
-  /// The longest packet of a client, in bytes. CONNECT, which comes before the client knows it, may have 128 KiB.
-  public var packet = 1 << 20
+  /// The longest packet of a client, in bytes: a record of 1 MiB, and what a packet has besides. CONNECT, which comes before the client knows it, may have 128 KiB.
+  public var packet = (1 << 20) + packetOverhead
   /// Topic aliases that a client may set.
   public var topicAliases = 32
   /// Subscriptions of a client at a time.

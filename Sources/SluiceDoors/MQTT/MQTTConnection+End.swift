@@ -55,6 +55,10 @@ extension MQTTConnection {
     var kept = departure.state.map { keptSession($0, expiry: departure.expiry) }
     // A session that the next connection ends is there until that connection's client is answered.
     if isForgotten, !isSurrendered { kept = nil }
+    if let session = kept, !hub.canKeep(session) {
+      hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
+      kept = nil
+    }
     // The broker stops: what is owed then, the will among it, is for the next process.
     let isStopping = !opensStreams
     if !isStopping { kept?.leftAt = loop.wallClock }

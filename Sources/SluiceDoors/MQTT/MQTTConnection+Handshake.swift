@@ -2,6 +2,7 @@ import SluiceIO
 import SluiceMQTT
 import SluiceSession
 import SluiceWire
+import Synchronization
 
 // CONNECT: the client's identity, then its session.
 extension MQTTConnection {
@@ -40,6 +41,7 @@ extension MQTTConnection {
     // The client has left meanwhile.
     guard phase == .open else { return finish() }
     maximumFrame = welcome.maximumFrame
+    hub.longestRecord.store(Int(welcome.maximumRecord), ordering: .relaxed)
     will = connect.will
     isLasting = connect.sessionExpiry > 0
     if isLasting || will != nil, hub.isDurable { keeping = MQTTKeeping() }

@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceDoors
 import SluiceIO
 import SluiceWire
 import Testing
@@ -148,6 +149,16 @@ struct DaemonSettingsTests {
     #expect(try frame("--max-record", "16MiB") == 16_842_752)
     #expect(try frame("--max-record", "1KiB") == 2_097_152)
     #expect(try frame("--max-record", "16MiB", "--max-frame", "32MiB") == 33_554_432)
+  }
+
+  @Test("The longest packet of MQTT has room for the longest record")
+  func packetFollowsRecord() throws {
+    func packet(_ arguments: String...) throws -> Int { try settings(arguments).doors.mqtt.packet }
+    #expect(try packet() == 1_114_112)
+    #expect(try packet("--max-record", "16MiB") == 16_842_752)
+    #expect(try packet("--max-record", "1KiB") == 1_114_112)
+    #expect(try packet("--max-record", "256MiB") == 268_435_460)
+    #expect(try packet("--max-record", "16MiB", "--mqtt-packet", "1MiB") == 1_048_576)
   }
 
   @Test(

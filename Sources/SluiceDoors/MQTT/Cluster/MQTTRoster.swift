@@ -255,7 +255,9 @@ extension MQTTRoster {
       writer.integer(process.serial)
     }
     for (key, entry) in entries {
-      if writer.bytes.count > partBytes { end() }
+      let size = entry.state.bytes.count + (entry.state.will?.count ?? 0)
+      // A part with other entries is no longer than the record of an entry may be.
+      if writer.bytes.count > 0, writer.bytes.count + size > partBytes { end() }
       writer.integer(UInt8(1))
       writer.string(key.identity)
       writer.string(key.clientID)

@@ -123,6 +123,7 @@ extension MQTTConnection {
     keeping?.isDirty = false
     var kept = keptSession(session.isLasting ? session.encodedState : [], expiry: session.sessionExpiry)
     kept.will = will
+    guard hub.canKeep(kept) else { return outgrow() }
     pauseKeeping(after: kept.approximateSize)
     let loop = loop
     hub.put(kept, of: self) { [weak self] isKept in
@@ -138,25 +139,39 @@ extension MQTTConnection {
 
   private func kept(_ change: UInt64, _ isKept: Bool) {
     guard phase == .open, keeping != nil else { return }
-    guard isKept || !isLasting else { return endUnkept() }
+    guard isKept || !isLasting else { return endUnkept(Self.noRoom) }
     for settled in keeping?.finish(change) ?? [] { settle(settled.number, settled.place) }
     sendOutput()
     endTurn()
   }
 
+  /// No record can have the session. It ends behind the present turn.
+  private func outgrow() {
+    if let key { hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity)) }
+    _ = loop.schedule(at: loop.now) { [weak self] in
+      guard let self, phase == .open else { return }
+      endUnkept(Self.tooLong)
+    }
+  }
+
   /// There is no room for the session, or for what it has become: it ends, and the client is told why.
-  private func endUnkept() {
+  private func endUnkept(_ error: MQTTError) {
     isForgotten = true
     // CONNACK waits for the first record.
     if keeping?.kept == 0 {
-      refuse(Self.noRoom.reason, Self.noRoom.message)
+      refuse(error.reason, error.message)
       return endTurn()
     }
     play { session, output, perform in
-      session.close(Self.noRoom.reason, Self.noRoom.message, output: &output, perform)
+      session.close(error.reason, error.message, output: &output, perform)
     }
     endTurn()
   }
+
+  private static let tooLong = MQTTError(
+    .quotaExceeded,
+    "the session has become longer than a record of the broker may be (max-record): it has too many subscriptions, or places in too many topics; subscribe to fewer topics, or at QoS 0"
+  )
 
   static let noRoom = MQTTError(
     .quotaExceeded,

@@ -36,6 +36,8 @@ final class MQTTHub: Sendable {
   let broker: DoorBroker
   /// Of wills whose delay isn't over.
   private let waitingWillBytes = Atomic(0)
+  /// The longest record that the broker takes, in bytes.
+  let longestRecord = Atomic(1 << 20)
   /// Clients that were refused and whose CONNECT is awaited, on all loops.
   private let refusals = Atomic(0)
   /// Clients of which the operator knows that they publish to topics that the broker can't name.
@@ -84,6 +86,13 @@ final class MQTTHub: Sendable {
       cluster?.hasRoom(growing: growing) ?? store.hasRoom(for: key, growing: growing, at: time)
     if !hasRoom { note(.mqttSessionRefused(client: key.clientID, identity: key.identity)) }
     return hasRoom
+  }
+
+  /// Whether a session fits into a record, with its key: one that doesn't would keep those of all others from the log.
+  func canKeep(_ session: MQTTKeptSession) -> Bool {
+    guard isDurable else { return true }
+    let longest = longestRecord.load(ordering: .relaxed)
+    return session.fits(in: longest - min(longest / 8, 8 << 10))
   }
 
   /// Tells the operator that a client's subscriptions were refused.

@@ -48,6 +48,18 @@ struct MQTTKeptSession: Hashable, Sendable {
     return state.count + 40 * topics.count + 16 * places + 20 * exact.count
   }
 
+  /// Whether it takes at most so many bytes when it is encoded. Mostly it isn't encoded for that.
+  func fits(in bytes: Int) -> Bool {
+    let places = positions.values.reduce(0) { $0 + $1.offsets.count }
+    let most =
+      64 + state.count + Self.longestName * (topics.count + exact.count) + 16 * places
+      + (will?.heldBytes ?? 0)
+    return most <= bytes || encoded.count <= bytes
+  }
+
+  /// Bytes of a topic's name, and what stands beside it.
+  private static let longestName = 1_100
+
   /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
   var expires: Int64? {
     guard let leftAt, expiry != .max else { return nil }
