@@ -120,7 +120,8 @@ let package = Package(
     .target(
       name: "SluiceAdmin",
       dependencies: [
-        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP", "SluiceMQTT",
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP",
+        "SluiceMQTT",
         "SluiceIO", "SluiceWire",
       ],
       // The page becomes part of the code: the program stays one file.

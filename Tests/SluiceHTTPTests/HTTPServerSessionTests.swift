@@ -163,7 +163,8 @@ struct HTTPServerSessionTests {
       answer("ok")
       #expect(!session.isClosing)
       let answer = sent()
-      #expect(answer.contains("\r\nContent-Length: 2\r\n") && answer.contains("\r\nConnection: keep-alive\r\n"))
+      #expect(
+        answer.contains("\r\nContent-Length: 2\r\n") && answer.contains("\r\nConnection: keep-alive\r\n"))
     }
   }
 

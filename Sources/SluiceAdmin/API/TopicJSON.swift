@@ -22,7 +22,8 @@ enum TopicJSON {
     let laggard = topic.subscriptions.max { $0.lag < $1.lag }
     return [
       "name": .text(summary.topic),
-      "mqttName": MQTTTopicName.escapedName(ofBroker: summary.topic).map { .text($0) }, "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
+      "mqttName": MQTTTopicName.escapedName(ofBroker: summary.topic).map { .text($0) },
+      "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
       "failure": summary.ending.failure.map {
         ["code": .number($0.code.rawValue), "message": .text($0.message)]
       }, "storage": .text(summary.storage == .durable ? "durable" : "memory"),

@@ -29,7 +29,8 @@ package enum MQTTTopicName {
   /// The topic name of MQTT where it has escapes, or the broker's has: other characters than the separators differ. Nil for all other names.
   package static func escapedName(ofBroker name: String) -> String? {
     let foreign = self.name(ofBroker: name)
-    return foreign.isEmpty || foreign == String(decoding: name.utf8.map { $0 == dot ? slash : $0 }, as: UTF8.self)
+    return foreign.isEmpty
+      || foreign == String(decoding: name.utf8.map { $0 == dot ? slash : $0 }, as: UTF8.self)
       ? nil : foreign
   }
 
