@@ -22,7 +22,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   private var committed = 0
   /// The next record of this subscription; nil before the first.
   private var next: Int?
-  /// What a new subscription may not begin before.
+  /// The lowest offset at which a new subscription may begin.
   private var stored = 0
   private var last: TopicRecord?
   private var isFinishing = false
@@ -57,7 +57,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
 
   private func ended(_ completion: Subscribers.Completion<ClientError>, wasStored: Bool) {
     if case .failure(let error) = completion {
-      // What the former subscription had sent may come behind what this one has, by way of another node.
+      // Frames of the former subscription may arrive later than this one's, by way of another node.
       if error.code == .cursorTaken { return subscribe() }
       // A cursor can't be made while the engine can't be reached.
       if error.code == .storageFailed, !wasStored { return subscribe() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// What a node keeps of another node's topic for its subscribers, when the topic is trimmed.
+/// The records of another node's topic that a node keeps for its subscribers, after a trim of the topic.
 @Suite("A trim of a topic that other nodes relay")
 struct MirrorTrimTests {
   /// A topic of 20 records, two subscribers of another node who share its records, and a third node.

@@ -55,9 +55,11 @@ struct CloseCodePageTests {
 
   @Test("has each code and reason, and no other")
   func rows() throws {
-    let page = URL(filePath: #filePath).appending(path: "../../../Sources/Documentation/Sluice.docc/Doors.md")
+    let page = URL(filePath: #filePath).appending(
+      path: "../../../Sources/Documentation/Sluice.docc/WebSocket.md")
     let text = try String(contentsOf: page.standardized, encoding: .utf8)
-    let section = try #require(text.firstRange(of: "### How a WebSocket ends").map { text[$0.upperBound...] })
+    let section = try #require(
+      text.firstRange(of: "\n## How a WebSocket ends\n").map { text[$0.upperBound...] })
     let rows = section.prefix(through: try #require(section.firstRange(of: "\n## ")).lowerBound)
       .matches(of: /\| (1[0-9]{3}) \| `([^`]+)` \|/).map { "\($0.output.1) \($0.output.2)" }
     var sent: [String] = []

@@ -14,10 +14,11 @@ HASH = re.compile(r"^\s*#(?!!)(.*)$")
 DOCSTRING = re.compile(r'(?:^|\n) *"""(.*?)"""', re.DOTALL)
 CODE = re.compile(r"(`+).+?\1")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-DOC_LINK = re.compile(r"<doc:[^>]*>|<https?:[^>]*>|https?://\S+")
+DOC_LINK = re.compile(r"<doc:[^>]*>|<https?:[^>]*>|https?://[^\s`]+")
 LINK_TARGET = re.compile(r"\[[^\]]+\]: ")
 BULLET = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
-END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_\[]*[A-Z`]|`)")
+# A sentence may begin with a name, with code, or with the values that it describes: "1, lossless: producers wait".
+END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_\[]*[A-Z`]|`|\d+(?:, \w+(?:[ -]\w+)*)*: )")
 # Modules whose string literals are read by users; those of the others are read by programmers, or by nobody.
 MESSAGES = re.compile(r"Sources/Sluice(?!Simulation)")
 

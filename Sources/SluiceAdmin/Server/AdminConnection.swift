@@ -54,7 +54,7 @@ final class AdminConnection: ByteStreamHandler {
 
   func start() { stream.start(self) }
 
-  /// Closes it. What was written before is still sent.
+  /// Closes the connection. Bytes written before are still sent.
   func end() { leave { $0.close() } }
 
   private func leave(_ leave: (any ByteStream) -> Void) {
@@ -235,7 +235,7 @@ extension AdminRequest {
     token = request.field(ActionCheck.header.lowercased())
     body = request.body
     self.peer = peer
-    // What can't be read of a body's length was refused before.
+    // A length that can't be parsed was refused before.
     let length = (try? request.bodyLength()) ?? nil
     hasBody = length != 0
     bodyLength = length

@@ -1,6 +1,6 @@
 import SluiceTopics
 
-/// What is known of where an attempt to authenticate comes from. Attempts of one standing don't delay those of another by more than their turns.
+/// The history of the origin of an attempt to authenticate. Attempts of one standing don't delay those of another by more than their turns.
 enum AttemptStanding: Int, CaseIterable {
   /// Its address has logged in before, or is that of a Unix socket.
   case knownAddress
@@ -82,7 +82,7 @@ struct AttemptQueue<Address: Hashable, Attempt> {
 
   /// Takes out the first attempt of the standing, and of its address, whose turn it is.
   ///
-  /// - Parameter delay: how long an attempt, and all others of its address, have to wait from now on.
+  /// - Parameter delay: how long an attempt, and all others of its address, must still wait.
   mutating func next(_ delay: (Attempt) -> Duration) -> Next {
     var shortest: Duration?
     for step in 1...lines.count {

@@ -42,7 +42,7 @@ struct KnownLogins {
   }
 
   /// - Parameters:
-  ///   - identity: the one that the attempt claims; empty if it claims none.
+  ///   - identity: the attempt's claimed identity; empty if there is none.
   ///   - hasFailed: whether attempts from the address have failed.
   func standing(of identity: String, from address: PeerOrigin?, hasFailed: Bool) -> AttemptStanding {
     guard let address, !addresses.contains(address) else { return .knownAddress }

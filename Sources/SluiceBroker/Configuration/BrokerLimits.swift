@@ -167,7 +167,7 @@ public struct BrokerLimits: Sendable {
 }
 
 extension BrokerLimits {
-  /// What one owner may make the broker keep besides records.
+  /// The memory that the broker keeps for one owner besides records, at most.
   var memoryShares: KeptAccounts.Shares {
     KeptAccounts.Shares(
       identity: memoryPerIdentity > 0 ? memoryPerIdentity : memory / 8,

@@ -1,5 +1,5 @@
-/// The id of an event of a topic's record: `EPOCH-OFFSET`, such as `1kx0ab-42`. The epoch says which life of the topic has the offset, in the digits and
-/// small letters of base 36; a topic that was made anew has another one. The id of the event of a life's end is `EPOCH-end`.
+/// The ID of an event of a topic's record: `EPOCH-OFFSET`, such as `1kx0ab-42`. The epoch is in the digits and small letters of base 36; a recreated topic has
+/// another one. The ID of the event of an epoch's end is `EPOCH-end`.
 struct HTTPEventID: Hashable {
   private static let radix = 36
 
@@ -7,13 +7,13 @@ struct HTTPEventID: Hashable {
   var epoch: UInt64?
   var offset: UInt64
 
-  /// What stands in the place of the offset in the id of the event of the topic's end, and was all of it in earlier versions.
+  /// Replaces the offset in the ID of the event of the topic's end; in earlier versions it was the whole ID.
   static let end = "end"
 
-  /// The place behind all records of a life of the topic.
+  /// The position after all records of an epoch.
   static func end(of epoch: UInt64) -> HTTPEventID { HTTPEventID(epoch: epoch, offset: .max - 1) }
 
-  /// What stands in front of the offset.
+  /// The part before the offset.
   static func prefix(_ epoch: UInt64) -> [UInt8] { Array("\(String(epoch, radix: radix))-".utf8) }
 }
 
@@ -32,7 +32,7 @@ extension HTTPEventID {
     self.init(epoch: epoch, offset: offset)
   }
 
-  /// The life of the topic that has come to its end by such an id; nil for other texts.
+  /// The epoch that has ended according to such an ID; nil for other texts.
   static func ended(_ text: String) -> UInt64? {
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].elementsEqual(end.utf8) else { return nil }
