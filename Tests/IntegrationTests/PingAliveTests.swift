@@ -80,7 +80,8 @@ import Testing
     for address in [admin, page.address, greeter.address, closing.address] {
       let process = try ping(address, "--alive")
       #expect(process.currentExit == .code(1) && process.standardOutput.text == "", "\(process.messages)")
-      let reason = address == page.address ? "answers with HTTP" : "not as a Sluice broker"
+      let isHTTP = address == page.address || address == admin
+      let reason = isHTTP ? "answers with HTTP" : "not as a Sluice broker"
       #expect(process.standardError.text.contains(reason), "\(process.messages)")
     }
     let silent = try FakeServer { _ in .send([]) }

@@ -159,7 +159,7 @@ import Testing
       RawMQTT.connect("late", will: ("gone/late", payload, 3600), expiry: 7200)
     }[0].socket.reset()
     try eventually("the log says how many lines it has left out") {
-      lines("lines about sessions, subscriptions and wills of MQTT were left out") > 0
+      lines("lines about sessions, subscriptions, topics and wills of MQTT were left out") > 0
     }
   }
 
