@@ -85,7 +85,7 @@ for module in $modules; do link="-l$module $link"; done
 if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
   # shellcheck disable=SC2086
   swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
-    -llmdb -lssl -lcrypto -lmicrohttpd -lz -lstdc++ -o "$build/fuzz"
+    -llmdb -lssl -lcrypto -lz -lstdc++ -o "$build/fuzz"
 fi
 
 all=$("$build/fuzz")

@@ -42,7 +42,7 @@ struct FormatsTests {
 
   @Test("the token on it is signed with the secret on it, and is what is made of its claims")
   func token() throws {
-    let begin = try #require(page.range(of: "that has the text `"))
+    let begin = try #require(page.range(of: "that contains `"))
     let secret = Array(page[begin.upperBound...].prefix { $0 != "`" }.utf8)
     let text = try block("token").trimmingCharacters(in: .newlines)
     let keys: TokenKeys = ["2026": .secret(secret)]
@@ -58,10 +58,10 @@ struct FormatsTests {
 
   @Test("the limits on it are those that hold")
   func limits() {
-    #expect(page.contains("taken up to \(TokenKeys.leeway / 1000) seconds before"))
+    #expect(page.contains("accepted up to \(TokenKeys.leeway / 1000) seconds earlier"))
     #expect(page.contains("4,096 bytes at most") && TokenText.maximumLength == 4096)
     #expect(page.contains("32 at least") && TokenKey.minimumSecret == 32)
     #expect(page.contains("1 to 255 bytes") && IdentityRules.maximumLength == 255)
-    #expect(page.contains("64 at most") && TokenKeyID.maximumLength == 64)
+    #expect(page.contains("up to 64 ASCII") && TokenKeyID.maximumLength == 64)
   }
 }

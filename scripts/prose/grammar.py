@@ -30,7 +30,7 @@ def main(harper, pages):
     if not pages:
         listed = subprocess.run(["git", "ls-files", "*.md"], check=True, capture_output=True, text=True).stdout.splitlines()
         # The protocol page is tables of bytes; the changelog quotes names of settings.
-        pages = [page for page in listed if not page.endswith("/Protocol.md") and page != "CHANGELOG.md"]
+        pages = [page for page in listed if not page.endswith(("/Protocol.md", "/ProtocolAdministration.md")) and page != "CHANGELOG.md"]
     with tempfile.TemporaryDirectory() as folder:
         copies = {}
         for number, page in enumerate(pages):
