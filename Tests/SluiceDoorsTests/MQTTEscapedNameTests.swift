@@ -7,7 +7,7 @@ import Testing
 
 /// Topic names that devices use and that the broker writes in another way.
 @Suite("MQTT names at the door")
-struct MQTTNameTests {
+struct MQTTEscapedNameTests {
   private let door: DoorWorld
 
   init() throws { door = try DoorWorld([.mqtt]) }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Topics that the broker can't name: the client goes on, and the operator knows.
-@Suite struct MQTTNamesTests {
+@Suite struct MQTTUnnamedTopicTests {
   private static let unnamed = String(repeating: "a/", count: 4000) + "a"
 
   private func unnamed(_ events: [DoorEvent]) -> [(client: String, isFirst: Bool)] {
