@@ -46,6 +46,16 @@ import Testing
     #expect(recorder.history == [.subscription, .producers(1_000)])
   }
 
+  @Test func aNumberOfProducersThatComesBackWhileItWaitsIsNoEvent() throws {
+    let recorder = try subscribed(.max(1))
+    for count in [1, 2, 3, 2] as [UInt32] { broker.send(Producers(count: count), 1) }
+    broker.settle()
+    recorder.subscription?.request(.max(10))
+    broker.send(Producers(count: 0), 1)
+    broker.settle()
+    #expect(recorder.history == [.subscription, .producers(2), .producers(0)])
+  }
+
   @Test func lagsOfAPatternsTopicsAreJoinedForEachTopic() {
     let lag = { (name: String, missed: UInt64, next: UInt64) in
       TopicMark.topic(name, .lagged(missed: missed, nextOffset: next))

@@ -78,6 +78,8 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private(set) var wasSubscribed = false
   /// The delays while a limit of the broker refuses the subscription.
   var reopening = Reopening()
+  /// The number of producers in the last event about it; nil before.
+  private var lastProducers: Int?
   var move: Move?
   var doubts = DoubtfulOpenings()
 
@@ -336,6 +338,11 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
       case .mark(let mark):
         guard owed > 0, let receive = currentReceiver()?.mark else { return }
         backlog.removeFirst()
+        if case .producers(let count) = mark {
+          // Counts that waited have become one, which may be the one before them.
+          guard count != lastProducers else { continue }
+          lastProducers = count
+        }
         ledger.deliverEvent()
         requested.add(receive(mark))
       case .completion(let completion):
