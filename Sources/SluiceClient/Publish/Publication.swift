@@ -109,10 +109,8 @@ final class Publication: @unchecked Sendable {
 
   /// Returns the frame that continues behind the acknowledged records. On the loop only.
   func opening() -> PublishOpen {
-    // Without acknowledgements nothing is sent again, so the topic needn't know the producer.
-    if producer == 0, acknowledgement != .none || chosenProducer != nil {
-      producer = chosenProducer ?? core.makeProducer()
-    }
+    // Also without acknowledgements: the number fences what an earlier connection still has under way, which would come behind later records.
+    if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
     let firstSequence: UInt64
     (firstSequence, isOpenedAsSource) = lock.withLock { unsafe (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(
