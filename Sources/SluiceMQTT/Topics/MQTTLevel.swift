@@ -33,8 +33,7 @@ struct MQTTLevel {
     let scalars = Array(level.unicodeScalars)
     if let token = countedEmpty(scalars, change: 1) { return token }
     let text = String(level)
-    guard !needsBytes(text) else { return Self.bytesToken(text) }
-    let token = converted(scalars, to: .token)
+    guard let token = composedToken(of: text) else { return Self.bytesToken(text) }
     return isOfBytes(token) ? "%25" + token.dropFirst() : token
   }
 
@@ -186,10 +185,11 @@ struct MQTTLevel {
   /// No level has these.
   private static let absent = Array("/+#\0".utf8)
 
-  /// Whether a level can't be converted a character at a time, since it or its token isn't composed.
-  private func needsBytes(_ level: String) -> Bool {
-    !TopicName.isComposed(level)
-      || !TopicName.isComposed(converted(Array(level.unicodeScalars), to: .token))
+  /// The token for a level that is converted a character at a time; nil where the level or that token isn't composed.
+  private func composedToken(of level: String) -> String? {
+    guard TopicName.isComposed(level) else { return nil }
+    let token = converted(Array(level.unicodeScalars), to: .token)
+    return TopicName.isComposed(token) ? token : nil
   }
 
   /// The token that has the bytes of everything that isn't plain ASCII.
@@ -230,7 +230,7 @@ struct MQTTLevel {
       }
     }
     guard !bytes.contains(where: Self.absent.contains), let level = String(validating: bytes, as: UTF8.self),
-      Self.bytesToken(level) == token, needsBytes(level)
+      Self.bytesToken(level) == token, composedToken(of: level) == nil
     else { return nil }
     return level
   }

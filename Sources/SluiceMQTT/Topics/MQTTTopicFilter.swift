@@ -68,7 +68,9 @@ package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether a topic that its patterns match is one that the filter matches.
   package func isFor(broker name: String) -> Bool {
-    !beginsWithWildcard || MQTTTopicName.name(ofBroker: name).utf8.first != UInt8(ascii: "$")
+    guard beginsWithWildcard else { return true }
+    let first = name.utf8.prefix { $0 != MQTTTopicName.dot }
+    return MQTTLevel(isFirst: true).level(of: Substring(first)).utf8.first != UInt8(ascii: "$")
   }
 
   /// The broker's patterns that together match what this matches: two for `parent/#`, which matches the parent, too. They may match
