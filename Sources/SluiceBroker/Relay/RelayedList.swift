@@ -56,23 +56,19 @@ final class RelayedList: ServerStream {
 
   /// The first topics of several pages, each of which begins behind the same name. A topic that moves may be in two.
   static func merged(_ pages: [Topics], after: String, limit: Int) -> Topics {
-    let all = pages.flatMap(\.topics).sorted { precedes($0.topic, $1.topic) }
+    let all = pages.flatMap(\.topics).sorted { NameSpan.precedes($0.topic, $1.topic) }
     // Behind the last name of a page that isn't the last one there may be others.
-    let bound = pages.filter(\.more).map { $0.topics.last?.topic ?? after }.min(by: precedes)
+    let bound = pages.filter(\.more).map { $0.topics.last?.topic ?? after }.min(by: NameSpan.precedes)
     var page: [TopicSummary] = []
     var isCut = bound != nil
-    for topic in all where page.last.map({ precedes($0.topic, topic.topic) }) ?? true {
-      if page.count == limit || bound.map({ precedes($0, topic.topic) }) ?? false {
+    for topic in all where page.last.map({ NameSpan.precedes($0.topic, topic.topic) }) ?? true {
+      if page.count == limit || bound.map({ NameSpan.precedes($0, topic.topic) }) ?? false {
         isCut = true
         break
       }
       page.append(topic)
     }
     return Topics(topics: page, more: isCut)
-  }
-
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
 

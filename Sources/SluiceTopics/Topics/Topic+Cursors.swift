@@ -197,12 +197,8 @@ extension Topic {
           end: bounds.head, members: summary.isUsed ? 1 : 0, outstanding: 0,
           idle: summary.isUsed ? 0 : max(summary.idle.clampedMilliseconds, 1))
       }
-    return all.lazy.filter { after.isEmpty || Self.precedes(after, $0.name) }
-      .page(atMost: limit) { Self.precedes($0.name, $1.name) }
-  }
-
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
+    return all.lazy.filter { after.isEmpty || NameSpan.precedes(after, $0.name) }
+      .page(atMost: limit) { NameSpan.precedes($0.name, $1.name) }
   }
 
   private var tooManyCursors: WireError {
