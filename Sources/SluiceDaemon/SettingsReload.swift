@@ -189,8 +189,7 @@ final class SettingsReload: Sendable {
     guard let tls else { return false }
     do throws(TLSSetupError) {
       try tls.reload(options)
-      try adminTLS?.reload(
-        TLSServerOptions(certificate: tls.options.certificate, key: tls.options.key))
+      try adminTLS?.reload(tls.options.withoutClients)
       logger.log(
         .info, "reread certificates; connections stay",
         [

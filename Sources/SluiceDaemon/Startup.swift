@@ -145,7 +145,7 @@ enum Startup {
   static func adminTLS(_ settings: DaemonSettings) throws(UsageError) -> TLSServer? {
     guard settings.admin.address?.hasTLS == true, let files = try settings.tlsOptions() else { return nil }
     do throws(TLSSetupError) {
-      return try TLSServer(TLSServerOptions(certificate: files.certificate, key: files.key))
+      return try TLSServer(files.withoutClients)
     } catch {
       throw UsageError("TLS can't be set up: \(error)")
     }
@@ -220,4 +220,9 @@ extension Logger {
         ["name": .text(name), "nearest": .text(nearest)])
     }
   }
+}
+
+extension TLSServerOptions {
+  /// The same certificate for the admin listener, whose visitors show none.
+  var withoutClients: TLSServerOptions { TLSServerOptions(certificate: certificate, key: key) }
 }
