@@ -58,14 +58,17 @@ final class DurableSetting {
 
   /// Stops the broker in order, or cuts it off, and starts another on what is stored.
   ///
-  /// - Parameter copy: what is put in the store's place before; nil to leave it.
-  func restart(cutOff: Bool = false, on copy: MemoryStore? = nil) throws {
+  /// - Parameters:
+  ///   - copy: what is put in the store's place before; nil to leave it.
+  ///   - failure: how commits to the store fail from the start on; nil if they don't.
+  func restart(cutOff: Bool = false, on copy: MemoryStore? = nil, failure: StoreError.Kind? = nil) throws {
     let isStopped = Flag()
     broker.whenStopped { isStopped.raise() }
     if cutOff { store.cutOff() }
     if cutOff { broker.stop() } else { broker.shutdown() }
     try eventually("the broker has stopped") { isStopped.isRaised }
     store = GatedStore(copy ?? store.memory, limit: store.limit)
+    store.fail(failure)
     (broker, address) = try Self.start(configuration, store, reported)
   }
 

@@ -66,20 +66,23 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if !isAsked { try joinStored(stream, frame, topic, on: streams) }
   }
 
-  /// Joins a group that is on disk, if its topic is durable: one that is made for this is brought there first, or a crash would take it from under
-  /// its members.
+  /// Joins a group that is on disk, if its topic is durable, under a number of its epoch that is there, too: what isn't is stored first. After a crash the
+  /// broker wouldn't know the group, or the number, that its members were told.
   private static func joinStored(
     _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, on streams: StreamMultiplexer
   ) throws(WireError) {
     try frame.validate()
-    guard topic.storage != nil, !topic.hasGroup(frame.group) else {
+    let isNew = !topic.hasGroup(frame.group)
+    guard topic.storage != nil, isNew || topic.isEpochUnsaved else {
       return try join(stream, frame, on: streams)
     }
-    if let fault = topic.storageRefusal { throw WireError(fault) }
-    _ = try topic.group(
-      for: frame, by: streams.client.keeper, buffered: topic.bufferedFrom, on: streams.topics)
+    if isNew {
+      if let fault = topic.storageRefusal { throw WireError(fault) }
+      _ = try topic.group(
+        for: frame, by: streams.client.keeper, buffered: topic.bufferedFrom, on: streams.topics)
+    }
     let continuation = streams.pending(stream)
-    topic.whenCommitted(of: frame.group) { fault in
+    topic.whenCommitted(of: isNew ? frame.group : nil) { fault in
       continuation.resume { streams in
         if let fault { return streams.refuse(stream, fault) }
         var frame = frame

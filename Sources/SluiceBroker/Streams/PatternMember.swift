@@ -33,9 +33,10 @@ final class PatternMember: SubscriptionOwner, JoinedTopic {
   var isAwaited: Bool
   /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
   private(set) var isCompleted = false
-  /// Where its subscriber is as far as it knows, while the number of the topic's epoch isn't on disk; nil from when it is. The member has no turns until
-  /// then: after a crash the broker wouldn't know the number that MATCHED has told.
-  var unsaved: TopicPosition?
+  /// The number of the topic's epoch isn't on disk yet. The member gets no turns before: after a crash the broker wouldn't know the number in MATCHED.
+  var awaitsEpoch = false
+  /// The subscriber's position under the topic's former number, while the member waits for the new one; nil if the subscriber knows none.
+  var knownPosition: TopicPosition?
   /// Its turns begin when this frame of another node, which served the topic before, is written.
   var begins: UInt64 = 0
   /// Its index among the pattern's members whose topics pace their producers, if its topic does.

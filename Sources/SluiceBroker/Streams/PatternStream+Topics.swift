@@ -149,7 +149,7 @@ extension PatternStream {
       makeMembers().add(member)
       if topic.isPaced { pace(member) }
       if wasThere { frames.await(member) }
-      if let position, topic.isEpochUnsaved { awaitEpoch(of: member, from: position) }
+      if topic.isEpochUnsaved { awaitEpoch(of: member, from: position) }
       takeTurn(member)
     } catch {
       if former == nil { streams.counts.removeMatches(1) }
@@ -161,15 +161,17 @@ extension PatternStream {
   }
 
   /// Gives a member no turns until the number of its topic's epoch is on disk.
-  private func awaitEpoch(of member: PatternMember, from position: TopicPosition) {
-    member.unsaved = position
+  private func awaitEpoch(of member: PatternMember, from position: TopicPosition?) {
+    member.awaitsEpoch = true
+    member.knownPosition = position
     let continuation = streams.continuation(of: stream)
     member.topic.whenCommitted { [name = member.name, number = member.number] fault in
       continuation.resume { (pattern: PatternStream) in
         guard let member = pattern.members?[name], member.number == number else { return }
         // Where the topic goes on at another node, the member moves there from its former position.
         guard let fault else {
-          member.unsaved = nil
+          member.awaitsEpoch = false
+          member.knownPosition = nil
           return pattern.takeTurn(member)
         }
         if fault.code != .topicMoved { pattern.fail(fault) }
@@ -204,7 +206,7 @@ extension PatternStream {
   }
 
   private func position(of member: PatternMember) -> TopicPosition {
-    member.unsaved
+    member.knownPosition
       ?? TopicPosition(
         topic: member.topic.name, epoch: member.subscription.epochNumber,
         nextOffset: member.subscription.sentThrough)

@@ -151,7 +151,7 @@ final class PatternStream: SubscriberStream {
 
   /// There may be more for a member: it gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
-    guard member.unsaved == nil, case .none = member.subscription.place else { return }
+    guard !member.awaitsEpoch, case .none = member.subscription.place else { return }
     member.subscription.move(to: .ready)
     members?.turns.append(member)
     if !isProducing { streams.makeReady(self) }

@@ -40,10 +40,7 @@ extension Topic {
       storage.service.report(.wentBack(topic: name, from: isNews.from, known: isNews.before))
     }
     guard isProof else { return }
-    // What the store refuses stays unsaved: another node may own the topic by now, and knows nothing of the number.
-    whenCommitted { [weak self] fault in
-      if fault == nil { self?.state.withLock { $0.isEpochUnsaved = false } }
-    }
+    saveEpoch()
     notify(loopStates)
     for loopState in loopStates { loopState.wakeProducers() }
   }
@@ -72,7 +69,18 @@ extension Topic {
     state.epoch.continue(as: number, upTo: min(state.loadedHead ?? head, head), through: head)
     state.loadedHead = nil
     state.isEpochUnsaved = true
-    state.tail?.noteRow()
+  }
+
+  /// Stores the number of an epoch that the topic has begun, and keeps it from clients until it is on disk. Call it once the topic's store is written to.
+  func saveEpoch() {
+    state.withLock { state in
+      state.isEpochUnsaved = true
+      state.tail?.noteRow()
+    }
+    // What the store refuses stays unsaved: another node may own the topic by now, and knows nothing of the number.
+    whenCommitted { [weak self] fault in
+      if fault == nil { self?.state.withLock { $0.isEpochUnsaved = false } }
+    }
   }
 
   /// Whether the epoch's number isn't on disk yet: no client may be given it before.

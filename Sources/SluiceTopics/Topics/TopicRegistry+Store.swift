@@ -186,11 +186,8 @@ extension TopicRegistry {
     storage.start(nextTopic: nextTopic, notify: announce)
     storage.adopt(restored.topics)
     if !isRenewed {
-      // As soon as the store can be written, then.
-      for topic in restored.renewed {
-        topic.state.withLock { $0.tail?.noteRow() }
-        topic.commit(within: .zero)
-      }
+      // As soon as the store can be written, then. Clients of these topics wait for it.
+      for topic in restored.renewed { topic.saveEpoch() }
     }
     storage.kick()
   }
