@@ -32,9 +32,8 @@ extension Stories {
       #expect(isNoticed)
     }
 
-    /// Seeds that once failed play what they played then.
     private static func scenario(_ seed: UInt64) -> Scenario {
-      Story.everything.onceFailed.contains(seed) ? .random(seed) : .random(seed).withChanges()
+      Story.everything.failedWithoutChanges.contains(seed) ? .random(seed) : .random(seed).withChanges()
     }
 
     /// Plays the seed again and tells how it came to this.

@@ -52,7 +52,8 @@ import Testing
   private func epoch(in frame: ReceivedFrame) throws -> UInt64? {
     switch frame.type {
     // That of a pattern has none.
-    case Subscribed.type: try frame.decode(Subscribed.self).epoch == 0 ? nil : frame.decode(Subscribed.self).epoch
+    case Subscribed.type:
+      try frame.decode(Subscribed.self).epoch == 0 ? nil : frame.decode(Subscribed.self).epoch
     case Matched.type: try frame.decode(Matched.self).place.epoch
     default: nil
     }

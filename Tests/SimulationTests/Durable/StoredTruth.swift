@@ -17,6 +17,8 @@ final class StoredTruth {
   private var times: [Int64] = []
   /// Where each of them is from.
   private var origins: [(producer: Int, sequence: Int)] = []
+  /// Where each batch ends, and how many bytes of records there are up to its end.
+  private var batches: [(end: UInt64, bytes: UInt64)] = []
   /// How many records of each producer are there, in a row from its first on; and the last of them.
   private(set) var stored: [Int: Int] = [:]
   private var last: [Int: Int] = [:]
@@ -90,6 +92,7 @@ final class StoredTruth {
         check(batch.firstOffset == head, "a batch for \(batch.firstOffset) is stored at \(head)")
         check(row.ending == nil || change.row != nil, "records are stored behind the end")
         oracle.records(in: view.items) { add($0, at: $1) }
+        batches.append((head, (batches.last?.bytes ?? 0) + UInt64(view.items.count)))
       }
     }
     for state in change.states { committed(state) }
@@ -220,9 +223,15 @@ final class StoredTruth {
     guard isSynchronous else { return }
     let limit = min(row.settings.replayRecords ?? .max, leastRecords)
     check(
-      next <= max(first, head - min(limit, head), min(askedTrim, head)),
+      next <= max(first, head - min(limit, head), byteFloor, min(askedTrim, head)),
       "\(client) is told that records before \(next) are gone, where \(first) is the first on disk, of \(head)"
     )
+  }
+
+  /// What the limit of bytes keeps of the records on disk: whole batches. It takes effect before the commit that drops the others.
+  private var byteFloor: UInt64 {
+    guard let limit = row.settings.replayBytes, let bytes = batches.last?.bytes else { return 0 }
+    return batches.last { bytes - $0.bytes >= limit }?.end ?? 0
   }
 
   // MARK: Cursors

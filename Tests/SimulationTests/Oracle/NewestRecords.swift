@@ -109,7 +109,10 @@ extension SubscriptionLedger {
     let heard = Set(heard)
     for (key, offset) in newest where offset < next && !heard.contains(offset) {
       if gone.contains(where: { $0.offsets.contains(offset) }) { continue }
-      if isNew, offset < liveOffset, life.record(at: offset)?.isDeletion == true { continue }
+      if life.record(at: offset)?.isDeletion == true {
+        if isNew, offset < liveOffset { continue }
+        if goneDeletions.contains(where: { $0.contains(offset) }) { continue }
+      }
       fail("missed record \(offset), the newest of \(String(decoding: key, as: UTF8.self))")
     }
   }

@@ -32,6 +32,8 @@ final class SubscriptionLedger {
   private(set) var gaps = false
   private(set) var heard: [UInt64] = []
   private(set) var gone: [LagNotice] = []
+  /// The deletions that it was told to be gone; records between them may be there.
+  private(set) var goneDeletions: [Range<UInt64>] = []
   private(set) var start: UInt64 = 0
 
   private(set) var end: End?
@@ -278,7 +280,11 @@ final class SubscriptionLedger {
           // It may have passed by what was replaced, up to one that was trimmed.
           || gaps && life?.hasChanged == true && frame.nextOffset >= next + frame.missed,
         "LAG of \(frame.missed) to \(frame.nextOffset)")
-      if frame.nextOffset >= next { noteGone(next..<frame.nextOffset) }
+      if frame.nextOffset > next {
+        noteGone(next..<frame.nextOffset)
+      } else if gaps {
+        noteGoneDeletions(frame.missed)
+      }
       check(request.lag == .skip, "LAG where it asked to fail")
       if let oldest = life?.oldest, !gaps {
         check(frame.nextOffset <= oldest, "LAG to \(frame.nextOffset), while the log has all from \(oldest)")
@@ -290,6 +296,12 @@ final class SubscriptionLedger {
 
   private func noteGone(_ offsets: Range<UInt64>) {
     gone.append(LagNotice(offsets: offsets, head: life?.head, wallClock: oracle.wallClock()))
+  }
+
+  /// Of the replay, a new subscriber gets no deletions.
+  private func noteGoneDeletions(_ count: UInt64) {
+    let first = max(next, goneDeletions.last?.upperBound ?? (request.epoch == 0 ? liveOffset : 0))
+    goneDeletions.append(first..<first + count)
   }
 
   func completed(_ frame: Complete) {

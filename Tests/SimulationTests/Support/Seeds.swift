@@ -34,23 +34,28 @@ enum Story {
   /// Seeds that failed once. Every run plays them; add the number of each seed that fails, in the change that mends it.
   var onceFailed: [UInt64] {
     switch self {
+    case .everything: failedWithoutChanges + [1_165, 3_531, 10_353]
+    case .storms: [1_156, 1_959, 2_015, 3_531, 4_002, 5_278, 5_358, 11_149, 12_062, 12_869, 16_170]
+    case .durable: [1_905, 4_555, 5_159, 5_579, 6_003, 6_931, 8_637, 11_024]
+    case .statements: failedWithoutChanges + [545]
+    case .floor: [62, 77, 212, 267, 414, 442, 470, 596, 763, 795, 820, 874, 954, 1_035, 1_089]
+    case .history: [83, 96, 108]
+    case .groups, .access, .patterns: []
+    }
+  }
+
+  /// Those of them that failed before these scenarios had changes of limits, and are played without any.
+  var failedWithoutChanges: [UInt64] {
+    switch self {
     case .everything:
       [
-        1_165, 3_531,
         1_156, 1_943, 1_959, 1_983, 2_015, 2_508, 3_216, 3_416, 3_939, 5_290, 5_768, 5_982, 8_155, 8_991,
         9_284,
         9_922, 11_201, 12_869, 13_496, 13_634, 15_597, 16_120, 17_859, 19_521, 20_167,
       ]
-    case .storms: [1_156, 1_959, 2_015, 4_002, 5_278, 5_358, 12_062, 12_869, 16_170]
-    case .durable: [5_159, 6_003, 6_931, 8_637]
     case .statements:
-      [
-        545, 10_847, 13_769, 23_293, 24_917, 24_974, 31_408, 31_493, 31_963, 38_591,
-        197_492_589,
-      ]
-    case .floor: [62, 77, 212, 267, 414, 442, 470, 596, 763, 795, 820, 874, 954, 1_035, 1_089]
-    case .history: [83, 96, 108]
-    case .groups, .access, .patterns: []
+      [10_847, 13_769, 23_293, 24_917, 24_974, 31_408, 31_493, 31_963, 38_591, 197_492_589]
+    default: []
     }
   }
 }
