@@ -3,6 +3,7 @@
 # that stand in two files agree, and everything, tests included, builds without a warning.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 echo "check: format"
 swift format lint --strict --recursive Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Clients/conformance/drivers/swift scripts
@@ -32,4 +33,4 @@ diff -u Docker/engine.conf <(sed -n '/^  engine.conf: |$/,/^---$/p' packaging/ku
 
 echo "check: build"
 # A folder of its own: a plain build has other options, and would start over.
-swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
+swift build --build-tests "${strict[@]}" </dev/null

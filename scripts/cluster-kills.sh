@@ -20,6 +20,7 @@
 # producer. Then the medians, and how many acknowledged records were lost, doubled or out of order. Exits 1 when there was any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 rounds=${1:-68} tries=${2:-20}
 case $rounds$tries in
@@ -30,9 +31,9 @@ case $rounds$tries in
 esac
 
 scripts/nats-server.sh >/dev/null
-swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
+swift build --build-tests "${strict[@]}" </dev/null
 export SLUICE_CLUSTER_ROUNDS=$rounds SLUICE_STALE_TRIES=$tries
 filters=()
 [ "$rounds" -eq 0 ] || filters+=(--filter 'IntegrationTests[.]ClusterKillTests')
 [ "$tries" -eq 0 ] || filters+=(--filter 'IntegrationTests[.]StaleOwnerTests')
-[ ${#filters[@]} -eq 0 ] || swift test --skip-build --scratch-path .build/strict --no-parallel "${filters[@]}" </dev/null
+[ ${#filters[@]} -eq 0 ] || swift test --skip-build "${strict[@]}" --no-parallel "${filters[@]}" </dev/null

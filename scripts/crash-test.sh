@@ -6,6 +6,7 @@
 # The tests do the same with 20 crashes. Prints the seed. Exits 1 when a promise was broken.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 crashes=${1:-200}
 case $crashes in
@@ -15,5 +16,5 @@ case $crashes in
   ;;
 esac
 
-swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
-SLUICE_CRASHES=$crashes swift test --skip-build --scratch-path .build/strict --filter 'CrashTests' </dev/null
+swift build --build-tests "${strict[@]}" </dev/null
+SLUICE_CRASHES=$crashes swift test --skip-build "${strict[@]}" --filter 'CrashTests' </dev/null

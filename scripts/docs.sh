@@ -9,6 +9,7 @@
 # Uses the modules that scripts/check.sh has built, and builds them if they aren't there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 usage() {
   sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
@@ -36,8 +37,8 @@ except (OSError, OverflowError) as error:
 ' "$port"
 [ -z "$output" ] || [ ! -e "$output" ] || { echo "docs: $output is there already; name a folder that isn't" >&2; exit 2; }
 
-swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
-modules=$(swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors --show-bin-path)/Modules
+swift build "${strict[@]}" </dev/null
+modules=$(swift build "${strict[@]}" --show-bin-path)/Modules
 target=$(swiftc -print-target-info | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
 maps=()
 for map in Sources/*/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done

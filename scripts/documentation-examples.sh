@@ -11,6 +11,7 @@
 # they run in namespaces of their own; where the system doesn't allow that they use the machine's port, and the script ends with 2 when it is taken.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 root=$PWD
 
 case ${1:-} in
@@ -31,8 +32,8 @@ case ${1:-} in
   ;;
 esac
 
-swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
-programs=$(swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors --show-bin-path)
+swift build "${strict[@]}" </dev/null
+programs=$(swift build "${strict[@]}" --show-bin-path)
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-examples.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 swiftc -swift-version 6 -warnings-as-errors -o "$work/runner" scripts/documentation-examples/*.swift

@@ -8,6 +8,7 @@
 # exits with 3 where both are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 programs=
 while [ $# -gt 0 ]; do
@@ -37,8 +38,8 @@ has_node() {
   node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || { skip "JavaScript: node is older than 20"; return 1; }
 }
 if [ -z "$programs" ]; then
-  swift build --product sluiced --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
-  programs=$(swift build --scratch-path .build/strict --show-bin-path)
+  swift build --product sluiced "${strict[@]}" </dev/null
+  programs=$(swift build "${strict[@]}" --show-bin-path)
 fi
 SLUICED=$(realpath "$programs")/sluiced
 export SLUICED

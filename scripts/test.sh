@@ -6,6 +6,7 @@
 # look for faults that way in runs of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/strict.sh
 
 case ${SLUICE_SEED_BASE-} in
   "") export SLUICE_SEED_BASE=1 ;;
@@ -17,7 +18,7 @@ scripts/check.sh
 echo "test: run"
 log=.build/strict/test.log
 # Runs tests; the options are those of `swift test`.
-run() { swift test --scratch-path .build/strict -Xswiftc -warnings-as-errors "$@" </dev/null 2>&1 | tee "$log"; }
+run() { swift test "${strict[@]}" "$@" </dev/null 2>&1 | tee "$log"; }
 
 # Servers and brokers that keep leases and elect leaders by their clocks, one suite at a time: nothing else may want the processors.
 clusters='^(IntegrationTests[.](Cluster[A-Za-z]*Tests|StaleOwnerTests)|SluiceNATSTests[.](AccessTests|ClusterTests|EngineTests)|SluiceClusterTests[.](RealClusterTests|EngineStoreTests))'
@@ -37,7 +38,7 @@ each_module() {
 # By the program itself: two `swift test` in one folder wait for each other.
 each_world() {
   local module program
-  program=$(swift build --scratch-path .build/strict --show-bin-path)/sluicePackageTests.xctest
+  program=$(swift build "${strict[@]}" --show-bin-path)/sluicePackageTests.xctest
   for module in "${worlds[@]}"; do
     nice -n 19 "$program" --testing-library swift-testing --filter "^${module}[.]" </dev/null >>"$worlds_log" 2>&1 || return 1
   done
@@ -63,7 +64,7 @@ clusters_beside_worlds() {
 if [ $# -gt 0 ]; then
   run "$@" && exit 0
 else
-  swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null \
+  swift build --build-tests "${strict[@]}" </dev/null \
     && each_module && clusters_beside_worlds && exit 0
 fi
 
