@@ -36,8 +36,6 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     // Compression of WebSocket messages.
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-    // HTTP, for the admin listener.
-
     // Reads the configuration file, by toml++, which is headers alone.
     .target(name: "CTOML"),
 
@@ -121,23 +119,10 @@ let package = Package(
       name: "SluiceAdmin",
       dependencies: [
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP",
-        "SluiceMQTT",
-        "SluiceIO", "SluiceWire",
+        "SluiceMQTT", "SluiceIO", "SluiceWire",
       ],
       // The page becomes part of the code: the program stays one file.
-      resources: [
-        .embedInCode("Dashboard/dashboard.html"), .embedInCode("Dashboard/dashboard.css"),
-        .embedInCode("Dashboard/elements.js"), .embedInCode("Dashboard/numbers.js"),
-        .embedInCode("Dashboard/lines.js"), .embedInCode("Dashboard/samples.js"),
-        .embedInCode("Dashboard/figures.js"), .embedInCode("Dashboard/holds.js"),
-        .embedInCode("Dashboard/problems.js"), .embedInCode("Dashboard/topics.js"),
-        .embedInCode("Dashboard/streams.js"), .embedInCode("Dashboard/topic.js"),
-        .embedInCode("Dashboard/charts.js"), .embedInCode("Dashboard/consumers.js"),
-        .embedInCode("Dashboard/connections.js"), .embedInCode("Dashboard/cluster.js"),
-        .embedInCode("Dashboard/storage.js"),
-        .embedInCode("Dashboard/places.js"), .embedInCode("Dashboard/stream.js"),
-        .embedInCode("Dashboard/actions.js"), .embedInCode("Dashboard/records.js"),
-      ],
+      resources: [.embedInCode("Dashboard/Page")],
       swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceDaemon",

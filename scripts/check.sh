@@ -31,6 +31,14 @@ fi
 echo "check: copies"
 diff -u Docker/engine.conf <(sed -n '/^  engine.conf: |$/,/^---$/p' packaging/kubernetes/cluster.yaml | sed '1d; $d; s/^    //')
 
+# The modules stand in the order of their dependencies, in both files.
+modules() { grep -v '^C[A-Z]' | while read -r name; do [ ! -d "Sources/$name" ] || echo "$name"; done; }
+if ! diff <(sed -n '/^Sources\/$/,/^Tests\//s/^  \([A-Z][A-Za-z]*\) .*/\1/p' CONTRIBUTING.md | grep -vE '^(Documentation|Examples)$' | modules) \
+  <(sed '1,/^  targets: \[/d' Package.swift | sed -n 's/.*name: "\([A-Z][A-Za-z]*\)".*/\1/p' | modules); then
+  echo "check: CONTRIBUTING.md (<) doesn't list the modules as Package.swift (>) does, in the order of their dependencies" >&2
+  exit 1
+fi
+
 echo "check: build"
 # A folder of its own: a plain build has other options, and would start over.
 swift build --build-tests "${strict[@]}" </dev/null
