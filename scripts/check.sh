@@ -21,11 +21,12 @@ if git grep -nE 'canImport\(' -- Sources | grep -vE 'canImport\((Glibc|Musl|Foun
   exit 1
 fi
 
-echo "check: prose"
+echo "check: prose and state"
 if command -v python3 >/dev/null; then
   scripts/prose.sh --check
+  scripts/shared-state.py --check
 else
-  echo "check: SKIPPED, the count of sentences that are hard to read: python3 isn't installed" >&2
+  echo "check: SKIPPED, the counts of sentences that are hard to read and of state that other types change: python3 isn't installed" >&2
 fi
 
 echo "check: copies"
