@@ -8,6 +8,7 @@ scripts/install.sh [options]     as root, unless --destdir is a folder of yours
   --prefix DIR      for programs, man pages, completions and the service (default /usr/local)
   --destdir DIR     put everything below DIR, as a package's builder wants it
   --programs DIR    install sluiced and sluice from there instead of building them
+  --artifacts DIR   install those of the archive that scripts/release.sh --artifacts has put there, once it agrees with SHA256SUMS: needs no compiler
   --no-user         don't make the system user 'sluice'
   --dry-run         say what would be done
   --help            this
@@ -17,14 +18,14 @@ already. Nothing is started: systemctl enable --now sluiced does that. scripts/u
 END
 }
 
-PREFIX=/usr/local DESTDIR='' PROGRAMS='' MAKE_USER=yes DRY=''
+PREFIX=/usr/local DESTDIR='' PROGRAMS='' ARTIFACTS='' MAKE_USER=yes DRY=''
 say() { echo "install: $*" >&2; }
 fail() { say "$*"; exit 1; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --prefix | --destdir | --programs)
+    --prefix | --destdir | --programs | --artifacts)
       [ -n "${2:-}" ] || { say "$1 needs a directory"; exit 2; }
-      case $1 in --prefix) PREFIX=$2 ;; --destdir) DESTDIR=$2 ;; --programs) PROGRAMS=$2 ;; esac
+      case $1 in --prefix) PREFIX=$2 ;; --destdir) DESTDIR=$2 ;; --programs) PROGRAMS=$2 ;; --artifacts) ARTIFACTS=$2 ;; esac
       shift
       ;;
     --no-user) MAKE_USER='' ;;
@@ -38,6 +39,10 @@ case $PREFIX in /*) ;; *) say "--prefix: '$PREFIX' doesn't begin with /"; exit 2
 PREFIX=${PREFIX%/}
 if [ -n "$DESTDIR" ]; then DESTDIR=$(mkdir -p "$DESTDIR" && cd "$DESTDIR" && pwd); fi
 if [ -n "$PROGRAMS" ]; then PROGRAMS=$(cd "$PROGRAMS" && pwd) || fail "--programs: there is no such folder"; fi
+if [ -n "$ARTIFACTS" ]; then
+  [ -z "$PROGRAMS" ] || { say "--programs and --artifacts both say where the programs are; give one of them"; exit 2; }
+  ARTIFACTS=$(cd "$ARTIFACTS" && pwd) || fail "--artifacts: there is no such folder"
+fi
 cd "$(dirname "$0")/.."
 
 CONFIGURATION=Docker/sluiced.toml
@@ -62,6 +67,21 @@ put() {
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+if [ -n "$ARTIFACTS" ]; then
+  archives=("$ARTIFACTS"/sluice-*-linux-"$(uname -m)".tar.gz)
+  [ -r "${archives[0]}" ] || fail "there is no sluice-VERSION-linux-$(uname -m).tar.gz in $ARTIFACTS; get the one for this processor, or build with scripts/release.sh"
+  [ ${#archives[@]} -eq 1 ] || fail "there are archives of several versions in $ARTIFACTS: ${archives[*]##*/}; leave one"
+  archive=${archives[0]##*/}
+  [ -r "$ARTIFACTS/SHA256SUMS" ] || fail "there is no SHA256SUMS in $ARTIFACTS to compare $archive with"
+  (cd "$ARTIFACTS" && grep -F "  $archive" SHA256SUMS | sha256sum --check --status) ||
+    fail "$archive isn't what SHA256SUMS says: it is damaged or another version's; get both again"
+  tar --extract --gzip --file "$ARTIFACTS/$archive" --directory "$work"
+  PROGRAMS=$work/${archive%.tar.gz}/usr/local/bin
+  for program in sluiced sluice; do
+    "$PROGRAMS/$program" --version >/dev/null 2>"$work/err" </dev/null ||
+      fail "$program of $archive doesn't run here: $(head -n 1 "$work/err"). Where a library is missing: apt-get install liblmdb0 libssl3 libstdc++6 libxxhash0 zlib1g"
+  done
+fi
 if [ -z "$PROGRAMS" ]; then
   PROGRAMS=.build/programs
   say "building (a quarter of an hour the first time on two cores)"
