@@ -2,14 +2,14 @@
 
 import PackageDescription
 
-// Targets stand bottom-up: a target may depend only on what is above it in this list.
+// Targets are listed bottom-up: a target may depend only on targets above it in this list.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// What reads or writes memory by address says so, word for word: `unsafe`. Tests needn't.
+// Code that accesses memory by address must be marked `unsafe`, except in tests.
 let strictSettings = settings + [.strictMemorySafety()]
 
 let package = Package(
@@ -20,13 +20,13 @@ let package = Package(
     .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
     .library(
       name: "SluiceBroker", targets: ["SluiceBroker", "SluiceTopics", "SluiceStore", "SluiceStoreLMDB"]),
-    // For tests of programs with a broker or a client in them.
+    // For tests of programs that embed a broker or a client.
     .library(name: "SluiceSimulation", targets: ["SluiceSimulation"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
     .executable(name: "sluice", targets: ["SluiceTool"]),
   ],
   targets: [
-    // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
+    // epoll, eventfd, signalfd: missing from the toolchain's Glibc overlay.
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CMalloc", path: "Tests/CMalloc"),
     // The durable store's engine, and its checksums.
@@ -36,7 +36,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
     // Compression of WebSocket messages.
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-    // Reads the configuration file, by toml++, which is headers alone.
+    // Reads the configuration file with toml++, a header-only library.
     .target(name: "CTOML"),
 
     // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
@@ -49,7 +49,7 @@ let package = Package(
     // those of a program that imports PortableCombine.
     .target(name: "CombineExtras", dependencies: ["PortableCombine"], swiftSettings: strictSettings),
 
-    // The protocol, the log, what outlives the process, the event loops.
+    // The protocol, the log, storage, the event loops.
     .target(name: "SluiceWire", swiftSettings: strictSettings),
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     // The two sides of the protocol as values, without sockets: a frame in, an action out. A broker may speak as a client too.
@@ -59,20 +59,20 @@ let package = Package(
     .target(name: "SluiceWebSocket", dependencies: ["SluiceHTTP", "CZlib"], swiftSettings: strictSettings),
     .target(name: "SluiceMQTT", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
-    // The embedded engine. Programs choose it; the broker knows the protocol alone.
+    // The embedded engine. Programs choose it; the broker uses only the engine's protocol.
     .target(
       name: "SluiceStoreLMDB", dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "CXXHash"],
       swiftSettings: strictSettings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: strictSettings),
     // The same loops and network in simulated time, in one thread and from a seed. For tests and
-    // benchmarks: no other product has it.
+    // benchmarks: no other product contains it.
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
-    // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
+    // The only target that uses OpenSSL: TLS as a byte stream, hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
-    // The client of NATS and JetStream, the engine that stores what several nodes share.
+    // The client of NATS and JetStream, the engine that stores the topics of a cluster.
     .target(
       name: "SluiceNATS", dependencies: ["SluiceIO", "SluiceTLS"], swiftSettings: strictSettings),
-    // Who may connect, and what they may do then: users, tokens, permissions.
+    // Access control: users, tokens, permissions.
     .target(
       name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceIO", "SluiceTLS"],
       swiftSettings: strictSettings),
@@ -89,7 +89,7 @@ let package = Package(
         "SluiceTopics", "SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess",
       ],
       swiftSettings: strictSettings),
-    // Several nodes: shards of topics stored on JetStream, and the broker as a node.
+    // Clusters: shards of topics stored on JetStream, and the broker as a node.
     .target(
       name: "SluiceCluster",
       dependencies: ["SluiceBroker", "SluiceTopics", "SluiceWire", "SluiceStore", "SluiceIO", "SluiceNATS"],
@@ -104,9 +104,9 @@ let package = Package(
       dependencies: ["SluiceClient", "ReactiveCore", "ReactiveFoundation", "SluiceWire"],
       swiftSettings: strictSettings),
 
-    // The programs, and what their command lines have in common.
+    // The programs, and the code that their command lines share.
     .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: strictSettings),
-    // Other protocols' clients as streams of the native protocol.
+    // Gateways: clients of other protocols as streams of the native protocol.
     .target(
       name: "SluiceDoors",
       dependencies: [
@@ -121,7 +121,7 @@ let package = Package(
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceHTTP",
         "SluiceMQTT", "SluiceIO", "SluiceWire",
       ],
-      // The page becomes part of the code: the program stays one file.
+      // The page is embedded in the code, so that the program stays one file.
       resources: [.embedInCode("Dashboard/Page")],
       swiftSettings: strictSettings),
     .executableTarget(
@@ -139,7 +139,7 @@ let package = Package(
         "SluiceMQTT", "ReactiveCore", "SluiceIO", "SluiceWire",
       ],
       swiftSettings: strictSettings),
-    // To read and to run: swift run Ticker.
+    // Examples to read and to run: swift run Ticker.
     .executableTarget(
       name: "Ticker", dependencies: ["SluiceClient", "PortableCombine"], path: "Sources/Examples/Ticker",
       swiftSettings: settings),
@@ -154,12 +154,12 @@ let package = Package(
       name: "BackPressure", dependencies: ["SluiceClient", "PortableCombine"],
       path: "Sources/Examples/BackPressure", swiftSettings: settings),
 
-    // Puts SluiceClient through the scenarios of Clients/conformance: scripts/conformance.sh swift.
+    // Runs the scenarios of Clients/conformance with SluiceClient: scripts/conformance.sh swift.
     .executableTarget(
       name: "ConformanceDriver", dependencies: ["SluiceClient", "PortableCombine"],
       path: "Clients/conformance/drivers/swift", swiftSettings: settings),
 
-    // Tests: a folder per module, and what they share.
+    // Tests: a folder for each module, and shared helpers.
     .target(
       name: "TestSupport", dependencies: ["SluiceWire", "SluiceIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -201,12 +201,12 @@ let package = Package(
     .testTarget(
       name: "SluiceMQTTTests", dependencies: ["SluiceMQTT", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
-    // Real servers of the engine of several nodes, and clients of them.
+    // Real servers of a cluster's engine, and their clients.
     .target(
       name: "EngineTestSupport",
       dependencies: ["SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceIO", "TestSupport"],
       path: "Tests/EngineTestSupport", swiftSettings: settings),
-    // A disk that fails when a test wants it to: stands between the store's engine and the system.
+    // A disk that fails when a test requests it: intercepts calls between the store's engine and the system.
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),
     .testTarget(
       name: "SluiceStoreTests",
@@ -221,7 +221,7 @@ let package = Package(
     .testTarget(
       name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
       swiftSettings: settings),
-    // The engine of several nodes in a simulated world: what nats-server does, as far as SluiceNATS uses it.
+    // The engine of a cluster in simulation: the behaviour of nats-server that SluiceNATS uses.
     .target(
       name: "SluiceEngineModel", dependencies: ["SluiceNATS", "SluiceIO", "SluiceSimulation"],
       path: "Tests/SluiceEngineModel", swiftSettings: settings),
@@ -248,7 +248,7 @@ let package = Package(
         "SluiceEngineModel", "EngineTestSupport", "TestSupport",
       ],
       swiftSettings: settings),
-    // Nodes with brokers, their engine and clients in one thread, from a seed.
+    // Nodes with brokers, their engine and clients on one thread, determined by a seed.
     .testTarget(
       name: "ClusterSimulationTests",
       dependencies: [
@@ -317,7 +317,7 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-// For builds that would take too long otherwise, such as one with a sanitizer: no more than these tests, and what they need.
+// For builds that would otherwise take too long, such as those with a sanitizer: only these tests and their dependencies.
 if let tests = Context.environment["SLUICE_TESTS"], !tests.isEmpty {
   var needed = Set(tests.split(separator: ",").map(String.init))
   for target in package.targets.reversed() where needed.contains(target.name) {

@@ -1,4 +1,4 @@
-// The embedded store's engine, as Debian's liblmdb-dev has it.
+// The embedded store's engine, from Debian's liblmdb-dev.
 #ifndef SLUICE_CLMDB_SHIM_H
 #define SLUICE_CLMDB_SHIM_H
 

@@ -1,4 +1,4 @@
-// What the broker needs of Linux that the toolchain's Glibc module leaves out.
+// Functions of Linux that the broker needs and the toolchain's Glibc module lacks.
 #ifndef SLUICE_CLINUX_SHIM_H
 #define SLUICE_CLINUX_SHIM_H
 
@@ -13,17 +13,17 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-// Neither <sys/socket.h> nor <netinet/in.h> is included: with them, whether a file of Swift finds iovec and in_addr in Glibc, or has to import this module,
-// would depend on which module was loaded first.
+// Neither <sys/socket.h> nor <netinet/in.h> is included. With them, it would depend on the order in which modules are loaded whether a Swift file finds
+// iovec and in_addr in Glibc, or has to import this module.
 struct sockaddr;
 
-// GNU extensions: the C library has them, but its headers hide them unless _GNU_SOURCE is set, which an importer of
-// a module can't do.
+// GNU extensions: the C library's headers declare them only if _GNU_SOURCE is defined, which the importer of a module
+// can't do.
 extern int accept4(int, struct sockaddr *, unsigned int *, int);
 extern int pthread_setname_np(pthread_t, const char *);
 extern int sched_getaffinity(pid_t, size_t, cpu_set_t *);
 
-// Sleeping until a word in memory changes, which the C library has no functions for.
+// Waiting until a word in memory changes. The C library has no functions for that.
 static inline long sluice_futex_wait(const void *word, uint32_t expected) {
   return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, (void *)0, (void *)0, 0);
 }
@@ -31,14 +31,14 @@ static inline long sluice_futex_wake(const void *word, int count) {
   return syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, (void *)0, (void *)0, 0);
 }
 
-// What the system knows of a TCP connection that doesn't take more bytes. The C library's header has an old tcp_info without the window, and the kernel's
-// can't be included beside it: the offsets are those of the kernel's, which only grows at its end.
+// The kernel's state of a TCP connection whose peer accepts no more bytes. The C library's header has an old tcp_info without the window, and the kernel's
+// header can't be included beside it: the offsets are those of the kernel's structure, which only grows at its end.
 struct sluice_tcp_state {
-  uint32_t retransmits;     // of the oldest segment that isn't acknowledged
-  uint32_t probes;          // of a full window, that weren't answered
-  uint32_t unacknowledged;  // segments
-  uint32_t window;          // bytes that the peer takes; UINT32_MAX where the kernel doesn't tell
-  uint32_t segment;         // bytes of the longest one
+  uint32_t retransmits;     // retransmissions of the oldest unacknowledged segment
+  uint32_t probes;          // unanswered window probes
+  uint32_t unacknowledged;  // unacknowledged segments
+  uint32_t window;          // bytes that the peer accepts; UINT32_MAX if the kernel doesn't report it
+  uint32_t segment;         // the largest segment, in bytes
 };
 static inline int sluice_tcp_look(int descriptor, struct sluice_tcp_state *state) {
   union {
@@ -56,7 +56,7 @@ static inline int sluice_tcp_look(int descriptor, struct sluice_tcp_state *state
   return 0;
 }
 
-// Tells the processor that a loop waits for another thread.
+// Hints to the processor that a loop waits for another thread.
 static inline void sluice_cpu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -1,4 +1,4 @@
-// OpenSSL, as Debian's libssl-dev has it; what it has as macros are functions here.
+// OpenSSL from Debian's libssl-dev, with functions for its macros.
 #ifndef SLUICE_COPENSSL_SHIM_H
 #define SLUICE_COPENSSL_SHIM_H
 
@@ -36,7 +36,7 @@ static inline void sluice_ssl_ctx_set_session_cache_mode(SSL_CTX *context, long 
   SSL_CTX_set_session_cache_mode(context, mode);
 }
 
-// No peer comes back by a session of before.
+// Peers can't resume earlier sessions.
 static inline void sluice_ssl_ctx_no_tickets(SSL_CTX *context) {
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);

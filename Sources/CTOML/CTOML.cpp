@@ -14,7 +14,7 @@ struct Misread {};
 
 } // namespace
 
-// What the parser takes for granted it asserts, or, in release builds, has the compiler assume. Some texts prove it wrong.
+// toml++ asserts its assumptions or, in release builds, makes the compiler rely on them. Some texts violate them, so they are always checked here.
 #undef NDEBUG
 #define TOML_ASSERT(expression) ((expression) ? static_cast<void>(0) : misread())
 #define TOML_EXCEPTIONS 0
@@ -72,8 +72,8 @@ struct ctoml_document {
     column = at_column;
   }
 
-  // What no text may have anywhere, and what the parser doesn't bound: it does so for values within values, and not for the parts of keys, of
-  // which it makes tables that are freed one within the other.
+  // Checks for control characters, which are never allowed, and limits the number of dots in a line. The parser limits nested values, but not the parts of
+  // a key, for which it makes nested tables that are freed recursively.
   bool is_harmless(std::string_view text) {
     uint32_t number = 1;
     while (!text.empty()) {
@@ -114,7 +114,7 @@ struct ctoml_document {
     list(result.table());
   }
 
-  // Level by level, so that it needs no stack.
+  // Level by level, so that it needs no recursion.
   void list(const toml::table &root) {
     std::vector<std::pair<const toml::node *, int32_t>> containers{{&root, -1}};
     for (size_t next = 0; next < containers.size(); next++) {

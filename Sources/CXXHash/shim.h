@@ -1,11 +1,11 @@
-// Checksums of stored batches, as Debian's libxxhash-dev has them: all of it inline, so that nothing needs to be linked.
+// Checksums of stored batches, from Debian's libxxhash-dev. All functions are inline, so no library is linked.
 #ifndef SLUICE_CXXHASH_SHIM_H
 #define SLUICE_CXXHASH_SHIM_H
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-// The library's own names are macros then, which an importer of the module can't see.
+// The library's own names are then macros, which an importer of the module can't use.
 static inline uint64_t xxh3_64bits(const void *bytes, size_t count, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes, count, seed);
 }

@@ -8,7 +8,7 @@ import SluiceWire
 extension Client {
   /// The broker's connections, in the order of their numbers.
   ///
-  /// - Throws: ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client was closed; ``ClientError/Code/cancelled``.
   public func connections() async throws(ClientError) -> [ConnectionInfo] {
     try await Reply.wait { connections(completion: $0) }
   }
@@ -40,7 +40,7 @@ extension Client {
     }
   }
 
-  /// Closes a connection of a client, which is told ``ClientError/Code/closedByOperator`` and may connect again.
+  /// Closes a connection of a client. The client gets ``ClientError/Code/closedByOperator`` and may connect again.
   ///
   /// - Parameter number: the broker's number for it.
   /// - Throws: ``ClientError/Code/unknownConnection``; otherwise as ``connections()``.

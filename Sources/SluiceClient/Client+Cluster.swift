@@ -8,14 +8,14 @@ extension Client {
   private static let nodesPerPage: UInt32 = 100
   private static let shardsPerPage: UInt32 = 1000
 
-  /// Why streams and requests wait whose topics no node of the cluster serves, or none that can be reached: the broker's answer, half a second after the first
-  /// one, once for each stream until it is open again.
+  /// Why streams and requests wait whose topics no node of the cluster serves, or no node that can be reached. Half a second after the broker's first such
+  /// answer its latest one is sent, once for each stream until that is open again.
   package var unserved: AnyPublisher<ClientError, Never> { core.unserved.eraseToAnyPublisher() }
 
-  /// What the broker knows of its cluster: all nodes and all shards. Pages of a large cluster are of different moments.
+  /// The broker's knowledge of its cluster: all nodes and all shards. Pages of a large cluster are of different moments.
   ///
   /// - Throws: ``ClientError/Code/unsupported`` when the broker isn't a node of a cluster; ``ClientError/Code/permissionDenied``;
-  ///   ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  ///   ``ClientError/Code/requestTimeout``; why the client was closed; ``ClientError/Code/cancelled``.
   public func cluster() async throws(ClientError) -> ClusterInfo {
     try await Reply.wait { cluster(completion: $0) }
   }
@@ -32,7 +32,7 @@ extension Client {
     }
   }
 
-  /// Adds the pages that are missing.
+  /// Requests the missing pages.
   private func complete(_ info: ClusterInfo, _ completion: @escaping Completion<ClusterInfo>) {
     guard info.moreNodes || info.moreShards else { return completion(.success(info)) }
     let request = ClusterShow(
@@ -54,11 +54,12 @@ extension Client {
     }
   }
 
-  /// Has a node give its shards to the other nodes, or takes that back. It holds over restarts. Returns when it is stored; the shards move after that.
+  /// Makes a node hand over its shards to the other nodes, or cancels that. The drain persists across restarts. Returns when it is stored; the shards move
+  /// afterwards.
   ///
   /// - Parameters:
-  ///   - node: the node's name, which needn't live at present.
-  ///   - isWanted: false takes it back.
+  ///   - node: the node's name; the node need not be live at present.
+  ///   - isWanted: false to cancel the drain.
   /// - Throws: ``ClientError/Code/invalidTopic`` for a name that isn't one; ``ClientError/Code/storageFailed`` when the engine doesn't store it;
   ///   otherwise as ``cluster()``.
   public func drain(_ node: String, _ isWanted: Bool = true) async throws(ClientError) {
@@ -69,12 +70,12 @@ extension Client {
     ask(ClusterDrain(node: node, wanted: isWanted), completion)
   }
 
-  /// Has a node own a shard as long as it lives and isn't drained, or takes that back. It holds over restarts. Returns when it is stored; the shard moves
-  /// after that.
+  /// Pins a shard to a node while that is live and isn't drained, or cancels that. The pin persists across restarts. Returns when it is stored; the shard
+  /// moves afterwards.
   ///
   /// - Parameters:
   ///   - shard: the shard's number.
-  ///   - node: the node's name, which needn't live at present; nil for the node to which it belongs by itself.
+  ///   - node: the node's name; the node need not be live at present. Nil for the node to which the shard belongs by placement.
   /// - Throws: ``ClientError/Code/invalidSetting`` for a shard that the cluster doesn't have; otherwise as ``drain(_:_:)``.
   public func move(shard: UInt32, to node: String?) async throws(ClientError) {
     try await Reply.wait { move(shard: shard, to: node, completion: $0) }

@@ -6,7 +6,7 @@ import SluiceWire
 extension Client {
   /// A topic's durable cursors and groups, in byte order of their names.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func cursors(of topic: String) async throws(ClientError) -> [CursorInfo] {
     try await Reply.wait { cursors(of: topic, completion: $0) }
@@ -22,7 +22,7 @@ extension Client {
   /// ``ClientError/Code/cursorMoved``.
   ///
   /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/invalidTopic`` if the cursor's name is invalid;
-  ///   ``ClientError/Code/limitReached``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  ///   ``ClientError/Code/limitReached``; ``ClientError/Code/requestTimeout``; why the client was closed; ``ClientError/Code/cancelled``.
   public func moveCursor(
     _ name: String, of topic: String, to start: SubscriptionPlan.Start
   ) async throws(ClientError) {
@@ -38,7 +38,7 @@ extension Client {
 
   /// Deletes a durable cursor, or a group. Its subscriptions end with ``ClientError/Code/cursorDeleted``.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/unknownCursor``; ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/unknownCursor``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func deleteCursor(_ name: String, of topic: String) async throws(ClientError) {
     try await Reply.wait { deleteCursor(name, of: topic, completion: $0) }

@@ -11,7 +11,7 @@ import SluiceWire
 extension Client {
   /// All topics, in byte order of their names.
   ///
-  /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func topics() async throws(ClientError) -> [TopicSummary] {
     try await Reply.wait { topics(completion: $0) }
@@ -45,7 +45,7 @@ extension Client {
 
   /// A topic's settings and state, and the clients attached to it.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func topic(show name: String) async throws(ClientError) -> TopicInfo {
     try await Reply.wait { topic(show: name, completion: $0) }
@@ -59,7 +59,7 @@ extension Client {
   /// stays as it is.
   ///
   /// - Throws: ``ClientError/Code/topicExists`` if it has other settings; ``ClientError/Code/invalidSetting``,
-  ///   ``ClientError/Code/invalidTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/invalidTopic``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   @discardableResult
   public func createTopic(
@@ -77,7 +77,7 @@ extension Client {
 
   /// Deletes a topic and its records. Its subscribers and producers end with ``ClientError/Code/topicDeleted``.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func deleteTopic(_ name: String) async throws(ClientError) {
     try await Reply.wait { deleteTopic(name, completion: $0) }
@@ -89,15 +89,19 @@ extension Client {
 
   /// Changes settings of a topic that exists; those that are nil stay as they are. Its producers and subscribers stay attached.
   ///
-  /// What can be changed: the limits of what is replayed, which apply at once; flow, buffer and what producers do without subscribers; when the topic connects;
-  /// lag, automatic deletion, and what happens when the producers are lost.
+  /// These settings can be changed:
+  /// - retention limits, which apply at once
+  /// - flow and buffer
+  /// - the behaviour of producers without subscribers, and after producers are lost
+  /// - when the topic connects
+  /// - lag and automatic deletion
   ///
   /// - Parameters:
   ///   - name: the topic's name.
   ///   - changes: the new values.
-  /// - Returns: the topic with all its settings. Those of a durable topic are on disk then.
+  /// - Returns: the topic with all its settings, which for a durable topic are on disk.
   /// - Throws: ``ClientError/Code/invalidSetting`` for scope, compact, storage and sync, which can't be changed; ``ClientError/Code/unknownTopic``;
-  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client was closed; ``ClientError/Code/cancelled``.
   @discardableResult
   public func setTopic(_ name: String, to changes: TopicSettings) async throws(ClientError) -> TopicInfo {
     try await Reply.wait { setTopic(name, to: changes, completion: $0) }
@@ -111,15 +115,15 @@ extension Client {
 
   /// Drops a topic's oldest records. Offsets stay as they are.
   ///
-  /// Subscribers that had yet to get these records skip them or fail, as when the topic's limits drop records. In a lossless topic, records that an attached
-  /// subscriber or a group is owed stay until it has them; later subscribers don't get them.
+  /// Subscribers that have yet to get these records skip them or fail, as when the topic's limits drop records. In a lossless topic, records that an attached
+  /// subscriber or a group has yet to get stay until it has them; later subscribers don't get them.
   ///
   /// - Parameters:
   ///   - name: the topic's name.
-  ///   - offset: the first record that stays.
-  /// - Returns: the topic with what is left. For a durable topic that is on disk then.
+  ///   - offset: the offset of the first record to keep.
+  /// - Returns: the topic with the remaining records. For a durable topic the change is on disk.
   /// - Throws: ``ClientError/Code/invalidSetting`` when the topic ends before the offset; ``ClientError/Code/unknownTopic``;
-  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client was closed; ``ClientError/Code/cancelled``.
   @discardableResult
   public func trimTopic(_ name: String, before offset: UInt64) async throws(ClientError) -> TopicInfo {
     try await Reply.wait { trimTopic(name, before: offset, completion: $0) }
@@ -129,11 +133,11 @@ extension Client {
     ask(TopicTrim(topic: name, .from(offset)), completion)
   }
 
-  /// Drops a topic's oldest records but for so many; 0 drops every record. Otherwise as ``trimTopic(_:before:)``.
+  /// Drops all of a topic's records except the newest `count`; 0 drops all of them. Otherwise as ``trimTopic(_:before:)``.
   ///
   /// - Parameters:
   ///   - name: the topic's name.
-  ///   - count: how many of the newest records stay.
+  ///   - count: how many of the newest records to keep.
   /// - Returns: as ``trimTopic(_:before:)``.
   /// - Throws: as ``trimTopic(_:before:)``.
   @discardableResult
@@ -151,7 +155,7 @@ extension Client {
   ///
   /// It stays connected until ``disconnectTopic(_:)``, independently of its producers and subscribers.
   ///
-  /// - Throws: ``ClientError/Code/unsupported`` when the topic connects by itself; why the connection is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/unsupported`` if the topic connects by itself; why the connection was closed; ``ClientError/Code/cancelled``.
   public func connectTopic(_ name: String) async throws(ClientError) {
     try await Reply.wait { connectTopic(name, completion: $0) }
   }
@@ -173,7 +177,7 @@ extension Client {
 
   /// The round-trip time to the broker.
   ///
-  /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
+  /// - Throws: ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
   public func ping() async throws(ClientError) -> Duration {
     try await Reply.wait { ping(completion: $0) }
@@ -190,10 +194,10 @@ extension Client {
   /// Requests page by page. Elements that are created or deleted meanwhile may be included or not.
   ///
   /// - Parameters:
-  ///   - elements: those of earlier pages.
+  ///   - elements: the elements of earlier pages.
   ///   - isEnough: whether no further page is needed.
-  ///   - contents: the elements of a page, and whether there are more behind them.
-  ///   - request: asks for the page behind an element, or for the first one.
+  ///   - contents: the elements of a page, and whether more follow.
+  ///   - request: requests the page after an element, or the first page.
   func pages<Page: Frame, Element: Sendable>(
     behind elements: [Element] = [], until isEnough: @escaping @Sendable ([Element]) -> Bool = { _ in false },
     _ contents: @escaping @Sendable (Page) -> ([Element], more: Bool),

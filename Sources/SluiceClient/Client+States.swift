@@ -4,7 +4,7 @@ import SluiceWire
 extension Client {
   /// A page of a topic's states of one kind: see ``StateList``.
   ///
-  /// - Parameter after: the last key of the page before; empty for the first page.
+  /// - Parameter after: the last key of the previous page; empty for the first page.
   package func states(
     _ kind: StateEntry.Kind, of topic: String, after: [UInt8] = [],
     completion: @escaping Completion<TopicStates>
@@ -12,7 +12,7 @@ extension Client {
     ask(StateList(topic: topic, kind: kind, after: after), completion)
   }
 
-  /// Gives a topic states back: see ``StateRestore``.
+  /// Restores a topic's states: see ``StateRestore``.
   package func restoreStates(
     _ states: [StateEntry], _ kind: StateEntry.Kind, of topic: String, origin: UInt64,
     completion: @escaping Completion<Void>

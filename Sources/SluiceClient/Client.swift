@@ -14,8 +14,8 @@ import SluiceWire
 /// A client does everything on one event loop: a thread that the library shares between all clients, unless the program provides
 /// another. Subscribers are called there.
 ///
-/// When the connection is lost, the client makes another, as ``ClientOptions/reconnect`` says: subscriptions continue behind the last
-/// received record, publications with the first record that wasn't acknowledged. Subscribers and producers notice only a pause. See
+/// After a lost connection, the client reconnects according to ``ClientOptions/reconnect``: subscriptions continue behind the last received record,
+/// publications with the first record that wasn't acknowledged. Subscribers and producers notice only a pause. See
 /// ``connectionState``.
 ///
 /// **A topic or a subject doesn't retain its client: hold the client for as long as they are used.** Releasing the client, as ``close()`` does, closes
@@ -152,7 +152,7 @@ public final class Client: Sendable {
     core.post(.close(.closedHere))
   }
 
-  /// Why the client is over; nil while it has a connection, or tries to get one.
+  /// Why the client was closed; nil while it has a connection, or tries to connect.
   public var failure: ClientError? { core.failure }
 
   // MARK: Topics
@@ -164,8 +164,8 @@ public final class Client: Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it.
-  ///   - settings: what is stated of the topic; nil for nothing. A topic that doesn't exist is created with these settings; they apply to one that
+  ///   - name: tokens separated by dots: `orders.eu.new`. The subscription to an invalid name fails with a description of the error.
+  ///   - settings: the settings stated for the topic; nil for none. A topic that doesn't exist is created with these settings; they apply to one that
   ///     was created without a statement and has had no record. If the topic has other, fixed settings, the subscription ends with
   ///     ``ClientError/Code/topicExists``, and the message names the difference. See <doc:SharingTopics>.
   ///   - start: where subscriptions begin.
@@ -196,12 +196,13 @@ public final class Client: Sendable {
   ///
   /// - Order: the records of each topic come in the order of their offsets; between topics there is no order. Topics with records take
   ///   turns, so a topic with few records isn't delayed by one with many.
-  /// - The end: topics end, or are deleted, one by one, and the subscription goes on; ``RemoteTopic/events`` reports
+  /// - The end: topics end, or are deleted, one by one, and the subscription continues; ``RemoteTopic/events`` reports
   ///   that, and topics that are created. Those are received from their first record on.
   /// - A lost connection is a pause, as for one topic: see ``RemoteTopic``.
   ///
   /// - Parameters:
-  ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. The subscriber is told what is wrong with it. A
+  ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. The subscription to an invalid pattern fails with a description of
+  ///     the error. A
   ///     leading wildcard doesn't match names that start with `$` or `_inbox.`.
   ///   - start: where to begin in the topics that exist when the subscription begins.
   ///   - lag: as in ``topic(_:as:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
@@ -236,8 +237,8 @@ public final class Client: Sendable {
   /// A topic to publish to. Opens the publication at once, and creates the topic if it doesn't exist.
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. The producer is told what is wrong with it.
-  ///   - settings: what is stated of the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The publication to an invalid name fails with a description of the error.
+  ///   - settings: the settings stated for the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
   ///   - whenFull: what ``TopicSubject/send(_:)`` does when the buffer is full.

@@ -10,7 +10,7 @@ extension ClientError {
   /// }
   /// ```
   ///
-  /// The client retries lost connections and full storage by itself, see ``ReconnectPolicy``; such an error comes when that has ended, or was turned off.
+  /// The client retries lost connections and full storage by itself, see ``ReconnectPolicy``; it reports such an error when that has ended, or was turned off.
   public var isRetryable: Bool {
     switch code {
     case .connectionRefused, .connectFailed, .connectTimeout, .cutOff, .gaveUp, .keepaliveTimeout,

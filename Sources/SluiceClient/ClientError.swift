@@ -11,7 +11,7 @@ import SluiceWire
 /// }
 /// ```
 public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What kind of failure it is. More may be added.
+  /// The kind of a failure. More codes may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
@@ -49,7 +49,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let credentialsExpired = Code("credentials-expired")
     /// The client's access was revoked while it was connected.
     public static let accessRevoked = Code("access-revoked")
-    /// The broker has too many clients to authenticate; try again later.
+    /// The broker has too many clients to authenticate; retry later.
     public static let tooManyAttempts = Code("too-many-attempts")
     /// Credentials weren't sent over an unencrypted connection: see ``ClientOptions/allowsPlaintextCredentials``.
     public static let insecureConnection = Code("insecure-connection")
@@ -142,14 +142,14 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var code: Code
-  /// What has happened and what to do: one line without a full stop.
+  /// A line without a full stop: the cause, and what to do.
   public var message: String
   /// The topic concerned, if any.
   public var topic: String?
   /// The offset of the record concerned, if any.
   public var offset: UInt64?
-  /// The protocol's error code: the broker's, that of the producer that failed the topic, or the one for a violation by the broker. Nil for other errors that the
-  /// client has found itself.
+  /// The protocol's error code: of the broker, of the producer that failed the topic, or of the broker's protocol violation. Nil for other errors that the
+  /// client has detected.
   public var brokerCode: UInt32?
 
   init(_ code: Code, _ message: String, topic: String? = nil, brokerCode: UInt32? = nil) {

@@ -40,10 +40,10 @@ public struct ClientOptions: Hashable, Sendable {
 
   /// How the client reconnects after a lost connection; nil: everything on the connection ends. Default: without a limit of time.
   ///
-  /// It also says how long a stream is tried whose topic moves to another node of a cluster: see ``ReconnectPolicy``.
+  /// It also limits how long a stream is retried whose topic moves to another node of a cluster: see ``ReconnectPolicy``.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()
 
-  /// How topics are reached that another node of a cluster serves. Default: directly, where that node can be reached.
+  /// How the client reaches topics that another node of a cluster serves. Default: directly, if the client can reach that node.
   public var routing = ClientRouting.direct
 
   /// The longest time for a request, such as for a topic's description, including the time without a connection. A request that takes longer

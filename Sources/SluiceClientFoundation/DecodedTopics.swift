@@ -15,13 +15,13 @@ extension Client {
   /// ```
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The subscription to an invalid name fails with a description of the error.
   ///   - type: the values' type.
-  ///   - settings: what is stated of the topic; nil for nothing.
+  ///   - settings: the settings stated for the topic; nil for none.
   ///   - decoder: used on the client's loop.
   ///   - decodeFailure: what happens to the subscription when a record can't be decoded.
   ///   - start: where subscriptions begin.
-  ///   - lag: what happens when records are dropped before the subscriber requests them; nil for what the topic's settings say.
+  ///   - lag: what happens when records are dropped before the subscriber requests them; nil for the topic's setting.
   ///   - prefetch: how far the client requests ahead.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
     _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder = JSONDecoder(),

@@ -62,7 +62,8 @@ extension Publisher where Output: Encodable {
   ///
   /// - Parameters:
   ///   - key: returns the record's key for a value; nil for none.
-  ///   - failure: returns what subscribers are to know of the publisher's failure, or of a value that can't be encoded; nil for ``TopicFailure/init(localized:)``.
+  ///   - failure: returns the failure that subscribers get for the publisher's failure, or for a value that can't be encoded; nil for
+  ///     ``TopicFailure/init(localized:)``.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder = JSONEncoder(),
     key: ((Output) -> String?)? = nil, failure: ((any Error) -> TopicFailure)? = nil

@@ -4,7 +4,8 @@ public import SluiceClient
 import SluiceWire
 
 extension TopicFailure {
-  /// What may be known of any error: as ``init(describing:)``, and of a `LocalizedError` its description behind the type's name, in one line of 300 characters at most.
+  /// The failure that is sent by default for an error: as ``init(describing:)``, but for a `LocalizedError` with its description after the type's name, in one
+  /// line of at most 300 characters.
   public init(localized error: any Error) {
     self.init(describing: error)
     guard !(error is TopicFailure), let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty

@@ -15,8 +15,8 @@ import Synchronization
 /// **Deletions** are of no use to late subscribers, and are kept apart, for readers that resume and may have the
 /// record that was deleted. There may be `graceBytes` of them, or a quarter of what the records take, if that is more.
 ///
-/// **Memory** is within a small factor of the size of the records and their bookkeeping (32 bytes each, and 12 per slot of the table of
-/// keys): live records are copied out of sparse chunks, one chunk at a time.
+/// **Memory** is within a small factor of the size of the records and their bookkeeping: 32 bytes for each record, and 12 for each slot of
+/// the table of keys. Live records are copied out of sparse chunks, one chunk at a time.
 ///
 /// Safe from any thread. Appends come one at a time, and must be ordered by the caller.
 public final class CompactedRecords: Sendable {

@@ -1,4 +1,4 @@
-// Reads TOML with toml++, and tells what is in it as a flat list. No exception leaves it, and nothing in it recurs deeper than its limits.
+// Reads TOML with toml++, and returns the contents as a flat list. No exception leaves it, and no recursion is deeper than its limits.
 #ifndef SLUICE_CTOML_H
 #define SLUICE_CTOML_H
 
@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-// What is refused: longer files; values within values; and more dots in a line than any list of addresses has, which bounds how deep its
-// keys nest.
+// The limits: the size of a file, the depth of nested values, and the dots in a line. The last one limits how deep keys nest, and is more than any list
+// of addresses needs.
 enum {
   CTOML_LARGEST_FILE = 1 << 20,
   CTOML_DEEPEST_VALUE = 16,
@@ -27,32 +27,32 @@ enum {
   CTOML_TIME,
 };
 
-// Valid until the document is freed. Texts are UTF-8, with their lengths, and not terminated.
+// Valid until the document is freed. Texts are UTF-8 with their lengths, not terminated.
 typedef struct {
-  // The entry that it is in; -1 for the document itself. Always before this one in the list.
+  // The index of the enclosing entry, which is always lower; -1 for the document itself.
   int32_t parent;
   int32_t kind;
   // Empty for an element of an array.
   const char *key;
   size_t key_length;
-  // Of strings, integers and booleans.
+  // The value of a string, integer or boolean.
   const char *text;
   size_t text_length;
-  // Of the key or, for an element, of the value; both from 1 on, or 0 where it isn't known.
+  // The position of the key or, for an element, of the value; both from 1 on, or 0 if unknown.
   uint32_t line;
   uint32_t column;
 } ctoml_entry;
 
 typedef struct ctoml_document ctoml_document;
 
-// Reads a text. NULL when there is no memory left. The bytes may go afterwards.
+// Reads a text. Returns NULL if there is no memory left. The bytes aren't used afterwards.
 ctoml_document *ctoml_parse(const char *bytes, size_t length);
 void ctoml_free(ctoml_document *document);
 
-// What is wrong with it, terminated, and where; NULL when it was read.
+// The error as a terminated string, and its position; NULL if the text was read without one.
 const char *ctoml_error(const ctoml_document *document, uint32_t *line, uint32_t *column);
 
-// None when there is an error.
+// 0 if there is an error.
 size_t ctoml_count(const ctoml_document *document);
 // The index must be below the count.
 ctoml_entry ctoml_entry_at(const ctoml_document *document, size_t index);

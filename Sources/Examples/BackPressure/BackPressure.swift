@@ -3,13 +3,13 @@ import PortableCombine
 import SluiceClient
 import Synchronization
 
-/// Back-pressure made visible: how far a source is asked, while a subscriber behind the broker takes its time.
+/// Makes back-pressure visible: how many records the broker requests from a source while a subscriber is slow.
 ///
 ///     sluiced &
 ///     swift run BackPressure                  # and, meanwhile: sluice topic show pressure, or sluice top
 ///
-/// The source could give four thousand numbers at once. The topic is lossless with a buffer of 50 records, and the subscriber asks for one at a time:
-/// so the source is asked for what the subscriber has asked for, and the buffer. After a while the subscriber hurries, and so does the source.
+/// The source could publish four thousand numbers at once. The topic is lossless with a buffer of 50 records, and the subscriber requests one at a time.
+/// Therefore the source gets the subscriber's demand plus the buffer. After a while the subscriber speeds up, and so does the source.
 @main
 enum BackPressure {
   private static let numbers = 4000
@@ -18,7 +18,7 @@ enum BackPressure {
     do {
       try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
     } catch {
-      // An error that leaves main() is a trap.
+      // An error thrown by main() would trap.
       print("BackPressure: \(error)")
       exit(1)
     }
@@ -31,7 +31,7 @@ enum BackPressure {
     settings.flow = .lossless
     settings.bufferRecords = 50
     settings.withoutSubscribers = .hold
-    // What an earlier run has left.
+    // Removes the topic of an earlier run.
     try? await client.deleteTopic("pressure")
     try await client.createTopic("pressure", settings: settings)
 
@@ -48,7 +48,7 @@ enum BackPressure {
     for try await _ in client.topic("pressure").records {
       taken += 1
       if taken % 50 == 0 { show(given: given.load(ordering: .relaxed), taken: taken) }
-      // Slow at first, then in a hurry.
+      // Slow at first, then as fast as possible.
       if taken < 500 { try await Task.sleep(for: .milliseconds(5)) }
     }
     publication.cancel()

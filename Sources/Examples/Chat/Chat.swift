@@ -2,14 +2,14 @@ import Glibc
 import PortableCombine
 import SluiceClient
 
-/// A room to talk in: the last lines are replayed to each client that joins.
+/// A chat room: the last lines are replayed to each client that joins.
 ///
 ///     sluiced &
 ///     swift run Chat kitchen ada              # in one window
 ///     swift run Chat kitchen bob              # in another
 ///
-/// Every line is a record, its key is the speaker's name. A lost connection is made again, and what was said meanwhile comes then, once. The end of the input
-/// leaves the room.
+/// Every line is a record whose key is the speaker's name. After a lost connection the client reconnects, and receives the lines of the meantime, each once.
+/// The end of the input leaves the room.
 @main
 enum Chat {
   static func main() async {
@@ -21,7 +21,7 @@ enum Chat {
     do {
       try await talk(in: room, as: name, server: arguments.dropFirst(2).first ?? "127.0.0.1:7420")
     } catch {
-      // An error that leaves main() is a trap.
+      // An error thrown by main() would trap.
       print("Chat: \(error)")
       exit(1)
     }
@@ -38,11 +38,11 @@ enum Chat {
       print("\(speaker): \(record.string)")
     }
     let said = client.subject(topic)
-    // Waits for each line to be in the room: a program that ends takes with it what it hasn't sent.
+    // Waits until each line is acknowledged: lines that weren't sent are lost when the program ends.
     while let line = readLine() {
       try await said.publish(Message(line, key: name))
     }
-    // What the others have heard is heard here, too.
+    // After the answer, all lines that the broker has sent to others were received here, too.
     _ = try await client.ping()
     heard.cancel()
   }

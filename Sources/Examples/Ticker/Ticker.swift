@@ -8,15 +8,15 @@ import SluiceClient
 ///     sluiced &
 ///     swift run Ticker                        # and, meanwhile: sluice sub ticks --from new
 ///
-/// The topic is connected from its first subscriber to its last, and the ticks are a publisher that is asked for one at a time: without
-/// subscribers no timer runs. The program listens to the first five itself.
+/// The topic is connected from its first subscriber to its last. The broker requests one tick at a time from the publisher, so no timer runs without
+/// subscribers. The program subscribes to the first five ticks itself.
 @main
 enum Ticker {
   static func main() async {
     do {
       try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
     } catch {
-      // An error that leaves main() is a trap.
+      // An error thrown by main() would trap.
       print("Ticker: \(error)")
       exit(1)
     }

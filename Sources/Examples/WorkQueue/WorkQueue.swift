@@ -2,14 +2,14 @@ import Glibc
 import PortableCombine
 import SluiceClient
 
-/// Jobs that are shared among workers, each done once, and what becomes of those that fail.
+/// Jobs that are shared among workers, each done once. Failed jobs are retried, then dead-lettered.
 ///
 ///     sluiced &
 ///     swift run WorkQueue                     # afterwards: sluice sub jobs.dead --until-live
 ///
-/// Three workers, of which one is slow, are members of a group: the one that has waited longest gets the next job. Every fifth job fails the first time and is
-/// delivered again; job 7 always fails, and is put aside after three times. More workers may be started anywhere: `sluice sub jobs --group
-/// workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh`.
+/// Three workers, one of them slow, are members of a group: the worker that has waited longest gets the next job. Every fifth job fails the first time and is
+/// delivered again; job 7 always fails, and goes to the dead-letter topic after three deliveries. More workers may be started anywhere:
+/// `sluice sub jobs --group workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh`.
 @main
 enum WorkQueue {
   private static let jobs = 20
@@ -20,7 +20,7 @@ enum WorkQueue {
     do {
       try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
     } catch {
-      // An error that leaves main() is a trap.
+      // An error thrown by main() would trap.
       print("WorkQueue: \(error)")
       exit(1)
     }
@@ -37,7 +37,7 @@ enum WorkQueue {
       }
       let subject = client.subject("jobs")
       for job in 1...jobs { try await subject.publish(Message("\(job)", key: "job")) }
-      // The queue stays; only these workers go home.
+      // The group and its jobs stay; only these workers leave.
       while await tally.settled < jobs { try await Task.sleep(for: .milliseconds(20)) }
       tasks.cancelAll()
       try await tasks.waitForAll()
@@ -61,7 +61,7 @@ enum WorkQueue {
   }
 }
 
-/// How many jobs each worker did.
+/// Counts the jobs of each worker.
 private actor Tally {
   private var done: [String: Int] = [:]
   private var dead = 0

@@ -23,7 +23,7 @@ enum Attachment {
     }
   }
 
-  /// When its stream is opened again while its topic moves; nil before the first move.
+  /// The state of reopening its stream while its topic moves; nil before the first move.
   var move: Move? {
     get {
       switch self {
@@ -41,7 +41,7 @@ enum Attachment {
     }
   }
 
-  /// The stream ends without the last word of the topic's node.
+  /// Notes that the stream has ended without a final answer of the topic's node.
   func doubt(at now: MonotonicTime) {
     switch self {
     case .subscription(let subscription): subscription.doubts.add(at: now)
@@ -62,7 +62,7 @@ enum Attachment {
 
 /// The owners that wait for a stream, in the order in which they came.
 struct AwaitingStreams {
-  /// What an owner waits for.
+  /// The condition for which an owner waits.
   enum Condition {
     case connection
     /// A connection to a node.
@@ -83,7 +83,7 @@ struct AwaitingStreams {
     owners[ObjectIdentifier(owner)] != nil
   }
 
-  /// - Returns: what the owner waited for; nil if it didn't.
+  /// - Returns: the condition for which the owner waited; nil if it didn't.
   @discardableResult
   mutating func remove(_ owner: AnyObject) -> Condition? {
     owners.removeValue(forKey: ObjectIdentifier(owner))?.condition

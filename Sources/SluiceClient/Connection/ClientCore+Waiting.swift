@@ -8,7 +8,7 @@ extension ClientCore {
     if interrupt(attachment) { awaiting.add(attachment) }
   }
 
-  /// The owner has no stream for now. Returns whether it waits for one.
+  /// Handles that the owner has no stream for now. Returns whether it waits for one.
   private func interrupt(_ attachment: Attachment) -> Bool {
     switch attachment {
     case .subscription(let subscription) where subscription.isCancelled:
@@ -29,9 +29,9 @@ extension ClientCore {
     if case .timer(let timer) = awaiting.remove(owner) { loop.cancel(timer) }
   }
 
-  /// Opens a publication again later that the broker's storage can't take for now.
+  /// Schedules the reopening of a publication that the broker's storage can't accept for now.
   ///
-  /// - Returns: false when the policy gives up: nothing has happened then.
+  /// - Returns: false if the policy gives up; nothing has happened then.
   func backOff(_ publication: Publication, _ error: ClientError) -> Bool {
     guard
       let (delay, attempt) = publication.reopening.refused(
@@ -43,9 +43,9 @@ extension ClientCore {
     return true
   }
 
-  /// Opens a subscription again later that a limit of the broker has ended.
+  /// Schedules the reopening of a subscription that a limit of the broker has ended.
   ///
-  /// - Returns: false for a subscription that was never open, and when the policy gives up: nothing has happened then.
+  /// - Returns: false for a subscription that was never open, and if the policy gives up; nothing has happened then.
   func backOff(_ subscription: RemoteSubscription) -> Bool {
     guard subscription.wasSubscribed,
       let (delay, _) = subscription.reopening.refused(
@@ -55,9 +55,9 @@ extension ClientCore {
     return true
   }
 
-  /// Opens the stream of a topic that moves to another node again, after a short delay.
+  /// Schedules the reopening of a stream whose topic moves to another node, after a short delay.
   ///
-  /// It is ended when the policy gives up.
+  /// Ends the stream if the policy gives up.
   func follow(_ attachment: Attachment, _ error: ClientError) {
     let policy = ReconnectPolicy.moves(under: options.reconnect)
     let move = attachment.move ?? Move()
@@ -75,7 +75,7 @@ extension ClientCore {
     if let connection { connection.streams.open(attachment) } else { awaitConnection(attachment) }
   }
 
-  /// Opens the owner's stream at the client's own broker, which isn't to name another node.
+  /// Opens the owner's stream at the client's own broker, which must not redirect it to another node.
   func relay(_ attachment: Attachment) {
     if let connection {
       connection.streams.open(attachment, isRelayed: true)
@@ -93,7 +93,7 @@ extension ClientCore {
     awaiting.removeAll { if case .node(let awaited) = $0 { awaited === node } else { false } }.map(\.0)
   }
 
-  /// Opens the owner's stream after a delay. Returns false if the owner doesn't need it any more.
+  /// Opens the owner's stream after a delay. Returns false if the owner no longer needs it.
   private func open(_ attachment: Attachment, after delay: Duration) -> Bool {
     guard interrupt(attachment) else { return false }
     let timer = loop.schedule(after: delay) { [self] in

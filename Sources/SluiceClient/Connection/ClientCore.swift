@@ -26,12 +26,12 @@ final class ClientCore: @unchecked Sendable {
   let loop: any EventLoop
   /// The values of ``Client/connectionState``.
   let states: CurrentValueSubject<ConnectionState, Never>
-  /// Why streams are opened again and again whose topics no node serves, or none that can be reached.
+  /// Why streams are reopened repeatedly whose topics no node serves, or no node that can be reached.
   let unserved = PassthroughSubject<ClientError, Never>()
   /// The values of ``Client/notices``.
   let notices = PassthroughSubject<TopicNotice, Never>()
   private let network: any Network
-  /// Where nodes are connected to that the broker names.
+  /// The network on which the client connects to nodes that the broker names.
   let nodeNetwork: any Network
   /// Why TLS can't be set up.
   private let setupFailure: ClientError?
@@ -56,7 +56,7 @@ final class ClientCore: @unchecked Sendable {
   var awaiting = AwaitingStreams()
   /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
   private var draining: [RemoteSubscription] = []
-  /// A broker has said that another node serves a topic.
+  /// Whether a broker has redirected a stream to another node.
   var isInCluster = false
   /// The source of producer ids, and of the seeds for delays.
   var random: SeededRandom
@@ -77,7 +77,7 @@ final class ClientCore: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Has the loop perform a command. The commands of one thread keep their order.
+  /// Makes the loop perform a command. The commands of one thread keep their order.
   func post(_ command: Command) {
     let isFirst = commands.withLock {
       $0.append(command)
@@ -256,7 +256,7 @@ final class ClientCore: @unchecked Sendable {
     }
   }
 
-  /// Performs a command that was posted before its caller could know that the client is closed.
+  /// Refuses a command that was posted before its caller could know that the client is closed.
   private func refuse(_ command: Command, _ error: ClientError) {
     switch command {
     case .open(let attachment): end(attachment, error)

@@ -6,7 +6,7 @@ import SluiceWire
 extension ClientCore {
   /// Adds TLS to a network if one of the servers uses it.
   ///
-  /// - Returns: the network for the servers, that for the nodes of a cluster, and why TLS can't be set up.
+  /// - Returns: the network for the servers, the network for the nodes of a cluster, and why TLS can't be set up.
   static func secured(
     _ network: any Network, for servers: [SocketAddress], _ options: TLSClientOptions
   ) -> (any Network, any Network, ClientError?) {
@@ -23,8 +23,8 @@ extension ClientCore {
     }
   }
 
-  /// Returns the address of a node that the broker has named, with TLS if the broker's own has TLS; nil if it isn't one to connect to: its security
-  /// would be less than the broker's, or it is the broker's.
+  /// Returns the address of a node that the broker has named, with TLS if the broker's own has TLS. Nil if the client must not connect to it: its security is
+  /// less than the broker's, or it is the broker's own address.
   func nodeAddress(_ text: String) -> SocketAddress? {
     guard let named = try? SocketAddress(parsing: text) else { return nil }
     let node: SocketAddress

@@ -1,4 +1,4 @@
-/// A step that another thread, or a subscriber on the loop, asks of the client.
+/// A step that another thread, or a subscriber on the loop, requests from the client.
 ///
 /// The loop performs it later, in order, so the calling thread and the surrounding call make no difference.
 enum Command {

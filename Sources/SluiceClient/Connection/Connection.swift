@@ -34,7 +34,7 @@ final class Connection: ByteStreamHandler {
   /// Sends HELLO.
   ///
   /// - Parameters:
-  ///   - address: where it leads.
+  ///   - address: the address of the server.
   ///   - node: see ``node``.
   ///   - completion: called once, with the broker's answer or with the failure of the handshake.
   init(
@@ -93,7 +93,7 @@ final class Connection: ByteStreamHandler {
       broken(error)
     }
     if isClosed { return }
-    // Set between reads, since the decoder can't change its limit while it decodes. WELCOME comes alone: nothing was requested before it.
+    // Set between reads, since the decoder can't change its limit while it decodes. WELCOME arrives alone, because nothing was requested before it.
     if !isHandshake { decoder.maximumFrame = max(core.options.maximumFrame, Limits.smallestFrame) }
     if unsafe count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
   }
@@ -233,12 +233,12 @@ final class Connection: ByteStreamHandler {
 
   /// Closes the connection. Called by the core, once.
   ///
-  /// - Parameter error: why the client is over; nil if another connection follows.
+  /// - Parameter error: why the client was closed; nil if another connection follows.
   /// - Returns: the owners of its streams, in the order of the streams' numbers.
   func detach(closing error: ClientError? = nil) -> [Attachment] {
     guard !isClosed else { return [] }
     if error?.code == .closed {
-      // Commits and records of before still go to the transport.
+      // Earlier commits and records still go to the transport.
       streams.fillLastOutput()
       _ = output.write(to: transport)
     }

@@ -2,8 +2,8 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// What a connection sends: encoded frames, and the subscriptions and publications that have something to send at the end of a turn.
-/// Holds the session, whose credit says how much that may be. On the loop only.
+/// The output of a connection: encoded frames, and the subscriptions and publications that have something to send at the end of a turn. Holds the session,
+/// whose credit limits how much may be sent. On the loop only.
 final class ConnectionOutput {
   /// With this many bytes waiting for the transport, no grants are sent and no records are taken from publications.
   private static let limit = 256 << 10
@@ -17,7 +17,7 @@ final class ConnectionOutput {
   private var committing: [RemoteSubscription] = []
   /// Publications that may have something to send.
   private var duePublications: [Publication] = []
-  /// The last PING that waits for its answer while the broker doesn't read: it stands for those before it.
+  /// The last PING that waits for its answer while the broker doesn't read; its answer counts for the earlier ones.
   private var unansweredPing: UInt64?
 
   init(_ core: ClientCore) {
@@ -38,7 +38,7 @@ final class ConnectionOutput {
 
   /// Bytes that wait for the transport.
   var count: Int { buffer.count }
-  /// Whether more is to be sent that waits for the transport.
+  /// Whether more output waits for the transport.
   var hasMore: Bool { !duePublications.isEmpty || !dueSubscriptions.isEmpty || unansweredPing != nil }
   /// Whether commits may follow the end of a topic.
   var isCommitting: Bool { !committing.isEmpty }
@@ -57,7 +57,7 @@ final class ConnectionOutput {
     core.flushSoon()
   }
 
-  /// Answers a PING: at once while the broker reads, otherwise the last of many when it reads again.
+  /// Answers a PING: at once while the broker reads; otherwise only the last of several, when it reads again.
   func answerPing(_ token: UInt64) {
     guard buffer.count < Self.limit else {
       unansweredPing = token
@@ -147,7 +147,7 @@ final class ConnectionOutput {
     duePublications.removeFirst(next)
   }
 
-  /// A broker that is about to close takes no more records: the publications send them on the next connection.
+  /// Clears the due publications: a broker that is about to close accepts no records, and the publications send them on the next connection.
   func forgetDuePublications() {
     for publication in duePublications { publication.isDue = false }
     duePublications = []
@@ -197,7 +197,7 @@ final class ConnectionOutput {
     Publication.run(calls)
   }
 
-  /// Forgets everything: the connection is closed.
+  /// Clears all output, because the connection is closed.
   func removeAll() {
     for subscription in dueSubscriptions { subscription.isDue = false }
     for subscription in committing { subscription.commitStream = 0 }

@@ -44,9 +44,9 @@ final class Request: @unchecked Sendable {
     switch frame {
     // A moved cursor may have advanced since.
     case is TopicDelete, is CursorMove, is CursorDelete: false
-    // Records that have come since would be trimmed, and another client may have changed the settings.
+    // Records published since would be trimmed, and another client may have changed the settings.
     case is TopicSet, is TopicTrim, is ConnectionClose: false
-    // The groups would be there.
+    // The groups would already exist.
     case is StateRestore: false
     // The next connection has credentials of its own.
     case is Authenticate: false

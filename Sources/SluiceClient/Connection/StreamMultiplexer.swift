@@ -3,8 +3,8 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// The streams of one connection: hands the session's actions to subscriptions, publications and requests, and encodes the frames that
-/// these send. On the loop only.
+/// The streams of one connection: passes the session's actions to subscriptions, publications and requests, and encodes the frames that these send. On the
+/// loop only.
 final class StreamMultiplexer {
   /// The approximate size of a frame of positions, and the part of it that the other fields of SUBSCRIBE_PATTERN may take.
   private static let positionsSize = (frame: 256 << 10, overhead: 40 << 10)
@@ -150,10 +150,10 @@ final class StreamMultiplexer {
   private func refused(_ stream: UInt32, _ fault: Fault) {
     let attachment = detach(stream)
     let error = ClientError(fault, topic: attachment?.topic)
-    // It was under way when the broker sent GOAWAY.
+    // It was in flight when the broker sent GOAWAY.
     if fault.code == .shuttingDown, isFollowed, let attachment { return leave(attachment, error) }
     if fault.code == .topicMoved, let attachment {
-      // It may be another node's word, which has lost the topic's node.
+      // The fault may come from another node, which has lost contact with the topic's node.
       core.isInCluster = true
       attachment.doubt(at: core.loop.now)
       return follow(attachment, error)
@@ -190,7 +190,7 @@ final class StreamMultiplexer {
         .topicMoved, "node \(node.name) names node \(frame.node) for the topic", topic: attachment.topic))
   }
 
-  /// The topic of a stream moves, or isn't here.
+  /// Handles that the topic of a stream moves, or isn't served here.
   private func follow(_ attachment: Attachment, _ error: ClientError) {
     core.follow(attachment, error)
     if node != nil { attachment.move?.strayed() }
@@ -256,10 +256,10 @@ final class StreamMultiplexer {
   /// Whether the broker is about to close the connection, and the client will make another.
   private var isLeaving: Bool { departure != nil && isFollowed }
 
-  /// Whether streams go on elsewhere when the connection ends.
+  /// Whether streams continue on another connection when this one ends.
   private var isFollowed: Bool { node != nil || core.reconnects }
 
-  /// The broker opens no more streams.
+  /// Handles a stream that the broker no longer opens.
   private func leave(_ attachment: Attachment, _ error: ClientError) {
     if node == nil { core.awaitConnection(attachment) } else { core.follow(attachment, error) }
   }
@@ -306,8 +306,8 @@ final class StreamMultiplexer {
     output.send(frame, flags: flags, stream: stream)
   }
 
-  /// Opens a publication that has become a source once more, unless the broker knows that it is a source. What isn't acknowledged is sent
-  /// again, and the broker appends it once.
+  /// Reopens a publication that has become a source, unless the broker knows that it is a source. Unacknowledged records are sent again, and the broker
+  /// appends each once.
   private func reopen(_ publication: Publication) {
     guard publication.stream != 0, publication.isSource, !isLeaving else { return }
     guard !publication.isOpenedAsSource else { return publication.notifySources() }
@@ -389,7 +389,7 @@ final class StreamMultiplexer {
 
   // MARK: - End
 
-  /// Encodes what a client that is closed still sends: the last commits, and the granted records.
+  /// Encodes the last output of a client that is closed: the last commits, and the granted records.
   func fillLastOutput() {
     for case .subscription(let subscription)? in attachments { output.sendCommit(of: subscription) }
     output.sendLastCommits()

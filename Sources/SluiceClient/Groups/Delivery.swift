@@ -32,7 +32,7 @@ public struct Delivery: Sendable {
   /// Settles the record as processed.
   public func acknowledge() { settle(.done) }
 
-  /// Has the record delivered again, to any member; or makes it a dead letter after ``GroupOptions/deliveries`` deliveries.
+  /// Returns the record to the group to be delivered again, to any member; after ``GroupOptions/deliveries`` deliveries it becomes a dead letter.
   public func refuse() { settle(.again) }
 
   /// Makes the record a dead letter at once: no member can process it.
@@ -68,7 +68,7 @@ extension Client {
   ///   subscribe again to join the new one.
   ///
   /// - Parameters:
-  ///   - name: the group's name, with the rules of a topic's name. The subscriber is told what is wrong with it.
+  ///   - name: the group's name, with the rules of a topic's name. The subscription with an invalid name fails with a description of the error.
   ///   - topic: the topic's name.
   ///   - options: how records are shared.
   ///   - start: where the group begins, if this is its first member.
@@ -104,7 +104,7 @@ final class Settlements: Sendable {
 
   private struct State {
     var runs: [Run] = []
-    /// A `.settle` command is under way.
+    /// Whether a `.settle` command is pending.
     var isLoopNotified = false
   }
 

@@ -5,7 +5,7 @@ import SluiceWire
 /// ``ClientError/Code/groupMismatch``.
 public struct GroupOptions: Hashable, Sendable {
   public enum Acknowledgement: Hashable, Sendable {
-    /// A record is settled when the broker has sent it. One that is under way when the connection is lost isn't delivered again.
+    /// A record is settled when the broker has sent it. A record in flight when the connection is lost isn't delivered again.
     case automatic
     /// A record is settled by its member, see ``Delivery``. It is delivered again when the member leaves, refuses it, or lets its deadline
     /// pass.
@@ -15,8 +15,8 @@ public struct GroupOptions: Hashable, Sendable {
   public enum Order: Hashable, Sendable {
     /// Members process any records at a time.
     case any
-    /// One record of each key is with a member at a time, also if it is delivered again; the next follows when that one is settled. Records
-    /// without a key don't wait. Needs explicit acknowledgement.
+    /// At most one record of each key is with a member at a time, even if it is delivered again; the next follows when it is settled. Records without a key
+    /// don't wait. Needs explicit acknowledgement.
     case byKey
   }
 
@@ -24,8 +24,8 @@ public struct GroupOptions: Hashable, Sendable {
   public var acknowledgement: Acknowledgement
   /// Default: any.
   public var order: Order
-  /// How long a member may have a record before it is delivered to another one. Up to 49 days, in whole milliseconds; nil, the default,
-  /// for no limit. Needs explicit acknowledgement.
+  /// How long a member may hold a record before it is delivered to another one. Up to 49 days, in whole milliseconds; nil, the default, for no limit. Needs
+  /// explicit acknowledgement.
   public var deadline: Duration?
   /// How many times a record is delivered before it becomes a dead letter. Nil, the default, for no limit. Needs explicit acknowledgement.
   public var deliveries: UInt32?
@@ -46,7 +46,7 @@ public struct GroupOptions: Hashable, Sendable {
   }
 }
 
-/// The group that a subscription joins, and the options that it gives.
+/// The group that a subscription joins, and the options that it states.
 struct Membership: Hashable, Sendable {
   var group: String
   var options: GroupOptions

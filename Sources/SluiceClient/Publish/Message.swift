@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceWire
 
-/// What a producer publishes: a payload, and optionally a key and headers.
+/// The content that a producer publishes: a payload, and optionally a key and headers.
 ///
 /// ```swift
 /// subject.send("just text")

@@ -1,7 +1,7 @@
 import ReactiveCore
 import Synchronization
 
-// Records in, and the ends that producers give, from any thread.
+// Accepting records, and the ends that producers request, from any thread.
 extension Publication {
   /// Accepts a message, or does what ``whenFull`` says.
   ///
@@ -62,7 +62,7 @@ extension Publication {
     if payload.count > maximumRecord { throw tooLarge(payload.count) }
     var isAccepted = false
     var isActive = false
-    // As in `send`. The error is made apart, so that no record pays for giving one up.
+    // As in `send`. The error is thrown separately, so that accepted records don't pay for its release.
     let mustWake = lock.withLock {
       guard case .active = unsafe phase else { return false }
       isActive = true
@@ -71,7 +71,7 @@ extension Publication {
       isAccepted = true
       return schedule()
     }
-    // None if the topic has started over meanwhile: the caller tries again, as for want of room.
+    // Nil if the topic has started over meanwhile: the caller retries, as for lack of room.
     if !isActive, let error = lock.withLock({ inactivity }) { throw error }
     if mustWake { core.post(.advance(self)) }
     if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
@@ -185,9 +185,9 @@ extension Publication {
     for upstream in cancelled { upstream.cancel() }
   }
 
-  // MARK: Why not
+  // MARK: Refusal
 
-  /// Why no records are accepted any more, if so.
+  /// Why no more records are accepted; nil while they are.
   private var inactivity: ClientError? {
     switch unsafe phase {
     case .active: nil

@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceWire
 
-// The publication on the client's loop: gives records to the connection, requests more from upstreams, ends.
+// The publication on the client's loop: passes records to the connection, requests more from upstreams, ends.
 extension Publication {
   func opened(on stream: UInt32, at node: DirectLink?) {
     self.stream = stream
@@ -9,7 +9,7 @@ extension Publication {
     isOpen = true
   }
 
-  /// The connection is lost, or not there yet. Unacknowledged records stay.
+  /// Handles a lost or missing connection. Unacknowledged records stay.
   func interrupted() {
     stream = 0
     node = nil
@@ -18,7 +18,7 @@ extension Publication {
     isTopicConnected = nil
   }
 
-  /// Requests from the upstreams what is granted and unused, as far as there is room.
+  /// Requests from the upstreams the records that are granted and unused, as far as there is room.
   func requestMore(granted: UInt64) {
     let requests: [(any Subscription, Int)] = lock.withLock {
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return [] }
@@ -49,7 +49,7 @@ extension Publication {
     return count
   }
 
-  /// What to do next.
+  /// The next step.
   var outlook: Outlook {
     lock.withLock {
       guard unsafe queue.isEmpty else { return unsafe queue.isBlocked ? .blocked : .more }
@@ -60,7 +60,7 @@ extension Publication {
       case .completing(let ending), .completingRun(let ending):
         return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
       case .releasing:
-        // Pending acknowledgements still come.
+        // Pending acknowledgements will still arrive.
         return unsafe queue.isAcknowledged ? .release : .idle
       }
     }
@@ -90,14 +90,14 @@ extension Publication {
     return canAdvance
   }
 
-  /// The broker accepts records again.
+  /// Notes that the broker accepts records again.
   func noteAccepted() {
     guard reopening.isRefused else { return }
     reopening.taken(at: core.loop.now)
     states.send(.active)
   }
 
-  /// The broker has confirmed the end that this producer gave the topic.
+  /// Handles the broker's confirmation of the end that this producer gave the topic.
   ///
   /// - Parameter startedOver: whether the topic has another epoch now.
   /// - Returns: whether the publication continues there, on another stream.
@@ -109,7 +109,7 @@ extension Publication {
       case .active, .releasing, .over: return (.finished, false)
       }
     }
-    // A producer with an id of the caller's has ended the topic for good: the broker takes another end from it for a repetition.
+    // A producer with an id of the caller's has ended the topic for good: the broker would take another end from it for a repetition.
     guard isRun, startedOver, !hasChosenProducer, isSource else {
       end(ending, isConfirmed: true)
       return false
@@ -118,9 +118,9 @@ extension Publication {
     return startOver()
   }
 
-  /// The topic has another epoch. The sources start again there, and their records for the last epoch are dropped.
+  /// Handles that the topic has another epoch. The sources start again there, and their records for the last epoch are dropped.
   ///
-  /// - Returns: whether there are sources, so that the publication is to be opened again.
+  /// - Returns: whether there are sources, so that the publication must be reopened.
   func startOver() -> Bool {
     guard isSource else { return false }
     interrupted()
@@ -141,7 +141,7 @@ extension Publication {
     return continues
   }
 
-  /// Another producer has ended the topic.
+  /// Handles that another producer has ended the topic.
   func topicEnded(_ ending: Complete.Ending) {
     let how =
       switch ending {
@@ -187,7 +187,7 @@ extension Publication {
 }
 
 extension Complete.Ending {
-  /// A topic's end as its subscribers are told.
+  /// A topic's end in the form that its subscribers get.
   func completion(of topic: String) -> Subscribers.Completion<ClientError> {
     switch self {
     case .finished: .finished

@@ -2,7 +2,7 @@ import ReactiveCore
 
 // The publication's sources, and the upstreams that it requests records from.
 extension Publication {
-  /// Notifies `source` from now on whether the topic is connected. From any thread.
+  /// Adds a source, which is notified whether the topic is connected. From any thread.
   ///
   /// - Returns: false if the publication has ended, or is about to.
   func add(_ source: SourceAttachment) -> Bool {

@@ -3,13 +3,13 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// One producer's attachment to a topic: accepts records on any thread, and gives them to the connection as they are granted.
+/// One producer's attachment to a topic: accepts records on any thread, and passes them to the connection as they are granted.
 ///
 /// ```
 ///   send, publish ──► queue (lock) ──► take, on the loop ──► PUBLISH
 ///   upstream ◄── request(n) ◄── requestMore, on the loop ◄── DEMAND
 /// ```
-// @unchecked: `lock` guards what is marked so; what is marked so is used on the loop only; the rest is constant.
+// @unchecked: variables are marked as guarded by `lock` or as used on the loop only; the others are constant.
 final class Publication: @unchecked Sendable {
   typealias Ending = Subscribers.Completion<ClientError>
   typealias Calls = PublishQueue.Calls
@@ -25,7 +25,7 @@ final class Publication: @unchecked Sendable {
     case over(Ending)
   }
 
-  /// What is left to do on the stream after all granted records were taken.
+  /// The remaining work on the stream after all granted records were taken.
   enum Outlook {
     /// More records wait for a grant.
     case more
@@ -60,7 +60,7 @@ final class Publication: @unchecked Sendable {
   let lock = Lock()
   @exclusivity(unchecked) var queue: PublishQueue
   @exclusivity(unchecked) var phase = Phase.active
-  /// An `.advance` command is under way, or the loop will look without one.
+  /// Whether an `.advance` command is pending, or the loop checks without one.
   @exclusivity(unchecked) var isScheduled = false
   @exclusivity(unchecked) var upstreams: [any Subscription] = []
   @exclusivity(unchecked) var sources: [SourceAttachment] = []
@@ -109,7 +109,7 @@ final class Publication: @unchecked Sendable {
 
   /// Returns the frame that continues behind the acknowledged records. On the loop only.
   func opening() -> PublishOpen {
-    // Also without acknowledgements: the number fences what an earlier connection still has under way, which would come behind later records.
+    // Also without acknowledgements: the id fences records that an earlier connection still has in flight, which would otherwise follow later records.
     if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
     let firstSequence: UInt64
     (firstSequence, isOpenedAsSource) = lock.withLock { unsafe (queue.firstSequence, !sources.isEmpty) }
@@ -120,7 +120,8 @@ final class Publication: @unchecked Sendable {
       known: known.nextOffset > 0 ? known : KnownHistory(epoch: 0, nextOffset: 0))
   }
 
-  /// The publication stands. A broker that has lost acknowledged records says so, and the program learns it from ``Client/notices``. On the loop only.
+  /// Handles the opening of the publication. If the broker reports that it has lost acknowledged records, the program is notified by ``Client/notices``. On
+  /// the loop only.
   ///
   /// - Throws: if the broker expects a record that was never sent.
   func opened(_ frame: PublishOpened) throws(WireError) {

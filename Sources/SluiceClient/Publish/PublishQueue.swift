@@ -52,7 +52,7 @@ struct PublishQueue {
   /// The place of the first record that wasn't sent.
   private var head = 0
   private var flight = Flight()
-  /// The broker has the records before this sequence from an earlier process of the producer: they aren't sent.
+  /// The sequence before which an earlier process of the producer has published all records: they aren't sent.
   private var known: UInt64 = 0
   /// Records that wait to be sent.
   private(set) var count = 0
@@ -96,7 +96,7 @@ struct PublishQueue {
   /// The sequence of the first record in the queue, sent or not.
   var firstSequence: UInt64 { min(acknowledged, sent) }
 
-  /// The limit of unacknowledged bytes is reached: nothing is sent before an acknowledgement.
+  /// Whether the limit of unacknowledged bytes is reached, so that nothing is sent before an acknowledgement.
   var isBlocked: Bool { flight.again.isEmpty && flight.byteCount >= limits.unacknowledgedBytes }
 
   /// The average size of a record, in bytes.
@@ -277,7 +277,7 @@ struct PublishQueue {
 
   // MARK: Acknowledgements
 
-  /// The broker has all records before the sequence `through`, the last one at that offset.
+  /// Handles an acknowledgement of all records before the sequence `through`, the last of them at that offset.
   mutating func acknowledge(through: UInt64, lastOffset offset: UInt64) -> Calls {
     acknowledged = max(acknowledged, through)
     lastOffset = offset
@@ -303,7 +303,7 @@ struct PublishQueue {
       offset: !isUnacknowledged && through > 0 && through == acknowledged ? lastOffset : nil)
   }
 
-  /// Drops all unacknowledged records, and continues with the sequence behind the sent ones. Returns their completions with `outcome`.
+  /// Drops all unacknowledged records, and continues with the sequence after those sent. Returns their completions with `outcome`.
   mutating func discard(_ outcome: Outcome) -> Calls {
     let lost = sent - min(acknowledged, sent)
     dropped += lost + UInt64(count)

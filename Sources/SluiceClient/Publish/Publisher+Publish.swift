@@ -12,8 +12,8 @@ public enum PublishCondition: Hashable, Sendable {
 extension Publisher where Output == Message {
   /// Publishes this publisher's values to a topic while the topic is connected.
   ///
-  /// With a topic whose setting `connect` is `auto(1)`, this is `share()` across processes: the publisher is subscribed to when the
-  /// topic's first subscriber arrives, in any process, publishes for all of them, and is cancelled after the last has left.
+  /// With a topic whose setting `connect` is `auto(1)`, this is `share()` across processes. The publisher is subscribed to when the topic's first subscriber
+  /// arrives, in any process; it publishes for all of them, and is cancelled after the last has left.
   ///
   /// ```swift
   /// let publication = sensor.readings
@@ -22,7 +22,7 @@ extension Publisher where Output == Message {
   /// ```
   ///
   /// - Demand: the client requests what the broker grants, see ``TopicSubject``.
-  /// - Its end ends the topic, for all its producers and subscribers: `.finished` or a failure, of which a ``TopicFailure`` crosses the network.
+  /// - Its end ends the topic, for all its producers and subscribers: `.finished`, or a failure that is sent as a ``TopicFailure``.
   /// - A lost connection doesn't cancel it; the client requests nothing meanwhile. It is cancelled if the topic isn't connected any more on the
   ///   next connection.
   /// - Threads: it is subscribed to, requested from and cancelled on the client's loop; with ``PublishCondition/always`` this call subscribes to it.
@@ -36,9 +36,9 @@ extension Publisher where Output == Message {
   /// - Parameters:
   ///   - subject: the topic's subject.
   ///   - condition: when the publisher is subscribed to.
-  ///   - failure: returns what subscribers are to know of the publisher's failure; nil for ``TopicFailure/init(describing:)``.
-  /// - Returns: an object that keeps the publisher subscribed and reports its end. Cancelling it, from any thread, or releasing it cancels this publisher
-  ///   and releases the subject, which ends the publication unless the caller holds the subject. The topic goes on.
+  ///   - failure: returns the failure that subscribers get for the publisher's failure; nil for ``TopicFailure/init(describing:)``.
+  /// - Returns: an object that keeps the publisher subscribed and reports its end. Cancelling it, from any thread, or releasing it cancels this publisher and
+  ///   releases the subject, which ends the publication unless the caller holds the subject. The topic continues.
   public func publish(
     to subject: TopicSubject, when condition: PublishCondition, failure: ((Failure) -> TopicFailure)? = nil
   ) -> SourcePublication {
@@ -49,7 +49,7 @@ extension Publisher where Output == Message {
         return (error as? ClientError) ?? .topicFailure(TopicFailure(describing: error))
       }.subscribe(subscriber)
     }
-    // Subscribes to the publication's end before it can come.
+    // Subscribes to the publication's end before it can occur.
     let result = SourcePublication(attachment, subject)
     switch condition {
     case .connected: if !publication.add(attachment) { attachment.cancel() }
@@ -69,7 +69,7 @@ extension Publisher where Output == Message {
   /// - Parameters:
   ///   - client: the client whose connection is used. The caller holds it for as long as the publication runs.
   ///   - topic: the topic's name.
-  ///   - settings: what is stated of the topic, as in ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``; nil for nothing.
+  ///   - settings: the settings stated for the topic, as in ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``; nil for none.
   ///   - condition: when the publisher is subscribed to.
   ///   - failure: as in `publish(to:when:failure:)`.
   public func publish(
@@ -87,7 +87,7 @@ extension Publisher {
   ///   - subject: the topic's subject.
   ///   - condition: when the publisher is subscribed to.
   ///   - encoder: encodes the values.
-  ///   - failure: returns what subscribers get of the publisher's failure, or of a value that can't be encoded; nil for
+  ///   - failure: returns the failure that subscribers get for the publisher's failure, or for a value that can't be encoded; nil for
   ///     ``TopicFailure/init(describing:)``.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder,

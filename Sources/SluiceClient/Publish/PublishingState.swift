@@ -6,27 +6,27 @@ import SluiceWire
 public enum PublishingState: Hashable, Sendable {
   /// The broker accepts granted records while there is a connection: see ``Client/connectionState``.
   case active
-  /// The broker's storage is full or fails; the client tries again after this time, with this attempt. The cause is
-  /// ``ClientError/Code/storageFull`` or ``ClientError/Code/storageFailed``. Lasts until the broker has accepted a record.
+  /// The broker's storage is full or fails; the client retries after this time, with this attempt. The cause is ``ClientError/Code/storageFull`` or
+  /// ``ClientError/Code/storageFailed``. Lasts until the broker has accepted a record.
   case waiting(Duration, attempt: Int, cause: ClientError)
 }
 
 extension TopicSubject {
-  /// Whether the broker accepts what is published here, now and at each change.
+  /// Whether the broker accepts the records published here, now and at each change.
   ///
-  /// A broker whose storage is full refuses records for durable topics. The subject then tries again, at the times and for as long as
-  /// ``ClientOptions/reconnect`` says for lost connections, or for ever without ``ReconnectPolicy/limitsStorageWaits``. Records that aren't acknowledged are kept and published again, once and in their order;
-  /// the ``Buffer`` keeps its limits, so nothing more is requested from a source. Only with ``Acknowledgement/none`` are refused records lost.
+  /// A broker whose storage is full refuses records for durable topics. The subject then retries, with the delays and limits of ``ClientOptions/reconnect``,
+  /// or without a limit if ``ReconnectPolicy/limitsStorageWaits`` is false. Unacknowledged records are kept and published again, once and in their order; the
+  /// ``Buffer`` keeps its limits, so no more records are requested from a source. Only with ``Acknowledgement/none`` are refused records lost.
   ///
   /// Values are delivered on the client's loop, the first one on the caller's thread. Finishes when the publication has ended; cancelling affects
   /// this subscription only.
   public var state: AnyPublisher<PublishingState, Never> { publication.states.eraseToAnyPublisher() }
 }
 
-/// When a publication that the broker's storage refused is opened again, or a subscription that one of its limits ended. On the loop only.
+/// The delays before a publication refused by the broker's storage, or a subscription ended by one of its limits, is reopened. On the loop only.
 struct Reopening {
   private var backoff: Reconnect?
-  /// Refused, and no record was accepted since.
+  /// Refused, and no record has been accepted since.
   private(set) var isRefused = false
 
   /// - Returns: the delay before the next attempt; nil to give up.
@@ -44,7 +44,7 @@ struct Reopening {
     return (delay, attempt)
   }
 
-  /// The broker has accepted a record.
+  /// Notes that the broker has accepted a record.
   mutating func taken(at now: MonotonicTime) {
     isRefused = false
     backoff?.connected(at: now)

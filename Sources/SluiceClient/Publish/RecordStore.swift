@@ -87,14 +87,14 @@ struct Flight {
 
   var start: Int? { sent.first?.start ?? again.first?.start }
 
-  /// The stream has ended: all records are to be sent again.
+  /// Moves all records to those to be sent again, because the stream has ended.
   mutating func interrupt() {
     while let run = again.popFirst() { sent.append(run) }
     swap(&sent, &again)
   }
 
-  /// The broker has all records before that sequence. A run of which it has a part stays whole on the current stream, and is cut if it is to be
-  /// sent again.
+  /// Removes all records before that sequence, which the broker has received. A run that is only partly acknowledged stays whole on the current stream, and
+  /// is cut if it must be sent again.
   mutating func acknowledge(through sequence: UInt64, _ store: RecordStore) {
     while let run = sent.first, run.through <= sequence {
       sent.removeFirst()

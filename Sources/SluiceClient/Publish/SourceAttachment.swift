@@ -6,7 +6,7 @@ import ReactiveCore
 ///   CONNECTED ──► connected(true)  ──► a new SourceSubscriber ──► upstream.subscribe
 ///   DISCONNECTED ► connected(false) ──► cancel() of that one
 /// ```
-// @unchecked: `lock` guards what changes. The publisher is only used to subscribe to it.
+// @unchecked: `lock` guards mutable state. The publisher is only used to subscribe to it.
 final class SourceAttachment: Cancellable, @unchecked Sendable {
   private let publication: Publication
   /// Whether upstream is subscribed to again when the topic starts over.
@@ -52,7 +52,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
     _ = subscribe
   }
 
-  /// Upstream has ended, which ends the topic, unless another subscriber has replaced this one.
+  /// Handles the end of upstream, which ends the topic unless another subscriber has replaced this one.
   func ended(_ subscriber: SourceSubscriber, _ completion: Subscribers.Completion<ClientError>) {
     let isCurrent = lock.withLock { current === subscriber }
     guard isCurrent else { return }
@@ -61,7 +61,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
 }
 
 /// One subscription to a publication's source. The publication requests the broker's grants from it.
-// @unchecked: `lock` guards what changes.
+// @unchecked: `lock` guards mutable state.
 final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   typealias Input = Message
   typealias Failure = ClientError

@@ -12,10 +12,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// - It ends with `.finished` when the publisher has finished and the broker has confirmed the topic's end. It ends with `.failure` when the publisher has failed
-///   and the broker has confirmed that, with the publisher's failure; when the broker or the client has ended the publication, with the
-///   reason; and when it was cancelled, with ``ClientError/Code/cancelled``. It doesn't end with a run of the publisher if the topic starts over with its
-///   next subscriber: see ``PublishCondition/connected``.
+/// - It ends with `.finished` when the publisher has finished and the broker has confirmed the topic's end.
+/// - It ends with `.failure` with the publisher's failure, when the broker has confirmed that; with the reason, when the broker or the client has ended the
+///   publication; and with ``ClientError/Code/cancelled``, when it was cancelled.
+/// - It doesn't end with a run of the publisher if the topic starts over with its next subscriber: see ``PublishCondition/connected``.
 /// - As a publisher it has no values. Later subscribers get the end. The end is delivered on the client's loop, or on the thread that
 ///   cancels.
 /// - Releasing it cancels it. Neither a subscription to it nor ``waitUntilFinished()`` retains it.

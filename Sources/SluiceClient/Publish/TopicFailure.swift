@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// What crosses the network of a failure: a code and a line that the program has chosen.
+/// The form in which a failure is sent to other processes: a code and a line, chosen by the program.
 ///
-/// An error may describe anything: a response with its headers, a password, a file. So a publisher's failure reaches the topic's subscribers as one of these, and nothing else
-/// of it does. Fail with a `TopicFailure`, or give `publish(to:when:failure:)` a function that makes one of your errors:
+/// An error may contain anything: a response with its headers, a password, a file. Therefore a publisher's failure reaches the topic's subscribers only in
+/// this form. Fail with a `TopicFailure`, or give `publish(to:when:failure:)` a function that converts your errors:
 ///
 /// ```swift
 /// func failure(of error: any Error) -> TopicFailure {
@@ -11,9 +11,9 @@ import SluiceWire
 /// }
 /// ```
 ///
-/// Of another error only its type's name crosses; with `SluiceClientFoundation`, the description of a `LocalizedError` as well.
+/// Of any other error only its type's name is sent; with `SluiceClientFoundation`, also the description of a `LocalizedError`.
 public struct TopicFailure: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The longest description of an error that crosses by itself, in characters.
+  /// The longest description of an error that is sent by default, in characters.
   package static let longestDescription = 300
 
   /// A code of the program's, 200 or more.
@@ -21,16 +21,17 @@ public struct TopicFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// The message for subscribers: one line without a full stop. Cut at 65,535 bytes when it is sent.
   public var message: String
 
-  /// The code of a failure that has no other.
+  /// The default code of a failure.
   public static let standardCode: UInt32 = 200
 
-  /// A failure with what subscribers may know of it.
+  /// A failure with the code and message that subscribers get.
   public init(code: UInt32 = standardCode, message: String) {
     self.code = code
     self.message = message
   }
 
-  /// What may be known of any error: a `TopicFailure` is itself, of a ``ClientError`` its code and its message without another error's text in it, of others the type's name.
+  /// The failure that is sent by default for an error: a `TopicFailure` itself; the code of a ``ClientError``, and its message without another error's text;
+  /// the name of any other error's type.
   public init(describing error: any Error) {
     switch error {
     case let failure as TopicFailure: self = failure
@@ -40,7 +41,7 @@ public struct TopicFailure: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The name of the error's type, without what it contains.
+  /// The name of the error's type, without its contents.
   package static func name(of error: any Error) -> String { String(describing: type(of: error)) }
 
   public var description: String { message }

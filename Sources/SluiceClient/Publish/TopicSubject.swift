@@ -16,13 +16,13 @@ import SluiceWire
 /// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
 ///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
 ///   idle one keeps its part. Other records wait in the buffer, and ``WhenFull`` applies when it is full.
-/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does:
+/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`. It ends with the publication: with
 ///   `.finished` when the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
 ///   The exceptions are ``Acknowledgement/none``, and a topic that was started anew meanwhile, which gets the unacknowledged records
 ///   and those that follow. When the client gives up, or is closed, the publication ends with that failure; unacknowledged records may
 ///   be in the topic or not.
-/// - A broker whose storage is full or fails: the subject waits and tries again, see ``state``, and continues as after a lost connection.
+/// - A broker whose storage is full or fails: the subject waits and retries, see ``state``, and continues as after a lost connection.
 /// - Releasing it ends the publication when all accepted records were sent. The topic continues.
 /// - Threads: everything may be called from any thread. Completions are called on the client's loop, or on the calling thread if the
 ///   result is known.
@@ -32,8 +32,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// When the broker acknowledges a record.
   public enum Acknowledgement: Hashable, Sendable {
-    /// Never; the broker reports failures only. A record is published at most once: records under way are lost with the connection, without
-    /// notice.
+    /// Never; the broker reports failures only. A record is published at most once: records in flight are lost with the connection, without notice.
     case none
     /// When it is in the topic's log, in memory; in a durable topic whose setting `sync` is always, when it is on disk. Otherwise a crash of the broker
     /// may lose it, and it isn't published again.
@@ -66,9 +65,9 @@ public final class TopicSubject: Subject, Sendable {
   /// last number for a while (24 hours by default); a record with an earlier number is acknowledged and not published again. So a restarted
   /// program that gives the same records the same numbers (the lines of a file, say) publishes each exactly once.
   ///
-  /// One publication at a time: opening another one with the same `id` ends the earlier one with
-  /// ``ClientError/Code/producerFenced``. In a cluster, a publication that has lost its node is opened once more instead, within 15 s of the loss: an
-  /// opening of its own, held up between two nodes, may have come behind the one that replaced it.
+  /// One publication at a time: opening another one with the same `id` ends the earlier one with ``ClientError/Code/producerFenced``. In a cluster there is
+  /// an exception: a publication that has lost its node and is ended that way within 15 s is reopened once instead. One of its own openings, delayed between
+  /// two nodes, may have arrived after its replacement.
   public struct Producer: Hashable, Sendable {
     /// Not 0, and unique on the topic.
     public var id: UInt64
@@ -83,7 +82,7 @@ public final class TopicSubject: Subject, Sendable {
     }
   }
 
-  /// What ``TopicSubject/send(_:)`` does when the buffer is full. The `async` functions wait for room instead.
+  /// The behaviour of ``TopicSubject/send(_:)`` when the buffer is full. The `async` functions wait for room instead.
   public enum WhenFull: Hashable, Sendable {
     /// Ends the publication with ``ClientError/Code/bufferFull``, after the records accepted before were sent.
     case fail
@@ -129,7 +128,7 @@ public final class TopicSubject: Subject, Sendable {
     unsafe publication.send(copying: payload)
   }
 
-  /// Ends the topic, for all its producers and subscribers, after what was sent before. See ``complete(_:)``.
+  /// Ends the topic, for all its producers and subscribers, after all earlier records. See ``complete(_:)``.
   public func send(completion: Subscribers.Completion<ClientError>) {
     publication.complete(completion, nil)
   }
@@ -218,7 +217,7 @@ public final class TopicSubject: Subject, Sendable {
     }
   }
 
-  /// Ends the topic, for all its producers and subscribers, after what was accepted before; returns when the broker has confirmed it.
+  /// Ends the topic, for all its producers and subscribers, after all accepted records; returns when the broker has confirmed it.
   ///
   /// ```swift
   /// try await subject.complete(.failure(.topicFailure("the sensor is gone")))

@@ -1,4 +1,4 @@
-/// The trace that a record belongs to, as W3C Trace Context has it: OpenTelemetry's propagators read and write the same two headers.
+/// The trace to which a record belongs, in the format of W3C Trace Context: OpenTelemetry's propagators read and write the same two headers.
 ///
 /// ```swift
 /// for try await record in client.topic("orders.eu").records {
@@ -15,21 +15,21 @@ public struct TraceContext: Hashable, Sendable {
   public static let parentHeader = "traceparent"
   public static let stateHeader = "tracestate"
 
-  /// 32 hexadecimal digits in small letters, not all zero.
+  /// 32 hexadecimal digits in lower case, not all zero.
   public let traceID: String
-  /// The span that the next one is a child of: 16 hexadecimal digits in small letters, not all zero.
+  /// The parent of the next span: 16 hexadecimal digits in lower case, not all zero.
   public let spanID: String
   /// Bit 0: the trace is recorded.
   public var flags: UInt8
-  /// What vendors of tracing systems have added; empty for nothing.
+  /// The state of tracing vendors; empty for none.
   public var state: String
 
   /// The context in the headers' values.
   ///
   /// - Parameters:
-  ///   - traceparent: `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`. Of later versions of the format, what version 00 has.
-  ///   - tracestate: kept as it is.
-  /// - Returns: nil for what isn't a valid `traceparent`.
+  ///   - traceparent: `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`. In later versions of the format, only the fields of version 00 are read.
+  ///   - tracestate: kept unchanged.
+  /// - Returns: nil for an invalid `traceparent`.
   public init?(traceparent: String, tracestate: String = "") {
     let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count >= 4, let version = Self.byte(parts[0]), version != 0xFF,
@@ -90,7 +90,7 @@ public struct TraceContext: Hashable, Sendable {
 }
 
 extension Message {
-  /// The trace in the headers `traceparent` and `tracestate`; nil where there is none, or no valid one. Setting it replaces both headers.
+  /// The trace in the headers `traceparent` and `tracestate`; nil if they are missing or invalid. Setting it replaces both headers.
   public var trace: TraceContext? {
     get { TraceContext(headers) }
     set {
@@ -103,7 +103,7 @@ extension Message {
 }
 
 extension TopicRecord {
-  /// The trace in the headers `traceparent` and `tracestate`; nil where there is none, or no valid one. Decoded now.
+  /// The trace in the headers `traceparent` and `tracestate`; nil if they are missing or invalid. Decoded at each access.
   public var trace: TraceContext? { TraceContext(headers) }
 }
 

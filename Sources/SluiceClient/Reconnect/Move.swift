@@ -1,18 +1,18 @@
 import SluiceIO
 
-/// When and where the stream of a topic that another node serves, or that moves to another, is opened again. On the loop only.
+/// Decides when and where a stream is reopened whose topic another node serves, or that moves to another one. On the loop only.
 final class Move {
   private var reopening = Reopening()
-  /// How many times in a row the node that the client's broker has named hasn't opened the stream, since the topic isn't there.
+  /// How many times in a row the node named by the client's broker has refused the stream because it doesn't serve the topic.
   private(set) var strays = 0
-  /// When the stream was refused first, since it was open last; nil while it is open.
+  /// When the stream was first refused since it was last open; nil while it is open.
   private var since: MonotonicTime?
   private var isReported = false
 
-  /// How long a topic pauses at the most when it goes to another node in order.
+  /// How long a topic pauses at most when it is handed over to another node.
   private static let pause = Duration.milliseconds(500)
 
-  /// The broker has ended the stream, or has refused it, since the topic moves.
+  /// Handles that the broker has ended or refused the stream because the topic moves.
   ///
   /// - Returns: the delay before the next attempt; nil to give up.
   func refused(_ policy: ReconnectPolicy, seed: @autoclosure () -> UInt64, at now: MonotonicTime) -> Duration?
@@ -21,19 +21,19 @@ final class Move {
     return reopening.refused(policy, seed: seed(), at: now)?.delay
   }
 
-  /// Whether the stream has been refused for longer than a topic pauses when it moves in order. True once, until the stream is open again.
+  /// Whether the stream has been refused for longer than a topic pauses when it is handed over. True once, until the stream is open again.
   func lasts(at now: MonotonicTime) -> Bool {
     guard let since, !isReported, now - since >= Self.pause else { return false }
     isReported = true
     return true
   }
 
-  /// The node that the client's broker has named doesn't serve the topic.
+  /// Notes that the node named by the client's broker doesn't serve the topic.
   func strayed() {
     strays += 1
   }
 
-  /// The broker, or the node, has opened the stream.
+  /// Notes that the broker, or the node, has opened the stream.
   func opened(at now: MonotonicTime) {
     (strays, since, isReported) = (0, nil, false)
     reopening.taken(at: now)
@@ -41,12 +41,12 @@ final class Move {
 }
 
 extension ReconnectPolicy {
-  /// How long a stream without a served topic is tried, unless another policy says so. Brokers take a topic over in about 3 s.
+  /// How long a stream is retried whose topic no node serves, unless another policy applies. Brokers take a topic over in about 3 s.
   static let movePatience = Duration.seconds(10)
 
-  /// The policy by which the stream of a moving topic is opened again, under the client's policy for lost connections.
+  /// The policy for reopening the stream of a moving topic, derived from the client's policy for lost connections.
   ///
-  /// The connection stands, so that the delays are shorter than those before connecting, and attempts aren't counted.
+  /// The connection is open, so the delays are shorter than those before connecting, and attempts aren't counted.
   static func moves(under policy: ReconnectPolicy?) -> ReconnectPolicy {
     var moves = ReconnectPolicy()
     moves.initialDelay = .milliseconds(10)
@@ -58,7 +58,7 @@ extension ReconnectPolicy {
 }
 
 extension ClientError {
-  /// The client has given up a stream whose topic no node has served for the whole `patience`.
+  /// The error of a stream that the client has given up because no node has served its topic for the whole `patience`.
   static func unserved(_ topic: String?, for patience: Duration?, _ answer: ClientError) -> ClientError {
     ClientError(
       .topicMoved,

@@ -3,7 +3,7 @@ import SluiceIO
 
 @_exported import enum SluiceIO.SocketAddress
 
-/// Decides when to try which server: an event in, the next step out.
+/// Decides when to try which server: its input is events, its output the next step.
 ///
 /// A value without a clock or a network, with its own seeded random numbers.
 struct Reconnect {
@@ -91,7 +91,7 @@ struct Reconnect {
     return wait(policy, now)
   }
 
-  /// The wait is over.
+  /// Continues after the wait.
   mutating func waited() -> Step {
     attempt()
   }
@@ -118,7 +118,7 @@ struct Reconnect {
     rounds += 1
     let spare = Int64(Double(delay.clampedNanoseconds) * min(1, max(0, policy.jitter)))
     if spare > 0 { delay -= random.next(in: .zero ... .nanoseconds(spare)) }
-    // The last attempt comes at the end of the time, not before.
+    // The last attempt is made at the end of the time, not earlier.
     if let end = end(policy), now + delay > end { delay = max(end - now, .zero) }
     return .wait(delay)
   }
@@ -143,16 +143,16 @@ struct Reconnect {
 public struct ReconnectPolicy: Hashable, Sendable {
   /// The first wait. From 0 up. Default: 100 ms.
   public var initialDelay = Duration.milliseconds(100)
-  /// What each wait is multiplied by for the next. From 1 up. Default: 2.
+  /// The factor from each wait to the next. From 1 up. Default: 2.
   public var multiplier = 2.0
   /// The longest wait. Default: 10 s.
   public var maximumDelay = Duration.seconds(10)
   /// The part of a wait that may be randomly left out: 0 for none, 1 for all of it. Default: 0.5.
   public var jitter = 0.5
-  /// How long after the loss the client gives up; it still waits for an attempt that is under way. Default: nil, never.
+  /// The time after the loss at which the client gives up; it still waits for an attempt in progress. Default: nil, never.
   public var giveUpAfter: Duration?
-  /// Whether ``giveUpAfter`` and ``attempts`` hold for a publication that waits for the broker's storage, too: see ``TopicSubject/state``. If not, it waits
-  /// for as long as the storage is full or fails. Default: true.
+  /// Whether ``giveUpAfter`` and ``attempts`` also apply to a publication that waits for the broker's storage: see ``TopicSubject/state``. If not, it waits
+  /// until the storage accepts records. Default: true.
   public var limitsStorageWaits = true
   /// The most attempts after a loss, each server counted. From 1 up. Default: nil, no limit.
   public var attempts: Int?

@@ -1,7 +1,7 @@
 import ReactiveCore
 
 extension Client {
-  /// Replies to the requests that are published to a topic from now on.
+  /// Replies to the requests that are published to a topic after this call.
   ///
   /// ```swift
   /// let service = client.respond(to: "prices.quote") { request in
@@ -9,8 +9,9 @@ extension Client {
   /// }
   /// ```
   ///
-  /// Each request is handled in a task of its own, in no particular order. If the handler throws, the requesting client gets
-  /// ``ClientError/Code/replyFailed`` with what ``TopicFailure/init(describing:)`` says of the error: throw a ``TopicFailure`` to choose the message. Records without the headers of a request are handled as well, and their replies dropped.
+  /// Each request is handled in its own task, in no particular order. If the handler throws, the requesting client gets ``ClientError/Code/replyFailed`` with
+  /// the failure of ``TopicFailure/init(describing:)``: throw a ``TopicFailure`` to choose the message. Records without the headers of a request are handled
+  /// as well, and their replies dropped.
   ///
   /// - Parameters:
   ///   - topic: where the requests are published.
@@ -144,7 +145,7 @@ final class Responder: Subscriber, @unchecked Sendable {
     if let correlation = request.headers.first(where: { $0.name == RequestHeader.correlation }) {
       message.headers.append(correlation)
     }
-    // The reply belongs to the request's trace, unless the handler has said otherwise.
+    // The reply belongs to the request's trace, unless the handler has set another one.
     if let trace = request.trace, message.trace == nil { message.trace = trace }
     requester.reply(message, to: topic, with: client)
   }

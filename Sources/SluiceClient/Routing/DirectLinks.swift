@@ -17,7 +17,7 @@ final class DirectLink {
   fileprivate var unusableUntil: MonotonicTime?
   /// When the last connection was lost.
   fileprivate var lostAt: MonotonicTime?
-  /// Looks whether the connection is used; while there is none yet, has the streams that wait for it ask again.
+  /// Checks whether the connection is used; before it is open, makes the waiting streams ask again.
   fileprivate var timer: TimerToken?
   fileprivate var wasIdle = false
 
@@ -45,21 +45,21 @@ final class DirectLinks {
   private static let mostNodes = 256
   /// The longest time for connecting to a node, with the handshake.
   private static let connectTimeout = Duration.seconds(2)
-  /// How often streams that wait for a connection ask the client's broker again: a node that doesn't answer may have failed, and another one has its
-  /// topics soon, long before the time for connecting is over.
+  /// How often streams that wait for a connection ask the client's broker again. A node that doesn't answer may have failed; another one then takes over its
+  /// topics long before the connect timeout.
   private static let askInterval = Duration.milliseconds(250)
   /// How long streams are relayed whose node couldn't be reached.
   private static let unusableTime = Duration.seconds(60)
-  /// How long after the loss of a connection its node may have failed, so that its topics are about to move: streams aren't relayed, but ask for their
-  /// new node.
+  /// How long after the loss of a connection its node may have failed. Its topics are then about to move, so streams aren't relayed, but ask for their new
+  /// node.
   private static let failoverTime = Duration.seconds(5)
   /// The time after which a connection is closed that had no stream at its beginning and its end.
   private static let idleTime = Duration.seconds(15)
-  /// How many times in a row a stream may be sent to nodes that don't serve its topic before it is relayed.
+  /// How many times in a row a stream may be sent to nodes that don't serve its topic, before it is relayed.
   private static let mostStrays = 3
 
   private unowned let core: ClientCore
-  /// In the order in which they were made.
+  /// In the order in which they were created.
   private var links: [DirectLink] = []
 
   init(_ core: ClientCore) {
@@ -140,7 +140,7 @@ final class DirectLinks {
     }
   }
 
-  /// A connection to a node is lost. Its streams ask the client's broker again.
+  /// Handles the loss of a connection to a node. Its streams ask the client's broker again.
   func lost(_ link: DirectLink, _ connection: Connection, _ error: ClientError) {
     guard link.connection === connection else { return }
     let now = core.loop.now

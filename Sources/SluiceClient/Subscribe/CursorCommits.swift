@@ -19,7 +19,7 @@ public final class CursorCommits: @unchecked Sendable {
 
   /// Commits the record with that offset, which must have been received, and all before it. An offset below an earlier commit has no effect.
   ///
-  /// Returns at once, from any thread; the broker is told at the end of the loop's turn, once for many records.
+  /// Returns at once, from any thread. The position is sent to the broker at the end of the loop's turn, once for many records.
   public func commit(through offset: UInt64) {
     let next = min(offset, UInt64(Int64.max) - 1) + 1
     let (old, _) = through.max(next, ordering: .acquiringAndReleasing)
@@ -45,7 +45,7 @@ extension TopicRecord {
   public var commits: CursorCommits? { buffer.commits }
 }
 
-/// What a subscription sends to its durable cursor. On the loop only.
+/// The commits that a subscription sends to its durable cursor. On the loop only.
 struct CursorProgress {
   /// For the records of the topic's current epoch.
   private(set) var commits: CursorCommits
@@ -68,7 +68,7 @@ struct CursorProgress {
     recordsEnd = end
   }
 
-  /// The broker has lost the records from `end` on, which can't be committed: other records will have their offsets.
+  /// Handles that the broker has lost the records from `end` on, which can't be committed: other records will have their offsets.
   mutating func rewind(to end: UInt64, _ subscription: RemoteSubscription) {
     recordsEnd = min(recordsEnd, end)
     let next = CursorCommits(subscription)
@@ -77,7 +77,7 @@ struct CursorProgress {
     commits = next
   }
 
-  /// The topic was started anew: commits of earlier records have no effect.
+  /// Handles that the topic was started anew: commits of earlier records have no effect.
   mutating func startOver(_ subscription: RemoteSubscription) {
     commits = CursorCommits(subscription)
     earlier = nil

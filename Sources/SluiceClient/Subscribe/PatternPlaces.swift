@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Where a subscription to a pattern is in each of its topics, on the current stream and when it needs another.
+/// The positions of a subscription to a pattern in each of its topics, on the current stream and for the next one.
 ///
-/// A value: the broker's frames about the topics come in and are checked, and the events for the subscriber come out.
+/// A value: its input is the broker's frames about the topics, which it checks; its output is the events for the subscriber.
 struct PatternPlaces {
   private struct Place {
     var name: String
@@ -94,7 +94,7 @@ struct PatternPlaces {
     guard let place = places[index] else { return .known }
     if place.number != 0 {
       numbers[place.number] = nil
-      // The topic has its next epoch, unless another node of the cluster goes on with it.
+      // The topic has a new epoch, unless another node of the cluster continues with it.
       guard place.epoch == frame.place.epoch || frame.place.continues else {
         return .change(begin(frame, at: index))
       }
@@ -111,7 +111,7 @@ struct PatternPlaces {
         "MATCHED begins at \(frame.place.nextOffset) in \(frame.topic) where offset \(place.next) was to be next"
       )
     }
-    // LAG follows if it is more, and tells the subscriber of the gap.
+    // If it is more, LAG follows, which reports the gap to the subscriber.
     places[index]?.number = frame.number
     places[index]?.gaps = frame.place.gaps
     places[index]?.epoch = frame.place.epoch
@@ -156,7 +156,7 @@ struct PatternPlaces {
     selected = nil
     guard !isComplete else { return [] }
     isComplete = true
-    // Topics that are named from now on, also on the next stream, were created later and are received from their first record on.
+    // Topics named later, also on the next stream, were created later and are received from their first record on.
     start = .offset(0)
     var gone: [String] = []
     for index in places.indices {
@@ -203,7 +203,7 @@ struct PatternPlaces {
     return .topic(place.name, .lagged(missed: frame.missed, nextOffset: frame.nextOffset))
   }
 
-  /// The selected topic has ended. Returns its name, unless the subscriber was told so on an earlier stream.
+  /// Handles the end of the selected topic. Returns its name, unless the subscriber got this end on an earlier stream.
   mutating func completed() throws(WireError) -> String? {
     guard let selected, let place = places[selected] else { throw unknown(0, .complete) }
     places[selected]?.isCompleted = true

@@ -1,11 +1,10 @@
 import ReactiveCore
 
-/// What happens to a subscription when one of its records can't be decoded.
+/// The effect on a subscription when one of its records can't be decoded.
 public enum DecodeFailure: Hashable, Sendable {
   /// It ends with ``ClientError/Code/decodeFailed``, and is cancelled at the broker.
   case fail
-  /// It continues with the next record. The subscriber isn't told, and its demand stays: the client requests another record for the
-  /// skipped one.
+  /// It continues with the next record. The subscriber isn't notified, and its demand stays: the client requests another record for the skipped one.
   case skip
 }
 

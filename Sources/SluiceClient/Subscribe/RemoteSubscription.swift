@@ -30,11 +30,11 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private enum Item {
     case records(DeliveredBatch)
     case mark(TopicMark)
-    /// The end. Needs no demand, but comes after the items before it.
+    /// The end. Needs no demand, but is delivered after all earlier items.
     case completion(Subscribers.Completion<ClientError>)
   }
 
-  /// How many events that wait for demand are searched for the one that a topic has matched.
+  /// How many events that wait for demand are searched for a topic's `matched` event.
   private static let lookBack = 64
 
   let plan: SubscriptionPlan
@@ -46,7 +46,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private let requested = RequestedTotal()
   /// Cancelled or completed: nothing more is delivered.
   @usableFromInline let isOver = Atomic<Bool>(false)
-  /// A `.demand` command is under way. True until the loop has opened the stream, which it does with all that was requested.
+  /// Whether a `.demand` command is pending. True until the loop has opened the stream with the total requested so far.
   private let isLoopNotified = Atomic<Bool>(true)
   private let lock = Lock()
   private var receiver: Receiver?
@@ -69,7 +69,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   private var undecodable = UInt64.max
   /// True while its grants or commits are due on the connection.
   var isDue = false
-  /// For a group member: how records come on the stream, and how those come that are being delivered.
+  /// For a group member: the delivery of the records on the stream, and of those being delivered to the subscriber.
   private var origin = DeliveredBatch.Origin()
   private(set) var delivering = DeliveredBatch.Origin()
   /// The broker has sent SUBSCRIBED on this stream.
@@ -109,14 +109,14 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     notifyLoop()
   }
 
-  /// Has the loop look at the requested total and the commits.
+  /// Makes the loop check the requested total and the commits.
   func notifyLoop() {
     if !isLoopNotified.exchange(true, ordering: .acquiringAndReleasing) { core.post(.demand(self)) }
   }
 
   @usableFromInline
   func cancel() {
-    // Bound to a name: the caller releases what it holds, after the lock.
+    // Bound to a name, so that the caller releases its contents after the lock.
     let receiver = stop()
     _ = consume receiver
   }
@@ -160,9 +160,9 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
 
   // MARK: On the loop: the stream
 
-  /// Takes note of all that was requested so far.
+  /// Notes that the loop has seen all requests so far.
   func demandNoted() {
-    // An exchange like that in `notifyLoop`: the later of the two sees what happened before the earlier.
+    // An exchange like that in `notifyLoop`: the later of the two sees all changes made before the earlier.
     _ = isLoopNotified.exchange(false, ordering: .acquiringAndReleasing)
   }
 
@@ -171,7 +171,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     ledger.grant(requested.value, plan.prefetch)
   }
 
-  /// Returns the frames that continue where the subscription is, with the demand that is left.
+  /// Returns the frames that continue at the subscription's position, with the remaining demand.
   func opening(frameSize: Int) -> (SubscriptionPosition.Opening, granted: UInt64) {
     demandNoted()
     ledger.streamBegins()
@@ -189,7 +189,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     cursor?.streamBegins()
   }
 
-  /// The connection is lost, or not there yet. The backlog stays.
+  /// Handles a lost or missing connection. The backlog stays.
   func interrupted() {
     stream = 0
     node = nil
@@ -199,20 +199,20 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     settlements?.keep()
   }
 
-  /// The topic has another epoch. Returns whether the subscription continues with its records.
+  /// Handles that the topic has another epoch. Returns whether the subscription continues with its records.
   func startOver() -> Bool {
     guard !needsItsEpoch, position.startOver() else { return false }
-    // Commits of records from before have no effect.
+    // Commits of earlier records have no effect.
     cursor?.startOver(self)
     return true
   }
 
-  /// Whether records of another epoch would be taken for more of those that the subscriber has.
+  /// Whether records of another epoch would be mistaken for a continuation of those that the subscriber has.
   private var needsItsEpoch: Bool {
     plan.lag == nil && plan.start.isPosition && ledger.hasDelivered && currentReceiver()?.mark == nil
   }
 
-  /// The subscriber gets nothing more: forgets the backlog.
+  /// Clears the backlog, since the subscriber gets no more.
   func forget() {
     if phase == .draining { core.removeDraining(self) }
     if phase == .open { commitStream = 0 }
@@ -222,7 +222,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
 
   // MARK: On the loop: frames
 
-  /// - Throws: when the broker doesn't continue where the subscription is.
+  /// - Throws: if the broker doesn't continue at the subscription's position.
   func subscribed(_ frame: Subscribed) throws(WireError) {
     isSubscribed = true
     wasSubscribed = true
@@ -237,12 +237,12 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     }
   }
 
-  /// Takes a frame at the subscription's position, and delivers the event that it means, if any.
+  /// Applies a frame to the subscription's position, and delivers the resulting event, if any.
   func receive(event body: (inout SubscriptionPosition) throws(WireError) -> TopicMark?) throws(WireError) {
     receive(try body(&position))
   }
 
-  /// Returns why the subscription can't continue with the topic, if so.
+  /// Returns the reason why the subscription can't continue with the topic; nil if it can.
   func matched(_ frame: Matched) throws(WireError) -> ClientError? {
     switch try position.matched(frame) {
     case .success(let mark):
@@ -256,7 +256,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     for mark in try position.selectTopic(number) { receive(mark) }
   }
 
-  /// The next records come to a group member for the `delivery`th time.
+  /// Handles that the next records are delivered to a group member for the `delivery`th time.
   func delivered(again delivery: UInt32) {
     origin.delivery = delivery
   }
@@ -296,8 +296,8 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     drain()
   }
 
-  /// Takes back the event that a pattern's topic has matched, if the subscriber hasn't got it: no demand bounds how many topics come and go. Returns
-  /// whether the topic's deletion is no event then.
+  /// Removes the undelivered event that a pattern's topic has matched: no demand limits how many topics are created and deleted. Returns whether the topic's
+  /// deletion then causes no event.
   private func forgetMatch(of topic: String) -> Bool {
     backlog.removeLast(among: Self.lookBack) { item in
       switch item {
@@ -339,7 +339,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
         guard owed > 0, let receive = currentReceiver()?.mark else { return }
         backlog.removeFirst()
         if case .producers(let count) = mark {
-          // Counts that waited have become one, which may be the one before them.
+          // Several waiting counts have been merged into one, which may equal the previous one.
           guard count != lastProducers else { continue }
           lastProducers = count
         }

@@ -16,20 +16,20 @@ import ReactiveCore
 ///
 /// - Threads: values and completions are delivered on the client's loop, one at a time; while a subscriber runs, the client's other
 ///   subscribers wait, and the connection isn't read. The subscription may be used from any thread.
-/// - Order: records come in the order of their offsets, without gaps unless ``SubscriptionPlan/Lag/skip`` says so, or the topic
-///   keeps only the newest record of each key: records that were replaced before their delivery are skipped, without a lag.
+/// - Order: records come in the order of their offsets. There are gaps only with ``SubscriptionPlan/Lag/skip``, and if the topic keeps only the newest record
+///   of each key: records that were replaced before their delivery are skipped, without a lag.
 /// - Cancelling ends this subscription at the broker, and no other one. After `cancel()` has returned nothing more is delivered, except
 ///   that a call which another thread has begun may still be running.
 /// - The end: `.finished` when a producer has finished the topic and all requested records are delivered. `.failure` with
 ///   ``ClientError/Code/topicFailed`` when a producer failed it; with another code when the subscription was refused, the topic deleted,
 ///   a record can't be decoded, or the client was closed or has given up reconnecting.
 /// - A lost connection is a pause. On the next one the subscription continues behind the last received record, with the rest of its demand:
-///   without a gap, without duplicates, and within its demand. ``SubscriptionPlan/lag`` says what happens if records were dropped
-///   meanwhile, or the topic was started anew since the broker was restarted and had it in memory; ``Client/notices`` reports both.
+///   without a gap, without duplicates, and within its demand. ``SubscriptionPlan/lag`` decides what happens if records were dropped meanwhile, or the topic
+///   was started anew because the broker was restarted and had it in memory; ``Client/notices`` reports both.
 public struct RemoteTopic<Output>: Publisher, Sendable {
   public typealias Failure = ClientError
 
-  /// What subscriptions request from the broker.
+  /// The plan of subscriptions: their requests to the broker.
   public let plan: SubscriptionPlan
   @usableFromInline let core: ClientCore
   /// Nil only if `Output` is `TopicRecord`: records are then delivered as they are.

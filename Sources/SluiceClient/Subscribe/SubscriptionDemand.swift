@@ -32,7 +32,7 @@ struct RequestedTotal: ~Copyable {
   }
 }
 
-/// What a subscription has delivered, received and granted, in total over all its streams. On the loop only.
+/// The totals that a subscription has delivered, received and granted over all its streams. On the loop only.
 struct GrantLedger {
   /// Values delivered to the subscriber: records, and the events between them if it wants these.
   private var delivered: UInt64 = 0

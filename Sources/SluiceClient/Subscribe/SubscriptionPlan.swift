@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What a subscription requests from the broker: the topic, the start, and how.
+/// The request of a subscription to the broker: the topic, the start, and its options.
 ///
 /// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
 /// publishers.
@@ -35,7 +35,7 @@ public struct SubscriptionPlan: Hashable, Sendable {
     }
   }
 
-  /// What happens when the topic drops records before the subscriber requests them.
+  /// The behaviour when the topic drops records before the subscriber requests them.
   ///
   /// It doesn't apply when the broker has lost records of a durable topic in a crash: the subscription then continues with the records that are
   /// left, and misses none of them, see ``TopicEvent/rewound(nextOffset:)``.
@@ -88,8 +88,8 @@ public struct SubscriptionPlan: Hashable, Sendable {
     }
   }
 
-  /// Tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it. If ``isPattern``, a token may be `*`, for
-  /// any one, and the last `>`, for one or more.
+  /// Tokens separated by dots: `orders.eu.new`. A subscription to an invalid name fails with a description of the error. If ``isPattern``, a token may be
+  /// `*`, for any one, and the last `>`, for one or more.
   public var topic: String
 
   /// Whether the subscription is to all topics that match ``topic``, including those created later. Default: false.
@@ -104,20 +104,20 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// The durable cursor that keeps the position. Default: none.
   public var cursor: Cursor?
 
-  /// What happens when records are dropped before the subscriber requests them, or the topic is started anew during an outage, as topics in memory are when their
-  /// broker is restarted. Default: nil.
+  /// The behaviour when records are dropped before the subscriber requests them, or the topic is started anew during an outage, as topics in memory are when
+  /// their broker is restarted. Default: nil.
   ///
-  /// With nil, the topic's settings say what happens to dropped records. A topic that was started anew is received from its beginning, as with ``Lag/skip``,
-  /// with one exception: a subscriber that gets records only, has begun at a position (``Start/earliest``, ``Start/offset(_:)``,
-  /// ``Start/time(_:)``) and has got some, ends with ``ClientError/Code/epochChanged``. What it has made of these records
-  /// wouldn't fit those that follow; subscribing again begins with the new ones. ``RemoteTopic/events`` and ``Client/notices`` report every such break.
+  /// With nil, the topic's settings apply to dropped records. A topic that was started anew is received from its beginning, as with ``Lag/skip``, with one
+  /// exception. A subscriber ends with ``ClientError/Code/epochChanged`` if it gets records only, has begun at a position (``Start/earliest``,
+  /// ``Start/offset(_:)``, ``Start/time(_:)``) and has got some: its results from these records wouldn't fit those that follow. Subscribing again begins with
+  /// the new ones. ``RemoteTopic/events`` and ``Client/notices`` report every such break.
   /// Subscriptions to patterns and members of groups continue in any case.
   public var lag: Lag?
 
   /// How far the client requests ahead. Default: not at all.
   public var prefetch: Prefetch
 
-  /// What happens when a subscription begins, or continues after a lost connection, and there is no topic of that name.
+  /// The behaviour when a subscription begins, or continues after a lost connection, and the topic doesn't exist.
   public enum IfMissing: Hashable, Sendable {
     /// The broker creates the topic, and the subscription waits for records.
     case create
@@ -125,7 +125,7 @@ public struct SubscriptionPlan: Hashable, Sendable {
     case fail
   }
 
-  /// What happens if there is no such topic. Default: it is created. Without effect for patterns, which create no topics.
+  /// The behaviour if the topic doesn't exist. Default: the topic is created. Without effect for patterns, which create no topics.
 
   public var ifMissing = IfMissing.create
   /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
@@ -152,7 +152,7 @@ extension SubscriptionPlan {
   /// Whether it subscribes to a pattern. A group is one topic's.
   var hasPattern: Bool { isPattern && membership == nil }
 
-  /// Why no subscription can be opened with this plan, if so.
+  /// Why no subscription can be opened with this plan; nil if one can.
   var invalidity: ClientError? {
     if let error = ClientError.invalid(topic: topic, isPattern: hasPattern) { return error }
     do throws(ClientError) {
@@ -165,7 +165,7 @@ extension SubscriptionPlan {
 }
 
 extension ClientError {
-  /// Why a topic can't have this name, or a pattern can't be this, if so.
+  /// Why a topic name or pattern is invalid; nil if it is valid.
   static func invalid(topic: String, isPattern: Bool = false) -> ClientError? {
     do throws(WireError) {
       if isPattern { _ = try TopicPattern(topic) } else { try TopicName.validate(topic) }
@@ -200,7 +200,7 @@ extension Subscribe.Start {
 }
 
 extension Subscribe.LagPolicy {
-  /// - Returns: nil for what the topic's settings say.
+  /// - Returns: nil if the topic's settings apply.
   init?(_ lag: SubscriptionPlan.Lag?) {
     guard let lag else { return nil }
     self = lag == .skip ? .skip : .fail

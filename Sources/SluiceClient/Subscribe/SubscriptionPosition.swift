@@ -1,8 +1,8 @@
 import ReactiveCore
 import SluiceWire
 
-/// Where a subscription is in its topic, or in each topic of its pattern: checks the broker's frames, and says what they mean to the
-/// subscriber. On the loop only.
+/// The position of a subscription in its topic, or in each topic of its pattern: checks the broker's frames, and derives the events for the subscriber. On
+/// the loop only.
 struct SubscriptionPosition {
   /// The frames that open a stream.
   enum Opening {
@@ -17,7 +17,7 @@ struct SubscriptionPosition {
   private var pattern: PatternPlaces?
   /// The last time mark of the topic.
   private var time: Int64 = 0
-  /// The number of producers that the subscriber was told; nil before.
+  /// The number of producers last reported to the subscriber; nil before.
   private var knownProducers: UInt32?
 
   init(_ plan: SubscriptionPlan, wantsProducers: Bool) {
@@ -27,7 +27,7 @@ struct SubscriptionPosition {
     pattern = plan.hasPattern ? PatternPlaces(plan) : nil
   }
 
-  /// Returns the frames that continue at this position with the demand that is left, positions of a pattern in frames of about `frameSize` bytes.
+  /// Returns the frames that continue at this position with the remaining demand, positions of a pattern in frames of about `frameSize` bytes.
   mutating func opening(granted: UInt64, frameSize: Int) -> Opening {
     if let membership = plan.membership { return .join(membership.join(plan, granted: granted)) }
     if let (first, others) = pattern?.open(granted: granted, frameSize: frameSize) {
@@ -38,13 +38,13 @@ struct SubscriptionPosition {
     return .subscribe(frame)
   }
 
-  /// - Throws: when the broker doesn't continue at this position.
+  /// - Throws: if the broker doesn't continue at this position.
   mutating func subscribed(_ frame: Subscribed) throws(WireError) -> ResumePoint.Continuation {
     // The broker keeps the position of a group.
     plan.membership != nil || pattern != nil ? .same : try topic.subscribed(frame)
   }
 
-  /// The topic has another epoch. Returns whether the subscription continues with its records.
+  /// Handles that the topic has another epoch. Returns whether the subscription continues with its records.
   mutating func startOver() -> Bool {
     guard plan.lag != .fail, topic.isKnown else { return false }
     topic.startOver()
@@ -103,7 +103,7 @@ struct SubscriptionPosition {
     return .topic(topic, .deleted)
   }
 
-  /// The next frames are about the topic with this number. Returns what is told of topics that were found to be deleted.
+  /// Selects the topic that the next frames are about, by its number. Returns the events for topics that were found to be deleted.
   mutating func selectTopic(_ number: UInt32) throws(WireError) -> [TopicMark] {
     try pattern?.select(number).map { .topic($0, .deleted) } ?? []
   }
@@ -117,10 +117,10 @@ struct SubscriptionPosition {
   }
 }
 
-/// Where a subscription to one topic goes on when it needs another stream.
+/// The position at which a subscription to one topic continues when it needs another stream.
 ///
-/// The position is known from SUBSCRIBED on, not from the first record: a subscription to new records that is interrupted before the first
-/// one goes on where it began, and misses nothing.
+/// The position is known from SUBSCRIBED on, not only from the first record: a subscription to new records that is interrupted before the first one continues
+/// at its start, and misses none.
 struct ResumePoint {
   private let plan: SubscriptionPlan
   private var start: Subscribe.Start
@@ -130,8 +130,8 @@ struct ResumePoint {
   private var next: UInt64?
   private var isLive = false
   private var isStartingOver = false
-  /// The subscription waits for the offset that it named, which may be beyond the topic's end. It repeats that start after a lost connection: an offset with
-  /// an epoch says that the client knows the records before it.
+  /// Whether the subscription waits for the offset that it named, which may be beyond the topic's end. It then repeats that start after a lost connection,
+  /// because an offset with an epoch means that the client knows the records before it.
   private var isWaiting = false
 
   init(_ plan: SubscriptionPlan) {
@@ -152,15 +152,15 @@ struct ResumePoint {
 
   /// How the topic's epoch continues the one before.
   enum Continuation: Equatable {
-    /// It is the same or the first one, or continues the one before without loss of received records.
+    /// It is the same or the first one, or continues the previous one without loss of received records.
     case same
-    /// It continues the one before up to that offset: the broker has lost the received records from there on.
+    /// It continues the previous one up to that offset: the broker has lost the received records from there on.
     case rewound(to: UInt64)
-    /// It is independent of the one before.
+    /// It is independent of the previous one.
     case restarted
   }
 
-  /// - Throws: when the broker doesn't continue at the requested offset.
+  /// - Throws: if the broker doesn't continue at the requested offset.
   mutating func subscribed(_ frame: Subscribed) throws(WireError) -> Continuation {
     if let next, !isWaiting {
       // Another epoch continues the requested one: the broker refuses unrelated epochs.
@@ -169,7 +169,7 @@ struct ResumePoint {
           .malformedFrame, "SUBSCRIBED begins at \(frame.nextOffset) where offset \(next) was to be next")
       }
       epoch = frame.epoch
-      // LAG follows if it is more, and tells the subscriber of the gap.
+      // If it is more, LAG follows, which reports the gap to the subscriber.
       guard frame.nextOffset < next else { return .same }
       self.next = frame.nextOffset
       return .rewound(to: frame.nextOffset)
@@ -191,7 +191,7 @@ struct ResumePoint {
     return continuation
   }
 
-  /// All records before that offset were received, or are known to be missing.
+  /// Notes that all records before that offset were received, or are known to be missing.
   mutating func advance(to offset: UInt64) {
     next = offset
     isWaiting = false
@@ -199,14 +199,14 @@ struct ResumePoint {
 
   /// Returns whether the subscription was not live before.
   mutating func live(at offset: UInt64) -> Bool {
-    // The records before it that the filter has excluded needn't be filtered again.
+    // The records before it that the filter has excluded need not be filtered again.
     isWaiting = isWaiting && offset <= next ?? 0
     next = max(next ?? offset, offset)
     defer { isLive = true }
     return !isLive
   }
 
-  /// The topic has another epoch, all of whose records are new.
+  /// Handles that the topic has another epoch, all of whose records are new.
   mutating func startOver() {
     start = .earliest
     next = nil

@@ -4,28 +4,26 @@ import ReactiveCore
 public enum TopicEvent<Value> {
   /// A record, or the value decoded from it.
   case record(Value)
-  /// The records kept for late subscribers were delivered; those from this offset on were published after the subscription began. Comes
-  /// once.
+  /// The records kept for late subscribers were delivered; those from this offset on were published after the subscription began. Delivered once.
   case live(nextOffset: UInt64)
   /// `missed` records were dropped before they were requested; the next one has this offset.
   case lagged(missed: UInt64, nextOffset: UInt64)
   /// The topic was started anew while there was no connection, and the subscription continues with the new epoch's records from this offset
   /// on. Records of the earlier epoch may have been missed. Not with ``SubscriptionPlan/Lag/fail``.
   case restarted(nextOffset: UInt64)
-  /// The broker has crashed and lost the last records of a durable topic, whose setting `sync` allows that. The records received with this
-  /// offset and later ones aren't in the topic any more; the next records have these offsets, and are other ones or the same, published again.
-  /// Earlier records are still in the topic, and none of its records are missed: so the event comes independently of
-  /// ``SubscriptionPlan/lag``, and only if the subscription had received a lost record.
+  /// The broker has crashed and lost the last records of a durable topic, whose setting `sync` allows that. The records received with this offset and later
+  /// ones are no longer in the topic; the next records have these offsets, and are different ones or the same, published again. Earlier records are still in
+  /// the topic, and none of its records are missed. Therefore the event is delivered independently of ``SubscriptionPlan/lag``, and only if the subscription
+  /// had received a lost record.
   case rewound(nextOffset: UInt64)
   /// The number of producers that are attached to the topic. Only for ``RemoteTopic/events(including:)`` with ``TopicEventKinds/producers``.
   ///
-  /// The event comes at the subscription's begin if there is no producer, and when the number has changed; one event may cover several
-  /// changes. 0 means that no record comes before a producer attaches: the last producer has left, was killed, or has lost its connection,
-  /// and hasn't ended the topic. The topic can then fail: see `TopicSettings.whenProducerLost`.
+  /// The event is delivered when the subscription begins if there is no producer, and when the number has changed. One event may cover several changes. With
+  /// 0, no record follows until a producer attaches: the last producer has left, was killed, or has lost its connection, and hasn't ended the topic. The
+  /// topic can then fail: see `TopicSettings.whenProducerLost`.
   case producers(Int)
-  /// An event of the pattern's topic of this name. For a subscription to a pattern, ``live(nextOffset:)`` says that all topics are live that
-  /// existed when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
-  /// ``rewound(nextOffset:)`` don't come: they are events of a topic.
+  /// An event of the pattern's topic of this name. A subscription to a pattern gets ``live(nextOffset:)`` when all topics are live that existed when it
+  /// began. It never gets ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and ``rewound(nextOffset:)`` for itself: these are events of a topic.
   case topic(String, TopicChange)
 
   @inlinable
@@ -44,7 +42,7 @@ public enum TopicEvent<Value> {
 
 /// An event of one topic of a pattern, as one subscription sees it.
 public enum TopicChange: Hashable, Sendable {
-  /// The topic belongs to the subscription from now on: it existed, was created, or has started over. Its records begin at this offset.
+  /// The subscription now includes the topic: it existed, was created, or has started over. Its records begin at this offset.
   case matched(nextOffset: UInt64)
   /// As ``TopicEvent/live(nextOffset:)`` for a topic alone.
   case live(nextOffset: UInt64)
@@ -71,8 +69,8 @@ extension TopicEvent: Equatable where Value: Equatable {}
 typealias TopicMark = TopicEvent<Never>
 
 extension TopicMark {
-  /// One event that stands for this one and the one that follows it directly; nil if both must be delivered. A broker may send any number of them to a
-  /// subscriber without demand, which need no more memory than one.
+  /// One event that replaces this one and the directly following one; nil if both must be delivered. A broker may send any number of them to a subscriber
+  /// without demand, which then need no more memory than one.
   func joined(with next: TopicMark) -> TopicMark? {
     switch (self, next) {
     case (.lagged(let missed, _), .lagged(let more, let nextOffset)):
@@ -94,7 +92,7 @@ extension UInt64 {
   }
 }
 
-/// The kinds of ``TopicEvent`` that come only on request.
+/// The kinds of ``TopicEvent`` that are delivered only on request.
 public struct TopicEventKinds: OptionSet, Sendable {
   public let rawValue: Int
 
@@ -145,7 +143,7 @@ public struct TopicEvents<Value>: Publisher, Sendable {
 }
 
 extension RemoteTopic {
-  /// The topic's records with the events between them: where replay ends, and where records are missing.
+  /// The topic's records with the events between them: the end of replay, and gaps in the records.
   ///
   /// Every event uses demand, like a record.
   ///

@@ -1,6 +1,6 @@
 import ReactiveCore
 
-/// A break in the records of a topic, as one of the client's subscriptions has met it.
+/// A break in the records of a topic, as met by one of the client's subscriptions.
 public struct TopicNotice: Hashable, Sendable, CustomStringConvertible {
   /// The topic's name.
   public var topic: String
@@ -40,10 +40,10 @@ extension TopicNotice {
 }
 
 extension Client {
-  /// The breaks in the records of all topics that the client subscribes to, whatever their subscribers are.
+  /// The breaks in the records of all topics to which the client subscribes, regardless of their subscribers.
   ///
-  /// A subscriber of ``RemoteTopic/events`` gets the same between its records, and knows before which record the break is. A plain one, such as a `sink` of records,
-  /// gets records only: it is here that a program learns that a broker was restarted and has lost its topics in memory.
+  /// A subscriber of ``RemoteTopic/events`` gets the same between its records, at their position. A plain subscriber, such as a `sink` of records, gets
+  /// records only. These notices inform the program that a broker was restarted and has lost its topics in memory.
   ///
   /// ```swift
   /// let notices = client.notices.sink { print($0) }

@@ -1,7 +1,7 @@
 import ReactiveCore
 
 /// The subscriber behind an iterator of a topic's values: requests a value when the task waits for one, and `ahead` values more.
-// @unchecked: `lock` guards what changes; a value goes from the loop to the one task that waits.
+// @unchecked: `lock` guards mutable state; the loop passes each value to the one task that waits.
 final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   typealias Input = Value
   typealias Failure = ClientError

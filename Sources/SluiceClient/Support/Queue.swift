@@ -46,7 +46,7 @@ struct Queue<Element> {
     return elements.remove(at: index)
   }
 
-  /// Removes the last element that `matches`, among so many. Searches no further where it returns nil. Returns whether one was removed.
+  /// Removes the last element among the last `count` for which `matches` returns true. Stops searching if it returns nil. Returns whether one was removed.
   mutating func removeLast(among count: Int, where matches: (Element) -> Bool?) -> Bool {
     for index in elements.indices[head...].suffix(count).reversed() {
       guard let element = elements[index], let isWanted = matches(element) else { return false }

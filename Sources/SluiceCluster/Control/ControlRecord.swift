@@ -1,17 +1,17 @@
-/// The messages of the stream `SLUICE_CTL`: one subject for each fact, of which the last message counts.
+/// The messages of the stream `SLUICE_CTL`: one subject for each fact, of which the last message is valid.
 ///
 /// ```text
 /// ctl.cluster        format=1 shards=64
 /// ctl.node.NAME      writer=7 count=3 session=17 state=live|leaving|ended address=HOST:PORT version=1.2 [broker=9] [by=NAME]
 /// ctl.reach.NAME     broker=9 by=NODE      NODE has reached that broker of the node at its address
 /// ctl.shard.NUMBER   writer=7 count=4 state=held|moving|free owner=NAME session=17 term=21 [to=NAME] [from=NAME]
-/// ctl.drain.NAME     drain           an operator wants the node to have no shards; empty: not any more
-/// ctl.pin.NUMBER     NAME            an operator wants the shard there; empty: not any more
+/// ctl.drain.NAME     drain           an operator wants the node to have no shards; empty: withdrawn
+/// ctl.pin.NUMBER     NAME            an operator wants the shard there; empty: withdrawn
 /// ```
 ///
-/// A session or term of 0 is the message's own sequence: both are numbers that the stream has never used before.
+/// A session or term of 0 stands for the message's own sequence, so both are numbers that the stream has never used before.
 ///
-/// A shard is taken by its next owner, when it is free, or given to it by the last one, which writes `held` in the next owner's stead.
+/// The next owner takes a shard that is free; or the last owner hands the shard over by writing `held` on behalf of the next one.
 enum ControlRecord: Hashable, Sendable {
   case cluster(ClusterRecord)
   case node(String, NodeRecord?)
@@ -23,7 +23,7 @@ enum ControlRecord: Hashable, Sendable {
   static let stream = "SLUICE_CTL"
   static let pattern = "ctl.>"
 
-  /// - Returns: nil for a subject that isn't known.
+  /// - Returns: nil for an unknown subject.
   init?(subject: String, payload: String, sequence: UInt64) {
     let words = subject.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard words.count >= 2, words[0] == "ctl" else { return nil }
@@ -56,7 +56,7 @@ enum ControlRecord: Hashable, Sendable {
     }
   }
 
-  /// What a subject without a message says.
+  /// The record that a subject without a message stands for.
   var absent: ControlRecord {
     switch self {
     case .cluster: self
@@ -80,7 +80,7 @@ enum ControlRecord: Hashable, Sendable {
   }
 }
 
-/// What holds for the whole cluster; written once.
+/// The settings of the whole cluster; written once.
 struct ClusterRecord: Hashable, Sendable {
   var shards: Int
 
@@ -94,16 +94,16 @@ struct ClusterRecord: Hashable, Sendable {
   }
 }
 
-/// A node's word that it lives, which renews the lease of its session; or another node's that the session is over.
+/// A node's statement that it is alive, which renews the lease of its session; or another node's statement that the session has ended.
 struct NodeRecord: Hashable, Sendable {
   enum State: String, Hashable, Sendable {
     case live
-    /// It gives its shards away, and gets no others.
+    /// It hands over its shards, and gets no others.
     case leaving
     case ended
   }
 
-  /// The process that has written this.
+  /// The process that wrote the record.
   var writer: UInt64
   /// Counts the writer's messages.
   var count: UInt64
@@ -112,10 +112,10 @@ struct NodeRecord: Hashable, Sendable {
   var state: State
   var address: String
   var version: String
-  /// The identity of the node's broker, new with each start, by which other nodes know that they have reached it. 0 for a node whose version doesn't
-  /// state it, and doesn't check whether it reaches others.
+  /// The identity of the node's broker, new with each start, by which other nodes check that they have reached this broker. A node of an earlier version
+  /// states 0, and doesn't check whether it reaches others.
   var broker: UInt64
-  /// The node that has ended the session, if it was another one.
+  /// The node that has ended the session, if another one did.
   var endedBy: String?
 
   init(
@@ -148,9 +148,9 @@ struct NodeRecord: Hashable, Sendable {
   }
 }
 
-/// A node's word that it has reached another node's broker at the address that this one advertises.
+/// A node's statement that it has reached another node's broker at the address that this one advertises.
 struct ReachRecord: Hashable, Sendable {
-  /// The broker's identity: a node that has been started again has to be reached again.
+  /// The broker's identity: a restarted node must be reached again.
   var broker: UInt64
   /// The node that has reached it.
   var witness: String
@@ -168,26 +168,26 @@ struct ReachRecord: Hashable, Sendable {
   var text: String { "broker=\(broker) by=\(witness)" }
 }
 
-/// Which session of which node has a shard's lease.
+/// The node and session that own a shard.
 struct ShardRecord: Hashable, Sendable {
   enum State: String, Hashable, Sendable {
     case held
-    /// The owner is about to give it away.
+    /// The owner is about to hand it over.
     case moving
     case free
   }
 
-  /// The owner's process, also where the last owner has written the record.
+  /// The owner's process, even if the last owner has written the record.
   var writer: UInt64
   var count: UInt64
   var state: State
-  /// The owner, also the last one of a free shard.
+  /// The owner, or the last owner of a free shard.
   var owner: String
   var session: UInt64
-  /// The sequence of the message by which the owner has taken it.
+  /// The sequence of the message with which the owner took the shard.
   var term: UInt64
   var successor: String?
-  /// The node that has given the shard to the owner; nil for one that the owner has taken.
+  /// The node that has handed the shard over to the owner; nil if the owner took it.
   var giver: String?
 
   init(

@@ -1,19 +1,19 @@
 import SluiceIO
 
-/// The writes and reads of `SLUICE_CTL` that are under way or wait: one at a time for each subject.
+/// The pending and waiting writes and reads of `SLUICE_CTL`: one at a time for each subject.
 struct ControlRequests {
   private enum Request {
     case write(ControlWrite)
-    /// With the last sequence of the subject that the node knew when it asked.
+    /// With the subject's last sequence that the node knew when it sent the request.
     case read(ControlRecord, known: UInt64)
   }
 
   private let retry: Duration
-  /// Those that are busy or wait: of 10,000 shards a few.
+  /// The queues of busy and waiting subjects: a few of 10,000 shards.
   private var queues: [String: SubjectQueue] = [:]
-  /// The subjects that have to be read before anything is written there.
+  /// Subjects that must be read before the next write.
   private var unread: [String: ControlRecord] = [:]
-  /// The subjects of which the engine has once said that there is no message, although the node knows the one of this sequence.
+  /// Subjects that the engine has once reported as empty although the node knows a message with this sequence.
   private var doubted: [String: UInt64] = [:]
   private var pending: [UInt64: (request: Request, sent: MonotonicTime)] = [:]
   private var lastNumber: UInt64 = 0
@@ -22,12 +22,12 @@ struct ControlRequests {
     self.retry = retry
   }
 
-  /// The number of the next request; stands in the records of nodes and shards, too.
+  /// The number of the next request, which is also in the records of nodes and shards.
   var nextNumber: UInt64 { lastNumber + 1 }
 
-  /// Makes a write.
+  /// Begins a write.
   ///
-  /// - Returns: nil when another request about the subject is under way or waits.
+  /// - Returns: nil if another request for the subject is pending or waits.
   mutating func write(_ record: ControlRecord, expecting sequence: UInt64, at now: MonotonicTime)
     -> ControlWrite?
   {
@@ -42,9 +42,9 @@ struct ControlRequests {
     return write
   }
 
-  /// A write has an outcome.
+  /// Handles the result of a write.
   ///
-  /// - Returns: the write and when it was sent; nil for one that isn't known.
+  /// - Returns: the write and when it was sent; nil if no write has that number.
   mutating func finished(
     _ number: UInt64, _ outcome: WriteOutcome, at now: MonotonicTime
   ) -> (write: ControlWrite, sent: MonotonicTime)? {
@@ -57,14 +57,14 @@ struct ControlRequests {
     return (write, sent)
   }
 
-  /// A read has an outcome.
+  /// Handles the result of a read.
   ///
-  /// That there is no message says nothing about one that the node has heard of since it asked: the engine's answer may come behind it, by another
-  /// of its servers. A leader may even say so of a message that another server has sent already, until it has applied what it has committed. It
-  /// is asked again then, and believed when it says so twice.
+  /// The result "no message" doesn't apply to a message that the node has received since it sent the read, because the engine's answer may arrive later
+  /// through another server. A leader may also report it for a message that another server has already sent, until the leader has applied what it has
+  /// committed. The read is then repeated, and the result accepted when it is the same twice.
   ///
-  /// - Parameter directory: what the node knows by now.
-  /// - Returns: the record that was wanted there; nil for a read that isn't known, and for an outcome that doesn't count.
+  /// - Parameter directory: the node's present knowledge.
+  /// - Returns: the record that was to be written; nil for an unknown read, and for a result that doesn't count.
   mutating func read(
     _ number: UInt64, _ outcome: ReadOutcome, knowing directory: Directory, at now: MonotonicTime
   ) -> ControlRecord? {
@@ -94,7 +94,7 @@ struct ControlRequests {
     queues[subject] = queue.isIdle ? nil : queue
   }
 
-  /// The reads that are due: what became of writes whose outcome isn't known, and what is there where one was refused.
+  /// Takes the reads that are due: after writes that were refused or whose result is unknown.
   mutating func takeReads(
     knowing directory: Directory, at now: MonotonicTime
   ) -> [(number: UInt64, record: ControlRecord)] {
@@ -110,12 +110,12 @@ struct ControlRequests {
     return reads
   }
 
-  /// Whether a message about the subject is under way, or it isn't known what became of one.
+  /// Whether a message for the subject is pending, or the result of one is unknown.
   func isBusy(_ subject: String) -> Bool { queues[subject]?.isBusy ?? false }
 
-  /// Nothing is under way about any subject, and nothing waits.
+  /// Whether no requests are pending or wait.
   var areIdle: Bool { queues.isEmpty }
 
-  /// When requests that wait may be made.
+  /// The times at which waiting requests may be sent.
   var deadlines: [MonotonicTime] { queues.values.compactMap(\.deadline) }
 }

@@ -1,35 +1,35 @@
 import SluiceIO
 
-/// A message to be stored if the last one of its subject is the expected one.
+/// A message to store if the last message of its subject is the expected one.
 struct ControlWrite: Hashable, Sendable {
-  /// Counts all writes and reads of the process; stands in the records of nodes and shards, too.
+  /// Counts all writes and reads of the process; it is also in the records of nodes and shards.
   var number: UInt64
   var record: ControlRecord
   /// The sequence of the subject's last message; 0 for none.
   var expected: UInt64
 }
 
-/// What has become of a write.
+/// The result of a write.
 enum WriteOutcome: Hashable, Sendable {
   case stored(UInt64)
-  /// Another message was there: nothing was stored.
+  /// The last message wasn't the expected one: nothing was stored.
   case refused
-  /// It wasn't stored, and may be tried again.
+  /// It wasn't stored, and may be retried.
   case notStored
-  /// It may have been stored, or be stored yet.
+  /// It may have been stored, or may be stored later.
   case unknown
 }
 
-/// What a read of a subject's last message at the stream's leader has found.
+/// The result of reading a subject's last message from the stream's leader.
 enum ReadOutcome: Hashable, Sendable {
   case found(ControlRecord, UInt64)
   case none
   case failed
 }
 
-/// The requests about one subject: one at a time, and a read after each that was refused or whose outcome isn't known.
+/// The requests for one subject: one at a time, and a read after each write that was refused or whose result is unknown.
 ///
-/// A write whose outcome isn't known may still be stored after the read. It is harmless: its expectation fails as soon as something else is stored.
+/// A write whose result is unknown may still be stored after the read. That is harmless: its expectation fails as soon as another message is stored.
 struct SubjectQueue: Hashable, Sendable {
   private(set) var pending: UInt64?
   private(set) var needsRead = false
@@ -40,10 +40,10 @@ struct SubjectQueue: Hashable, Sendable {
     pending == nil && !needsRead && notBefore.map { $0 <= now } ?? true
   }
 
-  /// A message is under way, or it isn't known what became of one.
+  /// Whether a message is pending, or the result of one is unknown.
   var isBusy: Bool { pending != nil || needsRead }
 
-  /// Nothing is under way, and nothing waits.
+  /// Whether no request is pending or waits.
   var isIdle: Bool { pending == nil && !needsRead && notBefore == nil }
 
   func wantsRead(at now: MonotonicTime) -> Bool {
@@ -71,6 +71,6 @@ struct SubjectQueue: Hashable, Sendable {
     if case .failed = outcome { notBefore = now + retry } else { needsRead = false }
   }
 
-  /// When something waits for its next try.
+  /// The time of the next retry, if one waits.
   var deadline: MonotonicTime? { pending == nil ? notBefore : nil }
 }

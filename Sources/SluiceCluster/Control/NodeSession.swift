@@ -1,14 +1,14 @@
 import SluiceIO
 
-/// The lease under which a node has all its shards, as a value: what happens comes in, what is to be done comes out; it has no clock.
+/// The lease under which a node owns all its shards. A value without a clock: its input is events, its output the actions to take.
 ///
 /// A session begins with a message on the node's subject and lasts as long as each message there expects the one before: a message of another
 /// process ends it. Renewing one message keeps all shards, however many there are.
 struct NodeSession: Hashable, Sendable {
   enum Phase: Hashable, Sendable {
-    /// Not a member; joins as soon as no other process of the same name lives.
+    /// Not a member; joins as soon as no other process of the same name is live.
     case outside
-    /// `validUntil`: how long the node may believe in its lease.
+    /// `validUntil`: until when the node may rely on its lease.
     case member(session: UInt64, validUntil: MonotonicTime)
     /// It has left for good.
     case left
@@ -31,7 +31,7 @@ struct NodeSession: Hashable, Sendable {
   var isLeaving = false
   private let writer: UInt64
   private let times: LeaseTimes
-  /// When the renewals were sent whose outcome isn't known, and the last stored one, by number.
+  /// When each renewal with an unknown result, and the last stored one, was sent, by number.
   private var sent: [UInt64: MonotonicTime] = [:]
   private var nextRenewal: MonotonicTime?
 
@@ -45,27 +45,27 @@ struct NodeSession: Hashable, Sendable {
     return nil
   }
 
-  /// When the node stops believing in its lease; nil outside of a session.
+  /// Until when the node relies on its lease; nil outside of a session.
   var leaseEnd: MonotonicTime? {
     if case .member(_, let end) = phase { return end }
     return nil
   }
 
-  /// Whether the node believes in its lease.
+  /// Whether the node relies on its lease.
   func isValid(at now: MonotonicTime) -> Bool {
     if case .member(_, let end) = phase { return now < end }
     return false
   }
 
-  /// The state that the next message is to have; nil when none is due.
+  /// The state that the next message must have; nil if none is due.
   ///
-  /// - Parameter entry: the last message on the node's subject, as far as it is known.
+  /// - Parameter entry: the last known message on the node's subject.
   func wantedState(_ entry: NodeEntry?, hasShards: Bool, at now: MonotonicTime) -> NodeRecord.State? {
     switch phase {
     case .left: return nil
     case .outside:
       guard !isLeaving else { return nil }
-      // A former process of this name, or another one by mistake: its lease has to run out.
+      // A former process of this name, or another one by mistake: its lease must expire first.
       if let entry, entry.isLive, entry.record.writer != writer, now < entry.heard + times.lease {
         return nil
       }
@@ -78,7 +78,7 @@ struct NodeSession: Hashable, Sendable {
     }
   }
 
-  /// When ``wantedState(_:hasShards:at:)`` or ``expire(at:)`` may have another answer.
+  /// The times at which ``wantedState(_:hasShards:at:)`` or ``expire(at:)`` may have another result.
   func deadlines(_ entry: NodeEntry?) -> [MonotonicTime] {
     switch phase {
     case .left: []
@@ -92,12 +92,12 @@ struct NodeSession: Hashable, Sendable {
     nextRenewal = now + times.renewal
   }
 
-  /// The node's subject has a new last message: this process's own, another one's, or none.
+  /// Handles a new last message on the node's subject: this process's own, another one's, or none.
   ///
   /// - Parameter record: nil when the message was removed.
   mutating func observed(_ record: NodeRecord?, at now: MonotonicTime) -> [Change] {
     guard let record else {
-      // As long as the lease holds, no other node can have ended the session: the engine's clock has removed it.
+      // While the lease is valid, no other node can have ended the session: the engine has removed the message by its own clock.
       guard case .member = phase, !isValid(at: now) else { return [] }
       return lose(by: nil)
     }
@@ -139,7 +139,7 @@ struct NodeSession: Hashable, Sendable {
     return [.lost(by: node)]
   }
 
-  /// Stops believing when it is time.
+  /// Suspends the session if the lease has expired.
   mutating func expire(at now: MonotonicTime) -> [Change] {
     guard case .member(_, let end) = phase, now >= end, !isSuspended else { return [] }
     isSuspended = true

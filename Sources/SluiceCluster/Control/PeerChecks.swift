@@ -1,14 +1,14 @@
 import SluiceIO
 
-/// A broker that this node is to reach at the address that its node advertises.
+/// A broker that this node tries to reach at the address that its node advertises.
 struct PeerCheck: Hashable, Sendable {
   var node: String
   var address: String
   var broker: UInt64
 }
 
-/// Which brokers of other nodes this node has reached, and why not, as a value: a broker is checked until it is reached, and again when a link to it
-/// has failed.
+/// The brokers of other nodes that this node has reached, and why it hasn't reached others. A value: a broker is checked until it is reached, and again after
+/// a link to it has failed.
 struct PeerChecks {
   private struct Finding {
     var peer: PeerCheck
@@ -26,19 +26,19 @@ struct PeerChecks {
 
   private let name: String
   private var findings: [String: Finding] = [:]
-  /// The nodes that aren't reached yet, or not any more.
+  /// Nodes that haven't been reached, or can no longer be reached.
   private var open: Set<String> = []
-  /// The nodes that this one has reached, and that may have nothing stored about that.
+  /// Nodes that this node has reached, and for which no such statement may be stored.
   private(set) var unstated: Set<String> = []
 
-  /// - Parameter name: this node's.
+  /// - Parameter name: this node's name.
   init(of name: String) {
     self.name = name
   }
 
-  /// What is known of a node has changed.
+  /// Handles a changed entry of a node.
   ///
-  /// - Parameter entry: nil for a node that isn't known any more.
+  /// - Parameter entry: nil for a node that is no longer known.
   mutating func observed(_ entry: NodeEntry?, of node: String, at now: MonotonicTime) {
     guard let record = entry?.record, entry?.isLive == true, node != name, record.broker != 0 else {
       return forget(node)
@@ -58,15 +58,15 @@ struct PeerChecks {
 
   private func isReached(_ node: String) -> Bool { findings[node] != nil && !open.contains(node) }
 
-  /// Another node has stated which broker of a node it has reached; this one's statement may be needed nevertheless.
+  /// Handles another node's statement that it has reached a broker; this node's statement may be needed even so.
   mutating func stated(about node: String) {
     if isReached(node) { unstated.insert(node) }
   }
 
-  /// What this node has to say about a node is stored.
+  /// Notes that this node's statement about another node is stored.
   mutating func isStated(_ node: String) { unstated.remove(node) }
 
-  /// A link to a node has failed: checks whether the node can be reached.
+  /// Checks a node again, because a link to it has failed.
   mutating func doubt(_ node: String, at now: MonotonicTime) {
     guard isReached(node) else { return }
     findings[node]?.next = now
@@ -85,9 +85,9 @@ struct PeerChecks {
     return due
   }
 
-  /// A check has ended.
+  /// Handles the result of a check.
   ///
-  /// - Parameter problem: why the broker can't be reached; nil when it was.
+  /// - Parameter problem: why the broker can't be reached; nil if it was reached.
   mutating func finished(_ peer: PeerCheck, _ problem: String?, at now: MonotonicTime) {
     guard var finding = findings[peer.node], finding.peer == peer else { return }
     finding.isUnderWay = false
@@ -105,10 +105,10 @@ struct PeerChecks {
     findings[peer.node] = finding
   }
 
-  /// Why a node can't be reached; nil when it can be, or isn't checked yet.
+  /// Why a node can't be reached; nil if it can be, or hasn't been checked yet.
   func problem(of node: String) -> String? { findings[node]?.problem }
 
-  /// Why nodes haven't been reached for some time, by their names. One that has just died looks so, too, until it has been silent for a lease.
+  /// Why nodes haven't been reached for at least `time`, by their names. A node that has just died is among them until it has been silent for a lease.
   func problems(lasting time: Duration, at now: MonotonicTime) -> [String: String] {
     if open.isEmpty { return [:] }
     var problems: [String: String] = [:]
@@ -119,7 +119,7 @@ struct PeerChecks {
     return problems
   }
 
-  /// When checks are due, or ``problems(lasting:at:)`` may have another answer.
+  /// The times at which checks are due, or ``problems(lasting:at:)`` may have another result.
   func deadlines(lasting time: Duration) -> [MonotonicTime] {
     open.flatMap { node -> [MonotonicTime] in
       guard let finding = findings[node] else { return [] }

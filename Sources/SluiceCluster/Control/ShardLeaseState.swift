@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// A node's part in one shard, as a value: it takes it, holds it, gives it up in order, or loses it.
+/// A node's lease of one shard, as a value: the node takes it, holds it, hands it over, or loses it.
 ///
 /// ```text
 /// none ──taken──▶ held ──given up──▶ closing ──closed──▶ releasing ──given, or free──▶ none
-///                   └─────────────── lost: another node has taken it, or the session is over ───▶ none
+///                   └─────────── lost: another node owns it, or the session has ended ────────────▶ none
 /// ```
 struct ShardLeaseState: Hashable, Sendable {
   enum Phase: Hashable, Sendable {
@@ -12,7 +12,7 @@ struct ShardLeaseState: Hashable, Sendable {
     case held(term: UInt64)
     /// The broker flushes and closes the shard.
     case closing(term: UInt64)
-    /// It is closed, and the others are to be told.
+    /// It is closed; the others must be informed.
     case releasing(term: UInt64)
   }
 
@@ -27,7 +27,7 @@ struct ShardLeaseState: Hashable, Sendable {
   /// The broker has opened the shard.
   private(set) var isOpen = false
 
-  /// The term under which the node has the shard; nil if it doesn't.
+  /// The term under which the node owns the shard; nil if it doesn't.
   var term: UInt64? {
     switch phase {
     case .none: nil
@@ -40,22 +40,22 @@ struct ShardLeaseState: Hashable, Sendable {
     return false
   }
 
-  /// The broker has closed it.
+  /// Whether the broker has closed it.
   var isReleasing: Bool {
     if case .releasing = phase { return true }
     return false
   }
 
-  /// The shard's subject has a new last message.
+  /// Handles a new last message on the shard's subject.
   ///
   /// - Parameters:
-  ///   - record: nil when there is none.
+  ///   - record: nil if there is no message.
   ///   - writer: this process.
   ///   - session: the node's session; nil outside of one.
   mutating func observed(_ record: ShardRecord?, writer: UInt64, session: UInt64?) -> [Change] {
     let isOwn = record.map { $0.writer == writer && $0.session == session } ?? false
     guard let record, isOwn else {
-      // It is closed here: what was told is that it is given to another node.
+      // It is closed here; according to the record it was handed over to another node.
       guard case .releasing(let term) = phase, let record, record.term > term else { return lose() }
       phase = .none
       return [.released]
@@ -81,7 +81,7 @@ struct ShardLeaseState: Hashable, Sendable {
     return true
   }
 
-  /// The broker has closed the shard.
+  /// Notes that the broker has closed the shard.
   mutating func closed(_ term: UInt64) {
     switch phase {
     case .held(term), .closing(term): phase = .releasing(term: term)
@@ -89,7 +89,7 @@ struct ShardLeaseState: Hashable, Sendable {
     }
   }
 
-  /// The session is over, or another node has the shard.
+  /// Ends the lease: the session has ended, or another node owns the shard.
   mutating func lose() -> [Change] {
     guard let term else { return [] }
     phase = .none

@@ -1,9 +1,9 @@
 import SluiceIO
 import SluiceStore
 
-/// Which other nodes have been silent for so long that their sessions may be ended.
+/// Decides which other nodes have been silent for so long that their sessions may be ended.
 ///
-/// A node can tell only while the engine has served it without a gap for a lease: otherwise the silence may be its own.
+/// A node can decide that only after the engine has served it without a gap for a lease: otherwise the node's own connection may cause the silence.
 struct SilenceWatch {
   private let name: String
   private let lease: Duration
@@ -11,11 +11,11 @@ struct SilenceWatch {
   private(set) var watchedSince: MonotonicTime?
   /// Since when this node's own lease has been valid; nil while it isn't.
   private var validSince: MonotonicTime?
-  /// The turn of this node among those that may call another one silent, by that node's name.
+  /// By the name of another node, this node's turn among those that may end its session.
   private var ranks: [String: Int64] = [:]
 
   /// - Parameters:
-  ///   - name: this node's.
+  ///   - name: this node's name.
   ///   - lease: how long a node may be silent.
   init(of name: String, lease: Duration) {
     self.name = name
@@ -26,7 +26,7 @@ struct SilenceWatch {
 
   mutating func valid(since time: MonotonicTime?) { validSince = time }
 
-  /// A node is known.
+  /// Notes that a node exists.
   mutating func met(_ node: String) {
     if ranks[node] == nil { ranks[node] = Int64(ShardHash.hash("\(name) \(node)") % 8) }
   }
@@ -39,18 +39,18 @@ struct SilenceWatch {
     return max(validSince, watchedSince)
   }
 
-  /// Whether each node that lives must have been heard by now.
+  /// Whether each live node must have been heard by now.
   func knowsAllLive(isValid: Bool, at now: MonotonicTime) -> Bool {
     servedSince(isValid: isValid).map { $0 + lease <= now } ?? false
   }
 
-  /// When this node, which the engine has served since `servedSince`, may call another one silent.
+  /// When this node, which the engine has served since `servedSince`, may declare another one silent.
   private func silence(of entry: NodeEntry, _ node: String, _ servedSince: MonotonicTime) -> MonotonicTime {
     // The nodes take turns, so that one of many does it.
     max(entry.heard, servedSince) + lease + .milliseconds((ranks[node] ?? 0) * 20)
   }
 
-  /// The nodes that are silent, sorted by name. Looked up at each event, over all nodes.
+  /// The silent nodes, sorted by name. Computed at each event, over all nodes.
   func silent(among nodes: [String: NodeEntry], isValid: Bool, at now: MonotonicTime) -> [String] {
     guard let servedSince = servedSince(isValid: isValid) else { return [] }
     var silent: [String] = []
@@ -60,7 +60,7 @@ struct SilenceWatch {
     return silent.sorted()
   }
 
-  /// When a node may be silent, or all that live are known: the first such time after `now`, unless `first` is earlier.
+  /// When a node may be silent, or all live ones are known: the first such time after `now`, unless `first` is earlier.
   func deadline(
     _ first: MonotonicTime?, among nodes: [String: NodeEntry], isValid: Bool, at now: MonotonicTime
   ) -> MonotonicTime? {
@@ -71,7 +71,7 @@ struct SilenceWatch {
     }
     take(servedSince + lease)
     for (node, entry) in nodes where entry.isLive && node != name {
-      // Before its turn is looked up: most of the nodes are far from silent.
+      // Checked before its turn is looked up: most nodes are far from silent.
       if let first, entry.heard + lease >= first { continue }
       take(silence(of: entry, node, servedSince))
     }

@@ -4,18 +4,19 @@ import SluiceNATS
 import SluiceStore
 import SluiceTopics
 
-/// A broker as a node of a cluster: opens the shards that the node has gained, closes those that go to another one, and tells the broker where the others are.
+/// A broker as a node of a cluster: opens the shards that the node has gained, closes those that move to another one, and passes the routes of other shards
+/// to the broker.
 ///
 /// ```
 ///   engine ◄──► ClusterNode ── gained, closing, lost ──► ClusterMember ── open, close, lose ──► Broker
 ///                    └──────── directory ──────────────► ShardRoutes ◄── route(of:) ──────────────┘
 /// ```
 ///
-/// May be used from any thread. The caller keeps it until ``close()``, after ``leave(_:)`` for an orderly end.
-// @unchecked: what is mutable belongs to `loop`.
+/// May be used from any thread. The caller keeps it until ``close()``, after ``leave(_:)`` for an orderly shutdown.
+// @unchecked: mutable state belongs to `loop`.
 public final class ClusterMember: @unchecked Sendable {
   public let options: ClusterOptions
-  /// Which node serves which topics, for the broker.
+  /// The nodes that serve topics, for the broker.
   package let routes: ShardRoutes
   private let loop: any EventLoop
   private let node: ClusterNode
@@ -31,11 +32,11 @@ public final class ClusterMember: @unchecked Sendable {
   ///   - options: the node's name, address, and engine.
   ///   - engineOptions: how shards are stored.
   ///   - network: where connections to the engine are made, without TLS.
-  ///   - loop: the loop on which the node and its stores live. Not one that serves connections: a lease must be renewed in time.
-  ///   - writer: tells this process from others of the same name, and its openings of a shard from those of other processes; a random number.
+  ///   - loop: the loop on which the node and its stores run. It mustn't serve connections, because a lease must be renewed in time.
+  ///   - writer: a random number that distinguishes this process, and the shards that it opens, from other processes of the same name.
   ///   - storeReport: called with the events of the shards' stores, on `loop`, which waits.
-  ///   - report: called with what happens, in order, on `loop`, which waits.
-  /// - Throws: ``ClusterError`` for settings that can't be; `NATSError` for addresses and TLS files that can't be used.
+  ///   - report: called with the cluster's events, in order, on `loop`, which waits.
+  /// - Throws: ``ClusterError`` for invalid settings; `NATSError` for invalid addresses and TLS files.
   public init(
     _ options: ClusterOptions, engineOptions: JetStreamEngineOptions = JetStreamEngineOptions(),
     network: any Network, on loop: any EventLoop, writer: UInt64 = UInt64.random(in: 1 ... .max),
@@ -54,9 +55,9 @@ public final class ClusterMember: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Joins the cluster. Once.
+  /// Joins the cluster. Call it once.
   ///
-  /// - Parameter broker: was made with the routes of this member, and is started; kept until ``close()``.
+  /// - Parameter broker: a started broker that was made with the routes of this member; kept until ``close()``.
   public func start(_ broker: Broker) {
     loop.execute { [self] in
       self.broker = broker
@@ -76,9 +77,9 @@ public final class ClusterMember: @unchecked Sendable {
     }
   }
 
-  /// Hands all shards over to the other nodes, then leaves the cluster. Without other nodes the shards are closed in order.
+  /// Hands all shards over to the other nodes, then leaves the cluster. Without other nodes the shards are only closed.
   ///
-  /// - Parameter done: called on the loop when the node has left. It isn't called while the engine can't be reached: the caller bounds the time.
+  /// - Parameter done: called on the loop when the node has left. It is never called if the engine stays unreachable: the caller limits the time.
   public func leave(_ done: @escaping @Sendable () -> Void) {
     loop.execute { [self] in
       guard !isClosed else { return done() }
@@ -87,7 +88,7 @@ public final class ClusterMember: @unchecked Sendable {
     }
   }
 
-  /// Ends at once. The shards that the node still has are taken over by other nodes when its lease has run out.
+  /// Ends at once. Other nodes take over the remaining shards when the lease has expired.
   public func close() {
     loop.execute { [self] in
       guard !isClosed else { return }
@@ -101,7 +102,7 @@ public final class ClusterMember: @unchecked Sendable {
     }
   }
 
-  /// Tells what the node knows of the cluster.
+  /// Reports the node's knowledge of the cluster.
   ///
   /// - Parameter body: called on the loop.
   public func status(_ body: @escaping @Sendable (ClusterStatus) -> Void) {
@@ -112,24 +113,24 @@ public final class ClusterMember: @unchecked Sendable {
     }
   }
 
-  /// Has a node give its shards away, or takes that back: see ``ClusterNode/drain(_:_:_:)``.
+  /// Makes a node hand over its shards, or cancels that: see ``ClusterNode/drain(_:_:_:)``.
   ///
   /// - Parameters:
   ///   - node: the node's name.
-  ///   - isWanted: false takes the wish back.
-  ///   - done: called on the loop with the failure; nil when the wish is stored.
+  ///   - isWanted: false to cancel the drain.
+  ///   - done: called on the loop with the failure; nil if the request was stored.
   public func drain(
     _ node: String, _ isWanted: Bool = true, _ done: @escaping @Sendable (NATSError?) -> Void
   ) {
     wish(done) { member, done throws(NATSError) in try member.node.drain(node, isWanted, done) }
   }
 
-  /// Has a shard live on a node as long as that lives, or takes that back: see ``ClusterNode/pin(_:to:_:)``.
+  /// Pins a shard to a node while that is live, or cancels that: see ``ClusterNode/pin(_:to:_:)``.
   ///
   /// - Parameters:
   ///   - shard: the shard's number.
-  ///   - node: the node's name; nil takes the wish back.
-  ///   - done: called on the loop with the failure; nil when the wish is stored.
+  ///   - node: the node's name; nil to cancel the pin.
+  ///   - done: called on the loop with the failure; nil if the request was stored.
   public func pin(_ shard: Int, to node: String?, _ done: @escaping @Sendable (NATSError?) -> Void) {
     wish(done) { member, done throws(NATSError) in try member.node.pin(shard, to: node, done) }
   }
@@ -147,7 +148,7 @@ public final class ClusterMember: @unchecked Sendable {
     }
   }
 
-  // MARK: What happens in the cluster
+  // MARK: Events of the cluster
 
   private func happened(_ event: ClusterEvent) {
     switch event {
@@ -182,7 +183,7 @@ public final class ClusterMember: @unchecked Sendable {
   // MARK: Shards
 
   private func open(_ number: Int, _ term: UInt64) {
-    // One of an earlier term is over; its topics mustn't be served beside the new ones.
+    // A shard of an earlier term has ended; its topics mustn't be served beside the new ones.
     if shards[number] != nil { lose(number) }
     shards[number] = MemberShard(term: term)
     updateRoutes([number])
@@ -225,7 +226,7 @@ public final class ClusterMember: @unchecked Sendable {
     guard let shard = shards[number], shard.term == term, !shard.isClosing else { return }
     shards[number]?.isClosing = true
     updateRoutes([number])
-    // What is being opened is closed when it is open.
+    // A shard that is being opened is closed once it is open.
     if shard.isServed { shut(number, term) }
   }
 
@@ -249,12 +250,12 @@ public final class ClusterMember: @unchecked Sendable {
   }
 }
 
-/// A shard that the node has, as its broker sees it.
+/// A shard that the node owns, as its broker sees it.
 private struct MemberShard {
   var term: UInt64
-  /// The broker has its store.
+  /// Whether the broker has its store.
   var isWithBroker = false
-  /// Clients may use its topics.
+  /// Whether clients may use its topics.
   var isServed = false
   var isClosing = false
 }

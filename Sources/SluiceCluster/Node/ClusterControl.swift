@@ -1,9 +1,9 @@
 import SluiceIO
 import SluiceStore
 
-/// What a node of a cluster decides, as a value: messages, outcomes and times come in, requests and events come out.
+/// The decisions of a node of a cluster, as a value: its input is messages, results and times, its output requests and events.
 ///
-/// It joins leases, the directory and placement: which of its messages are due is derived from what the directory has, again after each event.
+/// It connects leases, the directory and placement: after each event, it derives from the directory which messages are due.
 ///
 /// ```
 ///   messages ──► Directory ──┬──► NodeSession, SilenceWatch ──► messages of nodes
@@ -12,9 +12,9 @@ import SluiceStore
 struct ClusterControl {
   enum Action {
     case write(ControlWrite)
-    /// Ask the stream's leader for the last message of the record's subject.
+    /// Read the last message of the record's subject from the stream's leader.
     case read(UInt64, ControlRecord)
-    /// Find out whether the broker can be reached, and say so with ``checked(_:_:at:)``.
+    /// Check whether the broker can be reached, and report the result with ``checked(_:_:at:)``.
     case check(PeerCheck)
     case event(ClusterEvent)
   }
@@ -25,25 +25,25 @@ struct ClusterControl {
   private let writer: UInt64
   private(set) var directory = Directory()
   private(set) var session: NodeSession
-  /// Of the shards that the node takes part in.
+  /// The leases of the shards that the node holds, takes or hands over.
   private(set) var leases: [Int: ShardLeaseState] = [:]
   private var allotment: ShardAllotment
   private var silence: SilenceWatch
   private(set) var peers: PeerChecks
   /// The identity of this node's broker; 0 for a node whose peers aren't checked.
   var broker: UInt64 = 0
-  /// Why other nodes that live haven't been reached for longer than the silence of a dead one.
+  /// Why other live nodes haven't been reached for longer than a dead node could be silent.
   private(set) var peerProblems: [String: String] = [:]
   private var takeOvers = TakeOverLog()
   private(set) var commitLatency: Duration?
-  /// When the engine has last answered a write or a read; nil before it has.
+  /// When the engine last answered a write or a read; nil before the first answer.
   private(set) var lastAnswer: MonotonicTime?
   private var requests: ControlRequests
   private var actions: [Action] = []
   private var changed: Set<Int> = []
-  /// Whether another node has come, has gone or has another address since the last event.
+  /// Whether another node has joined, left or changed its address since the last event.
   private var haveNodesChanged = false
-  /// What a test has broken, so that its oracle must notice.
+  /// A fault planted by a test, which its oracle must detect.
   var flaw = ClusterFlaw.none
 
   init(_ options: ClusterOptions, writer: UInt64) {
@@ -58,7 +58,7 @@ struct ClusterControl {
     peers = PeerChecks(of: options.name)
   }
 
-  /// The actions that were decided on since the last call.
+  /// The actions decided since the last call.
   mutating func takeActions(at now: MonotonicTime) -> [Action] {
     decide(at: now)
     if !changed.isEmpty || haveNodesChanged {
@@ -69,27 +69,27 @@ struct ClusterControl {
     return actions
   }
 
-  // MARK: What happens
+  // MARK: Events
 
-  /// The last message of each subject follows. Until then, what is known of different subjects isn't of the same time.
+  /// Begins a watch: the last message of each subject follows. Until all have arrived, the known states of different subjects are of different times.
   mutating func watchBegan() {
     silence.watched(since: nil)
   }
 
-  /// Whether the directory is known up to now.
+  /// Whether the directory is current.
   var isWatching: Bool { silence.watchedSince != nil }
 
-  /// The time without a sign of another node after which it should have been ended: a lease, and what the engine may take to store that.
+  /// The time without a message of another node after which its session should have ended: a lease, and the time that the engine may take to store the end.
   var silenceLimit: Duration { times.lease + times.answer }
 
-  /// Whether a message or a question is under way or waits for its next try.
+  /// Whether a write or a read is pending or waits to be retried.
   var isAsking: Bool { !requests.areIdle }
 
   mutating func watchCurrent(at now: MonotonicTime) {
     silence.watched(since: now)
   }
 
-  /// A message that is stored: one of the watch, an own one whose outcome has come, or one that was asked for.
+  /// Handles a stored message: from the watch, from a write whose result has arrived, or from a read.
   mutating func observed(_ record: ControlRecord, _ sequence: UInt64, at now: MonotonicTime) {
     let former = Former(record, directory)
     guard directory.apply(record, sequence, at: now) else { return }
@@ -101,7 +101,7 @@ struct ClusterControl {
     if outcome != .notStored, outcome != .unknown { lastAnswer = now }
     guard case .stored(let sequence) = outcome else { return }
     commitLatency = now - sent
-    // The record as it is read back, with its own sequence where that counts.
+    // The record as it is read back: a session or term of 0 is its own sequence.
     let record =
       ControlRecord(subject: write.record.subject, payload: write.record.payload, sequence: sequence)
       ?? write.record
@@ -121,14 +121,14 @@ struct ClusterControl {
     }
   }
 
-  /// The broker has opened a shard.
+  /// Notes that the broker has opened a shard.
   mutating func opened(_ shard: Int, term: UInt64, at now: MonotonicTime) {
     guard leases[shard]?.opened(term) == true else { return }
     changed.insert(shard)
     if let takeOver = takeOvers.opened(shard, term: term, at: now) { tell(.takenOver(takeOver)) }
   }
 
-  /// The broker has closed a shard, or couldn't open it.
+  /// Notes that the broker has closed a shard, or couldn't open it.
   mutating func closed(_ shard: Int, term: UInt64, at now: MonotonicTime) {
     guard leases[shard]?.term == term else { return }
     allotment.leasesChanged()
@@ -136,23 +136,23 @@ struct ClusterControl {
     leases[shard]?.closed(term)
   }
 
-  /// A check has ended.
+  /// Handles the result of a check.
   ///
-  /// - Parameter problem: why the broker can't be reached; nil when it was.
+  /// - Parameter problem: why the broker can't be reached; nil if it was reached.
   mutating func checked(_ peer: PeerCheck, _ problem: String?, at now: MonotonicTime) {
     peers.finished(peer, problem, at: now)
   }
 
-  /// A link to a node has failed.
+  /// Checks a node again, because a link to it has failed.
   mutating func doubt(_ node: String, at now: MonotonicTime) { peers.doubt(node, at: now) }
 
   mutating func leave() { session.isLeaving = true }
 
   private mutating func tell(_ event: ClusterEvent) { actions.append(.event(event)) }
 
-  // MARK: What follows from a message
+  // MARK: Effects of a message
 
-  /// What the directory had on a message's subject.
+  /// The directory's former state of a message's subject.
   private struct Former {
     var node: NodeEntry?
     var shard: ShardEntry?
@@ -260,7 +260,7 @@ struct ClusterControl {
     }
   }
 
-  // MARK: What is due
+  // MARK: Decisions
 
   private mutating func decide(at now: MonotonicTime) {
     if flaw != .noClock { apply(session.expire(at: now), at: now) }
@@ -277,7 +277,7 @@ struct ClusterControl {
     decideShards(at: now)
   }
 
-  /// Checks which other nodes can be reached, and states what isn't stated yet.
+  /// Checks which other nodes can be reached, and states the results that aren't stated yet.
   private mutating func decidePeers(at now: MonotonicTime) {
     guard broker != 0 else { return }
     for peer in peers.takeDue(at: now) { actions.append(.check(peer)) }
@@ -299,7 +299,7 @@ struct ClusterControl {
   }
 
   private mutating func renew(at now: MonotonicTime) {
-    // Before the first look at the stream, it isn't known whether the name is in use.
+    // Before the stream has been read, it isn't known whether the name is in use.
     if session.session == nil, !isWatching { return }
     let hasShards = leases.values.contains { $0.term != nil }
     guard let state = session.wantedState(directory.nodes[name], hasShards: hasShards, at: now) else {
@@ -347,7 +347,7 @@ struct ClusterControl {
     write(.node(node, record), at: now)
   }
 
-  /// Has another node own a closed shard, as if it had taken it: one message instead of two, and no wait for the other node to hear of the first.
+  /// Makes another node the owner of a closed shard, as if it had taken it: one message instead of two, and the other node needn't wait for the first.
   private mutating func give(
     _ shard: Int, _ own: UInt64, term: UInt64, to target: String, at now: MonotonicTime
   ) {
@@ -366,7 +366,7 @@ struct ClusterControl {
       writer: writer, count: requests.nextNumber, state: state, owner: name, session: session, term: term)
   }
 
-  /// - Returns: the request's number; nil when another request about the subject is under way or waits.
+  /// - Returns: the request's number; nil if another request for the subject is pending or waits.
   @discardableResult
   private mutating func write(_ record: ControlRecord, at now: MonotonicTime) -> UInt64? {
     let expected = directory.sequence(of: record.subject)
@@ -375,7 +375,7 @@ struct ClusterControl {
     return write.number
   }
 
-  /// When something may be due without another event; nil for never.
+  /// The time at which an action may be due without another event; nil for never.
   func deadline(at now: MonotonicTime) -> MonotonicTime? {
     let deadlines =
       requests.deadlines + allotment.deadlines + peers.deadlines(lasting: silenceLimit)
@@ -386,7 +386,7 @@ struct ClusterControl {
 
   // MARK: Looking up
 
-  /// Where another process of this node's name lives, which keeps this one from joining; nil for none.
+  /// The address of another live process with this node's name, which keeps this one from joining; nil for none.
   var nameHolder: String? {
     guard session.session == nil, let entry = directory.nodes[name], entry.isLive,
       entry.record.writer != writer
@@ -415,12 +415,12 @@ struct ClusterControl {
   }
 }
 
-/// A fault that tests plant, so that their oracle must notice it.
+/// A fault that tests plant and their oracle must detect.
 enum ClusterFlaw: Hashable, Sendable {
   case none
-  /// The node believes in its lease without looking at its clock.
+  /// The node relies on its lease without checking the time.
   case noClock
-  /// Renewals expect nothing.
+  /// Renewals are sent without an expectation.
   case blindRenewal
   /// Shards and names are taken without an expectation.
   case blindTake

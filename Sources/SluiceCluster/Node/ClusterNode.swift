@@ -2,16 +2,16 @@ import SluiceIO
 import SluiceNATS
 import SluiceTopics
 
-/// A node's part in a cluster: it keeps the node's lease at the engine, takes the shards that belong to it, gives others away, and knows which node
-/// owns which shard.
+/// A node's part in a cluster: it keeps the node's lease at the engine, takes the shards that belong to it, hands over others, and records which node owns
+/// which shard.
 ///
-/// All of it is used on its loop, and it calls back there, never from within a call. The owner must call ``close()``, or ``leave()`` and wait for
+/// All of it is used on its loop. It calls back there, never from within a call. The owner must call ``close()``, or ``leave()`` and wait for
 /// ``ClusterEvent/left``.
 // @unchecked: all of it is used on the loop only.
 public final class ClusterNode: @unchecked Sendable {
   public let options: ClusterOptions
   public let loop: any EventLoop
-  /// The client of the engine, for the shards' streams, too.
+  /// The client of the engine, also used for the shards' streams.
   public let client: NATSClient
   var control: ClusterControl
   private var api: JetStream
@@ -25,21 +25,21 @@ public final class ClusterNode: @unchecked Sendable {
   private var signal: (any LoopSignal)!
   private var problems: [String] = []
   private var isClosed = false
-  /// Called when the lease was renewed or lost, before the events that come of it: with the time at which it ends; nil without one.
+  /// Called when the lease was renewed or lost, before the resulting events: with the time at which it ends; nil without one.
   var leaseChanged: ((MonotonicTime?) -> Void)?
   private var toldLease: MonotonicTime?
-  /// Finds out whether a peer's broker can be reached, and calls back on the loop with why it can't be; nil when it was reached.
+  /// Checks whether a peer's broker can be reached, and calls back on the loop with the reason if it can't; nil if it was reached.
   var checkPeer: ((PeerCheck, @escaping @Sendable (String?) -> Void) -> Void)?
-  /// Since when the server of the engine, which is connected, hasn't served the lease; nil while it does.
+  /// Since when the connected server of the engine hasn't served the lease; nil while it does.
   private var uselessSince: MonotonicTime?
   private var isRefused = false
 
   /// - Parameters:
   ///   - options: the node's name, address, and engine.
   ///   - network: where connections to the engine are made, without TLS.
-  ///   - loop: the loop on which the node lives and calls back.
-  ///   - writer: tells this process from others of the same name; a random number.
-  /// - Throws: ``ClusterError`` for settings that can't be; `NATSError` for addresses and TLS files that can't be used.
+  ///   - loop: the loop on which the node runs and calls back.
+  ///   - writer: a random number that distinguishes this process from others of the same name.
+  /// - Throws: ``ClusterError`` for invalid settings; `NATSError` for invalid addresses and TLS files.
   public init(
     _ options: ClusterOptions, network: any Network, on loop: any EventLoop,
     writer: UInt64 = UInt64.random(in: 1 ... .max)
@@ -54,15 +54,15 @@ public final class ClusterNode: @unchecked Sendable {
     signal = loop.makeSignal { [weak self] in self?.advance() }
   }
 
-  /// Connects to the engine, joins the cluster, and takes part until ``close()``. Once.
+  /// Connects to the engine, joins the cluster, and takes part until ``close()``. Call it once.
   ///
-  /// - Parameter events: called with what happens, in order.
+  /// - Parameter events: called with the node's events, in order.
   public func start(_ events: @escaping (ClusterEvent) -> Void) {
     self.events = events
     client.start { [weak self] event in self?.happened(event) }
   }
 
-  /// Ends at once: the lease runs out by itself, and the other nodes take the shards over when it has. Calling it again does nothing.
+  /// Ends at once: the lease expires, and the other nodes then take over the shards. Further calls do nothing.
   public func close() {
     guard !isClosed else { return }
     isClosed = true
@@ -77,19 +77,19 @@ public final class ClusterNode: @unchecked Sendable {
     client.close()
   }
 
-  /// Gives all shards to the other nodes, then ends the session: ``ClusterEvent/left`` follows, and ``close()`` is to be called then.
+  /// Hands all shards over to the other nodes, then ends the session: ``ClusterEvent/left`` follows, after which the caller calls ``close()``.
   public func leave() {
     control.leave()
     signal.fire()
   }
 
-  /// The broker has opened a shard that it has gained; a term that is over is ignored.
+  /// Notes that the broker has opened a shard that it has gained. Ignores a term that has ended.
   public func opened(_ shard: Int, term: UInt64) {
     control.opened(shard, term: term, at: loop.now)
     signal.fire()
   }
 
-  /// The broker has flushed and closed a shard, or couldn't open it: it goes to another node. A term that is over is ignored.
+  /// Notes that the broker has flushed and closed a shard, or couldn't open it: the shard moves to another node. Ignores a term that has ended.
   public func closed(_ shard: Int, term: UInt64) {
     control.closed(shard, term: term, at: loop.now)
     signal.fire()
@@ -108,7 +108,7 @@ public final class ClusterNode: @unchecked Sendable {
   /// How the topics of a shard are reached.
   func route(ofShard shard: Int) -> ClusterRoute { control.route(of: shard) }
 
-  /// The number of shards, nil before it is known, and the other nodes that live.
+  /// The number of shards, nil before it is known, and the other live nodes.
   var others: (shards: Int?, nodes: [RemoteNode]) {
     let live = control.directory.nodes.filter { $0.value.isLive && $0.key != options.name }
     return (
@@ -117,10 +117,10 @@ public final class ClusterNode: @unchecked Sendable {
     )
   }
 
-  /// Whether the node believes in its lease by its own clock. If not, only what the engine has confirmed may be acknowledged and delivered.
+  /// Whether the node may rely on its lease, by its own clock. If not, only changes that the engine has confirmed may be acknowledged and delivered.
   public var isLeaseValid: Bool { control.session.isValid(at: loop.readClock()) }
 
-  /// What the node knows of the cluster.
+  /// The node's knowledge of the cluster.
   public var status: ClusterStatus {
     ClusterStatus(
       control, problems: problems, health, isConnected: client.isConnected, server: client.server,
@@ -129,24 +129,24 @@ public final class ClusterNode: @unchecked Sendable {
 
   // MARK: An operator's wishes
 
-  /// Has a node give its shards away, or takes that back. Holds until it is taken back, over restarts, too.
+  /// Makes a node hand over its shards, or cancels that. The drain lasts until it is cancelled, also across restarts.
   ///
   /// - Parameters:
-  ///   - node: the node's name, which needn't live at present.
-  ///   - isWanted: false takes it back.
-  ///   - completion: gets the failure, or nil when the wish is stored.
+  ///   - node: the node's name; the node need not be live.
+  ///   - isWanted: false to cancel the drain.
+  ///   - completion: gets the failure, or nil if the request was stored.
   public func drain(
     _ node: String, _ isWanted: Bool = true, _ completion: @escaping (NATSError?) -> Void
   ) throws(NATSError) {
     try publish(.drain(node, isWanted), completion)
   }
 
-  /// Has a shard live on a node as long as that lives, or takes that back.
+  /// Pins a shard to a node while that is live, or cancels that.
   ///
   /// - Parameters:
   ///   - shard: the shard's number.
-  ///   - node: the node's name; nil takes the wish back.
-  ///   - completion: gets the failure, or nil when the wish is stored.
+  ///   - node: the node's name; nil to cancel the pin.
+  ///   - completion: gets the failure, or nil if the request was stored.
   public func pin(
     _ shard: Int, to node: String?, _ completion: @escaping (NATSError?) -> Void
   ) throws(NATSError) {
@@ -170,7 +170,7 @@ public final class ClusterNode: @unchecked Sendable {
       problems = []
       uselessSince = nil
       events?(.engineConnected(server: client.server))
-      // The watch begins anew by itself.
+      // The watch restarts by itself.
       if watch == nil, !isClosed { prepare() }
     case .interrupted(let error), .closed(let error):
       problems = [error.description]
@@ -180,7 +180,7 @@ public final class ClusterNode: @unchecked Sendable {
     signal.fire()
   }
 
-  /// Asks the engine whether it keeps what it stores, and begins to watch.
+  /// Queries whether the engine keeps what it stores, and starts the watch.
   private func prepare() {
     guard check == nil else { return }
     watchEngine()
@@ -264,8 +264,8 @@ public final class ClusterNode: @unchecked Sendable {
     setTimer()
   }
 
-  /// A server that has lost the other servers takes connections and answers nothing: another one may still have a majority. The watch may even go
-  /// on, with nothing but signs of life, if that server is the one that has made it.
+  /// Changes to another server if this one answers nothing. A server that has lost contact with the other servers still accepts connections, while another
+  /// one may have a majority. If it created the watch itself, it may keep sending heartbeats.
   private func leaveUselessServer() {
     let now = loop.now
     guard client.isConnected, !isRefused, !control.session.isValid(at: now),
@@ -294,7 +294,7 @@ public final class ClusterNode: @unchecked Sendable {
     }
   }
 
-  /// A link to a node has failed.
+  /// Checks a node again, because a link to it has failed.
   func doubt(_ node: String) {
     control.doubt(node, at: loop.now)
     signal.fire()

@@ -2,29 +2,29 @@ import SluiceIO
 import SluiceNATS
 import SluiceWire
 
-/// How a node takes part in a cluster.
+/// The settings with which a node takes part in a cluster.
 public struct ClusterOptions: Sendable {
   /// The node's name: from 1 to 64 letters, digits, `-` and `_`. No two nodes may have the same.
   public var name: String
-  /// Where clients and other nodes reach it, as `HOST:PORT`.
+  /// The address at which clients and other nodes reach it, as `HOST:PORT`.
   public var advertisedAddress: String
   /// The broker's version, for operators. Without blanks.
   public var version = ""
   /// The servers of the engine.
   public var engine: [NATSAddress]
-  /// How the engine is reached. Keepalive is 1 s by default.
+  /// The options of the connection to the engine. Keepalive is 1 s by default.
   public var nats = ClusterOptions.defaultNATS
-  /// How many shards a new cluster has, from 1 to 65,536. A cluster that exists keeps its number. Default: 64.
+  /// The number of shards of a new cluster, from 1 to 65,536. An existing cluster keeps its number. Default: 64.
   public var shards = ClusterOptions.standardShards
   /// Copies of the stream with leases and the directory. Default: 3.
   public var replicas = 3
-  /// How many shards a node gives away at a time, or one in 32 of those that it has, if these are more: the engine stores what several moves need one after
-  /// the other, so that each topic pauses for longer the more shards move beside its own. Default: 1.
+  /// The most shards that a node hands over at a time, or one in 32 of its shards if that is more. The engine stores the messages of several moves one after
+  /// another, so each topic pauses for longer the more shards move together with its own. Default: 1.
   public var maximumMoves = 1
   public var times = LeaseTimes()
-  /// Joins even if the engine may lose data, or can't be asked about it.
+  /// Joins even if the engine may lose data, or can't be queried about it.
   public var engineUnsafe = false
-  /// How long the engine keeps the name of a node that has gone; in whole seconds. Default: 1 hour.
+  /// How long the engine keeps the name of a node that has left; in whole seconds. Default: 1 hour.
   public var nodeRetention = Duration.seconds(3_600)
 
   public init(name: String, advertisedAddress: String, engine: [NATSAddress]) {
@@ -43,7 +43,7 @@ public struct ClusterOptions: Sendable {
     return options
   }
 
-  /// - Throws: ``ClusterError`` for a name, address or number that can't be.
+  /// - Throws: ``ClusterError`` for an invalid name, address or number.
   func check() throws(ClusterError) {
     guard NodeName.isValid(name) else {
       throw ClusterError(
@@ -66,7 +66,7 @@ public struct ClusterOptions: Sendable {
   }
 }
 
-/// Settings of a node that can't be.
+/// Invalid settings of a node.
 public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
 

@@ -26,13 +26,13 @@ extension ClusterStatus {
       let state: Node.State =
         switch entry.record.state {
         case .ended: .ended
-        // This node lives, whatever its lease is.
+        // This node is live, whatever the state of its lease.
         case _ where name != control.name && entry.heard + control.silenceLimit < now: .silent
         case .leaving: .leaving
         case .live where unreached.contains(name): .unreached
         case .live: directory.drained.contains(name) ? .drained : .live
         }
-      // A node that has just joined is about to be reached.
+      // Other nodes haven't had time to reach a node that has just joined.
       let isNew = now - entry.since < control.silenceLimit
       return Node(
         name: name, address: entry.record.address, version: entry.record.version, state: state,
@@ -50,7 +50,7 @@ extension ClusterStatus {
     }
   }
 
-  /// Why a node can't be reached; nil if that isn't so or isn't known.
+  /// Why a node can't be reached; nil if it can be reached, or that isn't known.
   private static func problem(
     of node: String, at address: String, because reason: String?, isOwn: Bool, isUnreached: Bool
   ) -> String? {

@@ -1,18 +1,18 @@
 import SluiceIO
 
-/// What a node knows of the cluster, for commands, health checks and pages.
+/// A node's knowledge of the cluster, for commands, health checks and pages.
 public struct ClusterStatus: Hashable, Sendable {
   public struct Node: Hashable, Sendable {
     public enum State: String, Hashable, Sendable {
       case live
-      /// It gives its shards away before it ends.
+      /// It hands over its shards before it ends.
       case leaving
-      /// It lives, and an operator wants it to have no shards.
+      /// It is live, and an operator wants it to have no shards.
       case drained
-      /// It lives, and owns no shards until another node has reached it at its address.
+      /// It is live, and owns no shards until another node has reached it at its address.
       case unreached
       case ended
-      /// No sign of it has come for longer than a lease, and no node has been able to end its session: it may live or not.
+      /// No message of it has arrived for longer than a lease, and no node has been able to end its session: it may be live or not.
       case silent
     }
 
@@ -22,9 +22,9 @@ public struct ClusterStatus: Hashable, Sendable {
     public var state: State
     /// The shards that it owns.
     public var shards: Int
-    /// How long ago its last sign of life came.
+    /// The time since its last message.
     public var silence: Duration
-    /// Why this node, or any other one, can't reach it, in a sentence; nil if it can be reached, or isn't known to be unreachable.
+    /// Why this node, or any other one, can't reach it, in a sentence; nil if it can be reached, or that isn't known.
     public var problem: String?
   }
 
@@ -32,13 +32,13 @@ public struct ClusterStatus: Hashable, Sendable {
     public enum State: String, Hashable, Sendable {
       case held
       case moving
-      /// No node has it.
+      /// No node owns it.
       case free
     }
 
     public var number: Int
     public var state: State
-    /// Nil for a free one.
+    /// Nil for a free shard.
     public var owner: String?
     public var term: UInt64
     /// The node that it belongs to; nil without nodes.
@@ -52,20 +52,20 @@ public struct ClusterStatus: Hashable, Sendable {
   /// The lease couldn't be renewed in time.
   public var isSuspended: Bool
   public var isEngineConnected: Bool
-  /// The server of the engine that the node is connected to, as `name (address)`; empty before the first connection.
+  /// The server of the engine to which the node is connected, as `name (address)`; empty before the first connection.
   public var engineServer: String
-  /// Why the engine isn't good enough or can't be reached; empty if all is well.
+  /// Why the engine is unsuitable or unreachable; empty if there is no problem.
   public var engineProblems: [String]
-  /// What an operator should mend although the engine stores: servers that are lost, behind, or nearly full.
+  /// Problems that an operator should fix although the engine still stores: servers that are lost, lag, or are nearly full.
   public var engineWarnings: [EngineWarning] = []
-  /// Why the engine doesn't store, if it doesn't, in a sentence without a full stop.
+  /// Why the engine doesn't store, in a sentence without a full stop; empty if it does.
   public var engineObstacle = ""
-  /// Copies of the stream of the engine that has lost most of them, and those among them that have everything; nil while that isn't known.
+  /// The copies of the stream that has lost most of them, and how many of them are complete; nil while unknown.
   public var engineCopies: Int?
   public var currentEngineCopies: Int?
-  /// The address of another process that has this node's name, while this one isn't a member; nil for none.
+  /// The address of another process with this node's name, while this one isn't a member; nil for none.
   public var nameHolder: String?
-  /// The node uses an engine that may lose data because it was told to.
+  /// Whether the node uses an engine that may lose data because its options allow that.
   public var isEngineUnsafe: Bool
   /// How long the engine took to store the last renewal; nil before the first.
   public var commitLatency: Duration?

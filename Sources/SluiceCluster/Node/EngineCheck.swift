@@ -1,12 +1,12 @@
 import SluiceIO
 import SluiceNATS
 
-/// Makes the stream with leases and the directory, and asks the servers whether they keep what they store, until both have succeeded or the engine
-/// is refused.
+/// Creates the stream with leases and the directory, and queries whether the servers keep what they store, until both have succeeded or the engine is
+/// refused.
 final class EngineCheck {
   enum Outcome {
     case ready
-    /// It is tried again.
+    /// It will be retried.
     case waiting(NATSError)
     case refused([String])
   }
@@ -73,7 +73,7 @@ final class EngineCheck {
       case .success(let servers):
         let objections = servers.flatMap { $0.objections() }
         guard objections.isEmpty else { return end(.refused(objections)) }
-        // One that doesn't run now may not keep a new node from joining.
+        // A server that is down at the moment must not prevent a new node from joining.
         guard servers.count * 2 > count else {
           return again(
             NATSError(
@@ -88,7 +88,7 @@ final class EngineCheck {
     }
   }
 
-  /// Makes a request, whose failure to be sent is a failure like others.
+  /// Makes a request, and handles a failure to send it like any other failure.
   private func attempt<Value>(
     _ body: (@escaping JetStream.Completion<Value>) throws(NATSError) -> Void,
     then: @escaping (Result<Value, NATSError>) -> Void

@@ -1,6 +1,6 @@
 import SluiceNATS
 
-/// What a node knows of the engine's servers and of the streams there, as a value: answers come in, sentences come out.
+/// The known state of the engine's servers and of the streams there. A value: its input is answers, its output sentences.
 ///
 /// ```
 ///   STREAM.INFO of SLUICE_CTL and of shards ──┐
@@ -8,26 +8,26 @@ import SluiceNATS
 ///   outcomes of renewals ─────────────────────┘
 /// ```
 ///
-/// It is about the engine, not about the connection: what one server has said holds until another one says something else, since a node whose lease isn't stored
-/// tries one server after the other.
+/// It describes the engine, not the connection. An answer of one server is valid until another server answers differently, because a node whose lease isn't
+/// stored tries one server after another.
 struct EngineHealth: Hashable, Sendable {
-  /// By the streams' names, as far as their leaders were asked.
+  /// By stream name, for streams whose leaders were asked.
   private var streams: [String: StreamCopies] = [:]
   /// The servers that have disabled JetStream, sorted.
   private(set) var disabled: [String] = []
-  /// The servers whose room is nearly used up, and the share that is used, in percent; sorted by name.
+  /// The servers whose space is nearly used up, and the used share in percent; sorted by name.
   private(set) var nearlyFull: [String: Int] = [:]
-  /// Why the leader of the stream with leases hasn't said which copies there are; nil when it has.
+  /// Why the leader of the stream with leases hasn't reported its copies; nil if it has.
   private var infoProblem: NATSError?
   /// Why the last renewal of the lease wasn't stored; nil when it was.
   private var renewalProblem: NATSError?
-  /// The servers of the stream with leases that its leader named last, also while there is none now.
+  /// The servers of the stream with leases that its leader last reported, also while it has no leader.
   private var known: [String] = []
 
-  /// From which share of its room on a server counts as nearly full, in percent.
+  /// The used share of its space, in percent, from which a server counts as nearly full.
   static let fullness = 90
 
-  /// A stream's leader has said which copies there are, or it couldn't be asked.
+  /// Handles the copies that a stream's leader has reported, or the failure to query it.
   mutating func take(_ result: Result<StreamInfo, NATSError>, of stream: String = ControlRecord.stream) {
     let isControl = stream == ControlRecord.stream
     var copies = streams[stream] ?? StreamCopies()
@@ -47,12 +47,12 @@ struct EngineHealth: Hashable, Sendable {
     streams[stream] = copies
   }
 
-  /// The shards' streams about which the next answer decides, sorted.
+  /// The shards' streams whose state depends on the next answer, sorted.
   var inDoubt: [String] {
     streams.filter { $0.value.isInDoubt && $0.key != ControlRecord.stream }.keys.sorted()
   }
 
-  /// The servers that have answered.
+  /// Handles the servers' answers.
   mutating func take(_ servers: [EngineServer]) {
     disabled = servers.filter { !$0.hasJetStream }.map(\.name).sorted()
     nearlyFull = [:]
@@ -61,30 +61,30 @@ struct EngineHealth: Hashable, Sendable {
     }
   }
 
-  /// A renewal of the lease was stored, or wasn't.
+  /// Handles the result of a lease renewal.
   mutating func renewed(_ result: Result<PublishAcknowledgement, NATSError>) {
     switch result {
     case .success: renewalProblem = nil
-    // Another writer was there: the engine stores.
+    // Another writer's message was stored, so the engine works.
     case .failure(let error): renewalProblem = error.code == .wrongLastSequence ? nil : error
     }
   }
 
-  // MARK: What it means
+  // MARK: Conclusions
 
-  /// How many copies there should be of the stream that has lost most, and how many are current; nil while that isn't known.
+  /// For the stream that has lost most copies: how many it should have, and how many are current; nil while unknown.
   var redundancy: (copies: Int, current: Int)? {
     streams.values.lazy.filter { !$0.copies.isEmpty }
       .map { [disabled] in (copies: $0.wanted, current: $0.current(without: disabled)) }
       .min { (Self.spare($0), $0.current) < (Self.spare($1), $1.current) }
   }
 
-  /// How many copies may be lost before nothing can be stored.
+  /// How many more copies may be lost before the engine can't store.
   private static func spare(_ redundancy: (copies: Int, current: Int)) -> Int {
     redundancy.current - (redundancy.copies / 2 + 1)
   }
 
-  /// What an operator should mend although the engine still stores.
+  /// Problems that an operator should fix although the engine still stores.
   var warnings: [EngineWarning] {
     var warnings = copyWarnings
     for server in disabled {
@@ -119,7 +119,7 @@ struct EngineHealth: Hashable, Sendable {
     return EngineWarning("copies \(redundancy.current)", text)
   }
 
-  /// Which copies are missing or behind, and which streams have no leader.
+  /// Warnings about copies that are missing or lag, and about streams without a leader.
   private var copyWarnings: [EngineWarning] {
     var offline: [String: [String]] = [:]
     var lagging: [String: [String]] = [:]
@@ -131,7 +131,7 @@ struct EngineHealth: Hashable, Sendable {
         if copy.state == .lagging { lagging[copy.server, default: []].append(name) }
       }
       if !stream.copies.isEmpty, stream.copies.count < stream.wanted { short.append(name) }
-      // That of the stream with leases is why the node isn't ready.
+      // A missing leader of the stream with leases is the reason why the node isn't ready.
       if stream.hasNoLeader, name != ControlRecord.stream { headless.append(name) }
     }
     var warnings: [EngineWarning] = []
@@ -155,7 +155,7 @@ struct EngineHealth: Hashable, Sendable {
     return warnings
   }
 
-  /// How many streams have leaders that have said where their copies are.
+  /// The number of streams whose leaders have reported where their copies are.
   private var knownStreams: Int { streams.values.count { !$0.copies.isEmpty } }
 
   /// Which streams, if not all of them.
@@ -168,7 +168,7 @@ struct EngineHealth: Hashable, Sendable {
     return names.count > 3 ? "\(few) and \(names.count - 3) more" : few
   }
 
-  /// Why renewals of the lease aren't stored, in a sentence without a full stop: one of three things.
+  /// Why renewals of the lease aren't stored, in a sentence without a full stop: one of three reasons.
   var obstacle: String {
     if !disabled.isEmpty, disabled.count * 2 >= max(known.count, 1) {
       return

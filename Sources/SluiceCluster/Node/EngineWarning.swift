@@ -1,6 +1,6 @@
-/// What an operator should mend at the engine's servers.
+/// A problem of the engine's servers that an operator should fix.
 public struct EngineWarning: Hashable, Sendable {
-  /// What it is about: warnings that have the same differ in figures alone.
+  /// Identifies the problem: warnings with the same ID differ only in figures.
   public var id: String
   /// A sentence without a full stop.
   public var text: String

@@ -1,8 +1,8 @@
 import SluiceIO
 import SluiceNATS
 
-/// Asks the engine every few seconds whether all copies of what it stores are there, and what its servers say of themselves: about the stream with leases each time,
-/// about those of shards in turn.
+/// Queries the engine every few seconds for the copies of its streams and the state of its servers: the stream with leases each time, those of shards in
+/// turn.
 final class EngineWatch {
   private static let interval = Duration.seconds(5)
 
@@ -20,8 +20,8 @@ final class EngineWatch {
   }
 
   /// - Parameters:
-  ///   - asksServers: false where the account of the nodes may not ask them.
-  ///   - streams: the streams of shards that are asked about with the next look, one after the other.
+  ///   - asksServers: false if the nodes' account lacks the permission to query servers.
+  ///   - streams: the streams of shards to query in the next round, one after another.
   ///   - found: called with each answer.
   init(
     _ api: JetStream, asksServers: Bool, on loop: any EventLoop, streams: @escaping () -> [String],
@@ -50,7 +50,7 @@ final class EngineWatch {
       try api.streamInfo(stream) { [weak self] result in
         guard let self, !isOver else { return }
         found(.info(result, stream: stream))
-        // One that has no leader costs the time limit: the others come with the next look.
+        // A stream without a leader costs the timeout, so the others wait for the next round.
         if case .failure(let error) = result, error.code != .streamNotFound { return askServers() }
         guard let next = rest.first else { return askServers() }
         ask(next, then: rest.dropFirst())

@@ -1,10 +1,10 @@
 import SluiceNATS
 
-/// The copies of one stream, as its leader calls them. A value.
+/// The copies of one stream, as reported by its leader. A value.
 struct StreamCopies: Hashable, Sendable {
   enum State: Hashable, Sendable {
     case current
-    /// It has yet to get what the others have, by two answers in succession: by one, it may just be about to.
+    /// It lags by two successive answers: after one, it may just be about to catch up.
     case lagging
     case offline
   }
@@ -14,28 +14,28 @@ struct StreamCopies: Hashable, Sendable {
     var state: State
   }
 
-  /// A copy that is behind by so many messages is called so while others come, too: with fewer it follows closely.
+  /// A copy that lags by this many messages is reported even while new ones arrive; with fewer, it follows closely.
   private static let farBehind: UInt64 = 256
 
-  /// Sorted by the servers' names; empty while no leader has said.
+  /// Sorted by the servers' names; empty until a leader has answered.
   private(set) var copies: [Copy] = []
-  /// How many there should be.
+  /// The number of copies that there should be.
   private(set) var wanted = 0
-  /// The servers whose copies the last answer didn't call current.
+  /// The servers whose copies weren't current in the last answer.
   private var behind: Set<String> = []
   private var lastSequence: UInt64 = 0
-  /// The answers in succession in which the stream had no leader.
+  /// The number of successive answers without a leader.
   private var leaderless = 0
 
-  /// Two answers in succession have named no leader.
+  /// Whether two successive answers have named no leader.
   var hasNoLeader: Bool { leaderless > 1 }
 
-  /// Whether the next answer decides what the last one has left open.
+  /// Whether the next answer decides a question that the last one has left open.
   var isInDoubt: Bool {
     leaderless == 1 || copies.contains { $0.state == .current && behind.contains($0.server) }
   }
 
-  /// - Parameter isQuiet: whether it gets so few messages that a copy which isn't current is behind.
+  /// - Parameter isQuiet: whether the stream gets so few messages that a copy that isn't current lags.
   mutating func take(_ info: StreamInfo, isQuiet: Bool) {
     guard let cluster = info.cluster, let leader = cluster.leader else { return tookNoLeader() }
     leaderless = 0
@@ -53,15 +53,15 @@ struct StreamCopies: Hashable, Sendable {
     wanted = max(info.configuration.replicas, copies.count)
   }
 
-  /// The stream's leader didn't answer, or there is none.
+  /// Handles that the stream's leader didn't answer, or that there is none.
   mutating func tookNoLeader() {
     (copies, behind) = ([], [])
     leaderless += 1
   }
 
-  /// How many copies have everything.
+  /// The number of copies that are complete.
   ///
-  /// - Parameter lost: servers that don't count, whatever the leader says.
+  /// - Parameter lost: servers that don't count, whatever the leader reports.
   func current(without lost: some Collection<String>) -> Int {
     copies.count { $0.state == .current && !lost.contains($0.server) }
   }

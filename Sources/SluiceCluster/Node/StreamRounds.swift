@@ -1,17 +1,17 @@
 import SluiceStore
 
-/// Which of the shards' streams are asked about next: a number at a time, so that the engine has little work with it, and all of them in turn.
+/// Decides which of the shards' streams are queried next: a number at a time, to limit the engine's work, and all of them in turn.
 struct StreamRounds {
-  /// So many are asked about with each look at the engine: all of a cluster with the usual number of shards, whose figures then are of one moment.
+  /// The number of streams queried in each round: all of a cluster with the usual number of shards, whose figures are then of one moment.
   static let atATime = 64
 
   private var next = 0
 
-  /// The streams of the next look.
+  /// Returns the streams of the next round.
   ///
   /// - Parameters:
-  ///   - shards: how many there are.
-  ///   - urgent: streams that are asked about again at once.
+  ///   - shards: the number of shards.
+  ///   - urgent: streams that are queried again at once.
   mutating func take(of shards: Int, urgent: some Sequence<String>) -> [String] {
     var streams = Array(urgent.prefix(Self.atATime))
     var left = shards

@@ -1,20 +1,20 @@
 import SluiceIO
 
-/// Where the shards came from that the broker is opening, for the reports of how long that took.
+/// The origins of shards that the broker is opening, to report how long that took.
 struct TakeOverLog {
   private var origins: [Int: (cause: TakeOver.Cause, since: MonotonicTime)] = [:]
 
-  /// This node has a shard.
+  /// Notes that this node owns a shard.
   ///
   /// - Parameters:
-  ///   - former: what the directory had of the shard before.
-  ///   - giver: the node that has given the shard to this one; nil when it has taken it.
-  ///   - directory: what it has of nodes.
+  ///   - former: the directory's former entry of the shard.
+  ///   - giver: the node that has handed the shard over to this one; nil if it has taken it.
+  ///   - directory: the known nodes.
   mutating func gained(
     _ shard: Int, _ former: ShardEntry?, givenBy giver: String?, _ directory: Directory, at now: MonotonicTime
   ) {
     if let giver {
-      // Its topics pause from when the giver has begun to close it.
+      // Its topics pause from the moment at which the giver began to close it.
       let isSeen = former?.record?.owner == giver && former?.record?.state == .moving
       origins[shard] = (.handedOver(from: giver), isSeen ? former?.heard ?? now : now)
     } else {
@@ -27,17 +27,17 @@ struct TakeOverLog {
   ) -> (cause: TakeOver.Cause, since: MonotonicTime) {
     guard let former, let record = former.record else { return (.first, now) }
     let owner = directory.nodes[record.owner]
-    // A node that has ended by itself was stopped in order, also when it had no node to give the shard to, or gave it to this one as that ended.
+    // A node that has ended its own session was stopped in order, even if it had no node to hand the shard over to, or this one joined as it ended.
     let isStopped =
       owner?.record.session == record.session && owner?.record.endedBy == nil && owner?.isLive == false
     if record.state == .free || isStopped { return (.handedOver(from: record.owner), former.heard) }
     return (.died(record.owner), owner?.lastSign ?? former.heard)
   }
 
-  /// This node has the shard no more.
+  /// Notes that this node no longer owns the shard.
   mutating func lost(_ shard: Int) { origins[shard] = nil }
 
-  /// The broker has opened a shard. Returns the report; nil for one that was opened before.
+  /// Notes that the broker has opened a shard. Returns the report; nil for a shard that was already open.
   mutating func opened(_ shard: Int, term: UInt64, at now: MonotonicTime) -> TakeOver? {
     origins.removeValue(forKey: shard).map {
       TakeOver(shard: shard, term: term, cause: $0.cause, duration: now - $0.since)

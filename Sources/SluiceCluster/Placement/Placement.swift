@@ -1,7 +1,7 @@
 import SluiceStore
 
-/// Where shards belong: rendezvous hashing over the nodes that live and that their peers reach. One more node takes its share of all others', one less leaves its own to
-/// all others.
+/// Assigns shards to nodes: rendezvous hashing over the live nodes that their peers reach. A new node takes its share from all others; a node that leaves
+/// returns its share to all others.
 struct Placement: Hashable, Sendable {
   /// The nodes that may have shards, sorted.
   let nodes: [String]
@@ -20,7 +20,7 @@ struct Placement: Hashable, Sendable {
     hashes = self.nodes.map { ShardHash.hash($0) }
   }
 
-  /// The node that a shard belongs to; nil without nodes.
+  /// The node to which a shard belongs; nil without nodes.
   func target(of shard: Int) -> String? {
     if let pin = pins[shard], nodes.contains(pin) { return pin }
     var best: (score: UInt64, node: String)?

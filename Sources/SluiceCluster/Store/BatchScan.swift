@@ -3,21 +3,21 @@ import SluiceNATS
 import SluiceStore
 import SluiceWire
 
-/// Puts changes and checkpoints together whose bodies are in several messages, which follow each other.
+/// Assembles the bodies of changes and checkpoints from several consecutive messages.
 struct PartAssembly {
   private var body: [UInt8] = []
   private var envelope: EngineEnvelope?
   private var sequence: UInt64 = 0
 
-  /// Whether a body has begun that isn't complete.
+  /// Whether a body has begun and isn't complete.
   var isOpen: Bool { envelope != nil }
 
   /// Takes the next message.
   ///
   /// - Parameters:
-  ///   - envelope: the message's.
-  ///   - rest: what follows it.
-  ///   - sequence: the message's.
+  ///   - envelope: the message's envelope.
+  ///   - rest: the bytes after the envelope.
+  ///   - sequence: the message's sequence.
   ///   - whole: gets the body and the sequence of its first message when it is complete.
   mutating func take(
     _ envelope: EngineEnvelope, _ rest: UnsafeRawBufferPointer, at sequence: UInt64,
@@ -33,7 +33,7 @@ struct PartAssembly {
     } else {
       var expected = self.envelope
       expected?.part += 1
-      // Reading has begun in the middle of a body.
+      // Reading began in the middle of a body.
       guard expected == envelope else { return self.envelope = nil }
     }
     unsafe body.append(contentsOf: rest)
@@ -51,7 +51,7 @@ struct PartAssembly {
 /// On the store's loop.
 @safe
 final class BatchScan {
-  /// How often a replica that hasn't the newest messages yet is asked again.
+  /// How many times a replica without the newest messages is asked again.
   private static let patience = 100
 
   private let topic: TopicID
@@ -67,7 +67,7 @@ final class BatchScan {
   /// The offset of the next batch; nil before the first one.
   private var expected: UInt64?
 
-  /// - Parameter sequence: where to begin.
+  /// - Parameter sequence: the sequence at which to begin.
   init(_ topic: TopicID, from sequence: UInt64, _ store: EngineStore) {
     self.topic = topic
     self.store = store
@@ -75,9 +75,9 @@ final class BatchScan {
   }
 
   /// - Parameters:
-  ///   - bytes: about how many bytes a request may ask for.
-  ///   - each: gets a batch's header, the sequence of its change, and the batch; returns whether it wants another one.
-  ///   - done: called once; with what kept the batches from being read.
+  ///   - bytes: about how many bytes a request may return.
+  ///   - each: gets a batch's header, the sequence of its change, and the batch; returns whether to continue.
+  ///   - done: called once, with the error if the batches couldn't be read.
   func run(
     bytes: Int, _ each: @escaping (BatchHeader, UInt64, UnsafeRawBufferPointer) -> Bool,
     _ done: @escaping (StoreError?) -> Void
@@ -108,7 +108,7 @@ final class BatchScan {
       try unsafe parts.take(envelope, reader.remaining, at: message.sequence) {
         body, sequence throws(StoreError) in
         let change = try unsafe EngineChange(body)
-        // One that doesn't follow doesn't count: see ``FenceTable/note(_:under:)``.
+        // Skips an invalid batch, which doesn't follow the previous one: see ``FenceTable/note(_:under:)``.
         if let first = change.batches.first?.header.firstOffset, let expected, first != expected { return }
         for batch in change.batches {
           expected = batch.header.endOffset
@@ -132,7 +132,7 @@ final class BatchScan {
         stale = 0
         return self.page()
       }
-      // This replica hasn't got the last batches yet.
+      // This replica doesn't have the last batches yet.
       stale += 1
       guard stale < Self.patience else {
         return finish(

@@ -1,11 +1,11 @@
 import SluiceIO
 import SluiceStore
 
-/// When a shard's next checkpoints are due, and of which topics.
+/// Decides when a shard's next checkpoints are due, and of which topics.
 ///
-/// They bound what opening the shard has to read: all changes behind the last front message.
+/// Checkpoints limit what must be read to open the shard: all changes behind the last front message.
 struct CheckpointSchedule {
-  /// Topics without a checkpoint that takes account of everything; also those that are deleted.
+  /// Topics with changes that no checkpoint contains; also deleted topics.
   private(set) var dirty: Set<TopicID>
   /// Bytes of changes behind the front.
   private(set) var changedBytes: Int
@@ -13,19 +13,19 @@ struct CheckpointSchedule {
   private(set) var front: UInt64
   private let bytes: Int
   private let interval: Duration
-  /// So many changed bytes make checkpoints due.
+  /// The number of changed bytes at which checkpoints are due.
   private var dueBytes: Int
-  /// When the next checkpoints may be written, however much has changed.
+  /// The earliest time of the next checkpoints, regardless of changes.
   private var earliest: MonotonicTime
-  /// Whether space can be freed behind the next front only.
+  /// Whether space can be freed only after the next front.
   private var isWanted = false
 
   /// - Parameters:
   ///   - dirty: topics that were changed behind the front.
   ///   - changedBytes: the bytes of these changes.
   ///   - front: the sequence of the last front message.
-  ///   - bytes: changes of so many bytes make checkpoints due.
-  ///   - interval: the time between checkpoints, at least.
+  ///   - bytes: the number of changed bytes at which checkpoints are due.
+  ///   - interval: the least time between checkpoints.
   ///   - now: the time.
   init(
     dirty: Set<TopicID>, changedBytes: Int, front: UInt64, bytes: Int, interval: Duration, now: MonotonicTime
@@ -41,22 +41,22 @@ struct CheckpointSchedule {
 
   func isDue(at now: MonotonicTime) -> Bool { isWanted || changedBytes >= dueBytes && now >= earliest }
 
-  /// Changes of so many bytes were sent.
+  /// Counts changes that were sent.
   mutating func sent(_ bytes: Int) { changedBytes += bytes }
 
-  /// A change of a topic is stored.
+  /// Notes that a change of a topic is stored.
   mutating func changed(_ topic: TopicID) { dirty.insert(topic) }
 
-  /// Space can be freed behind the next front only.
+  /// Notes that space can be freed only after the next front.
   mutating func want() { isWanted = true }
 
-  /// The engine has no room: checkpoints would be refused, too, until as much has changed again.
+  /// Puts checkpoints off until as much has changed again: the engine has no space, so it would refuse them, too.
   mutating func refused() {
     dueBytes = changedBytes + bytes
     isWanted = false
   }
 
-  /// The checkpoints of all dirty topics are stored, and a front message at that sequence behind them.
+  /// Notes that the checkpoints of all dirty topics are stored, followed by a front message at that sequence.
   mutating func written(front: UInt64, at now: MonotonicTime) {
     self.front = front
     dirty = []

@@ -1,20 +1,20 @@
 import SluiceNATS
 import SluiceStore
 
-/// The messages of a checkpoint: all that is known of the topics that have changed, except their batches, and a front message behind them.
+/// The messages of a checkpoint: the state of the changed topics except their batches, followed by a front message.
 struct CheckpointWrite {
   /// The most messages of one atomic batch.
   private static let most = 500
 
-  /// What isn't sent yet.
+  /// The messages that haven't been sent yet.
   private var messages: ArraySlice<NATSMessage>
 
   /// - Parameters:
   ///   - dirty: the topics that have changed since the last front; those that aren't in `topics` are deleted.
-  ///   - topics: what is known of the shard's topics.
+  ///   - topics: the state of the shard's topics.
   ///   - fence: the sequence of the fence under which they are sent.
-  ///   - names: of the shard.
-  ///   - most: the bytes of a message's payload at most.
+  ///   - names: the names of the shard.
+  ///   - most: the most bytes of a message's payload.
   init(
     _ dirty: Set<TopicID>, _ topics: ShardTopics, fence: UInt64, _ names: EngineNames, atMost most: Int
   ) {
@@ -32,7 +32,7 @@ struct CheckpointWrite {
     self.messages = messages[...]
   }
 
-  /// The next atomic batch, which expects the stream's last sequence. Nil when everything was sent.
+  /// The next atomic batch, which expects the stream's last sequence. Nil after all messages were sent.
   mutating func next(behind last: UInt64) -> [NATSMessage]? {
     guard !messages.isEmpty else { return nil }
     var batch = Array(messages.prefix(Self.most))

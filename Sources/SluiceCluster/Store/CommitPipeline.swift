@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceNATS
 import SluiceStore
 
-/// The commits of a shard that aren't settled, in their order: those that were sent, and behind them those that wait.
+/// A shard's unsettled commits in order: those that were sent, followed by those that wait.
 ///
 /// ```
 ///   append ──► waiting ── send ──► sent ── acknowledged ──► takeStored, in order
@@ -10,13 +10,13 @@ import SluiceStore
 ///                 └── returnSent ◄──┘
 /// ```
 ///
-/// Each commit expects the stream's last sequence as it will be when those before it are stored.
+/// Each commit expects the stream's last sequence as it will be when the earlier ones are stored.
 struct CommitPipeline {
   private(set) var waiting: [PendingCommit] = []
   private(set) var sent: [PendingCommit] = []
-  /// The last sequence of which everything is known.
+  /// The last sequence up to which all messages are known.
   private(set) var last: UInt64
-  /// The last sequence when everything that was sent is stored.
+  /// The stream's last sequence when all commits sent are stored.
   private(set) var predicted: UInt64
 
   init(behind last: UInt64) {
@@ -30,14 +30,14 @@ struct CommitPipeline {
 
   // MARK: Sending
 
-  /// The messages of the first commit that waits. There must be one.
+  /// The messages of the first waiting commit. There must be one.
   mutating func nextMessages(
     under fence: UInt64, _ topics: ShardTopics, _ names: EngineNames, atMost most: Int
   ) -> PendingCommit.Messages {
     waiting[0].messages(behind: predicted, under: fence, topics, names, atMost: most)
   }
 
-  /// The first commit that waits is sent, in so many messages. One without messages is stored with those before it.
+  /// Marks the first waiting commit as sent in so many messages. A commit without messages is stored together with the earlier ones.
   mutating func send(_ messages: Int, at now: MonotonicTime) -> PendingCommit {
     var pending = waiting.removeFirst()
     predicted += UInt64(messages)
@@ -51,7 +51,7 @@ struct CommitPipeline {
 
   // MARK: Answers
 
-  /// A commit that was sent, and of which it isn't known that it is stored.
+  /// A commit that was sent and whose result isn't known.
   func unanswered(_ number: UInt64) -> PendingCommit? { sent.first { $0.number == number && !$0.isStored } }
 
   mutating func acknowledged(_ number: UInt64) { change(number) { $0.isStored = true } }
@@ -61,7 +61,7 @@ struct CommitPipeline {
   /// See ``EngineFlaw/earlyAnswer``.
   mutating func answeredEarly(_ number: UInt64) { change(number) { $0.isAnswered = true } }
 
-  /// The last message of a commit was found in the stream.
+  /// Notes that the last message of a commit was found in the stream.
   mutating func found(_ number: UInt64, at sequence: UInt64) {
     change(number) { if $0.last == sequence { $0.isStored = true } }
   }
@@ -70,7 +70,7 @@ struct CommitPipeline {
     for index in sent.indices where sent[index].number == number { body(&sent[index]) }
   }
 
-  /// Removes the oldest commit if it is stored: it may be settled.
+  /// Removes and returns the oldest commit if it is stored: it may be settled.
   mutating func takeStored() -> PendingCommit? {
     guard let first = sent.first, first.isStored else { return nil }
     sent.removeFirst()
@@ -80,20 +80,21 @@ struct CommitPipeline {
 
   // MARK: Failures
 
-  /// Whether the engine has refused every commit that was sent, so that none of them can be stored.
+  /// Whether the engine has refused all commits sent, so that none of them can be stored.
   var isAllRefused: Bool {
     sent.allSatisfy { pending in
       pending.error.map { $0.provesNothingWasStored || $0.code == .resourcesExhausted } ?? false
     }
   }
 
-  /// Everything up to that sequence is known.
+  /// Notes that all messages up to that sequence are known.
   mutating func learned(through sequence: UInt64) {
     last = max(last, sequence)
     if sent.isEmpty { predicted = last }
   }
 
-  /// Nothing of what was sent is stored, or counts later: it waits again. One may have been stored although another before it was refused: it doesn't count.
+  /// Returns all commits sent to those that wait, because none of them is stored or will count. A commit stored after an earlier one was refused doesn't
+  /// count either.
   mutating func returnSent() {
     for index in sent.indices { sent[index].isStored = false }
     waiting = sent + waiting
@@ -101,7 +102,7 @@ struct CommitPipeline {
     predicted = last
   }
 
-  /// Removes the commits that wait, which fail.
+  /// Removes and returns the waiting commits, which fail.
   mutating func takeWaiting() -> [PendingCommit] {
     defer { waiting = [] }
     return waiting

@@ -2,16 +2,16 @@ import SluiceNATS
 import SluiceStore
 import SluiceWire
 
-/// A ``TopicChange`` as messages of a shard's stream have it, little-endian:
+/// The format of a ``TopicChange`` in the messages of a shard's stream, little-endian:
 ///
 ///     u64 topic · u8 flags: 1 deletion, 2 row, 4 truncation
 ///     [u32 size · row] · [u64 first offset · u64 bytes before]
 ///     u32 states × (u8 kind · u8 key size · key · u32 value size, all ones for none · value)
 ///     u32 batches × (u32 size · batch)
 ///
-/// A truncation says where the topic begins after it, so that reading a change doesn't take the batches that it drops.
+/// A truncation contains the topic's new beginning, so a change can be read without the batches that it drops.
 struct EngineChange {
-  /// Where a topic begins.
+  /// The beginning of a topic.
   struct Beginning: Hashable, Sendable {
     var firstOffset: UInt64
     var bytesBefore: UInt64
@@ -22,12 +22,12 @@ struct EngineChange {
   var row: StoredTopic?
   var beginning: Beginning?
   var states: [TopicChange.State] = []
-  /// The places of the batches in the body, and what their headers say.
+  /// The places of the batches in the body, and their headers.
   var batches: [(place: Range<Int>, header: BatchHeader)] = []
 
   // MARK: Writing
 
-  /// Batches of so many bytes and more are sent from where they are.
+  /// Batches of at least this many bytes are sent without being copied.
   private static let leastInsert = 4_096
 
   static func size(of change: TopicChange, row: [UInt8]?) -> Int {
@@ -37,7 +37,7 @@ struct EngineChange {
     return size
   }
 
-  /// The messages: one, unless its payload would be larger than `most` bytes.
+  /// The messages: one, unless its payload would exceed `most` bytes.
   static func messages(
     of change: TopicChange, _ beginning: Beginning?, to subject: String, fence: UInt64, commit: UInt64,
     atMost most: Int
@@ -88,7 +88,7 @@ struct EngineChange {
 
   // MARK: Reading
 
-  /// - Parameter body: behind the envelope.
+  /// - Parameter body: the bytes after the envelope.
   init(_ body: UnsafeRawBufferPointer) throws(StoreError) {
     var reader = unsafe ByteReader(body)
     let size = body.count
@@ -117,14 +117,14 @@ struct EngineChange {
   }
 }
 
-/// All that is known of a topic except its batches, as of the sequence of its message. Little-endian:
+/// The state of a topic except its batches, as of the sequence of its message. Little-endian:
 ///
 ///     u64 topic · u8 0 for a topic that is deleted, and then nothing more
 ///     u32 size · row · u64 first offset · u64 head · u64 bytes before · u64 bytes through · i64 last time
 ///     u64 floor · u64 last · u32 states, as in EngineChange
 struct TopicCheckpoint {
   var topic: TopicID
-  /// Nil for a topic that is deleted.
+  /// Nil for a deleted topic.
   var state: EngineTopic?
 
   init(_ topic: TopicID, _ state: EngineTopic?) {
@@ -153,7 +153,7 @@ struct TopicCheckpoint {
     return EngineEnvelope(.checkpoint, fence: fence).payloads(of: writer.bytes, atMost: most)
   }
 
-  /// - Parameter body: behind the envelope.
+  /// - Parameter body: the bytes after the envelope.
   init(_ body: UnsafeRawBufferPointer) throws(StoreError) {
     var reader = unsafe ByteReader(body)
     do throws(WireError) {
@@ -176,7 +176,7 @@ struct TopicCheckpoint {
 }
 
 extension EngineEnvelope {
-  /// A body in parts of at most `most` bytes each, envelopes included.
+  /// Splits a body into parts of at most `most` bytes each, including envelopes.
   func payloads(of body: [UInt8], atMost most: Int) -> [[UInt8]] {
     let room = most - Self.size
     let parts = max(1, (body.count + room - 1) / room)

@@ -7,19 +7,19 @@ import SluiceWire
 /// 0 u8 version 1 · 1 u8 kind · 2 u16 part · 4 u16 parts · 6 u16 zero · 8 u64 fence · 16 u64 commit · 24 body
 /// ```
 ///
-/// A message counts only if ``fence`` is the sequence of the last valid fence message before it. That is what voids the commits of a former owner, and
-/// those of an owner's own former connection: an expected last sequence alone doesn't. With several commits under way, each expects the sequence
-/// that the one before it will have. When another message takes the first one's place, the first is refused, and the second one, which expects
-/// exactly the sequence of that other message, is stored.
+/// A message counts only if ``fence`` is the sequence of the last valid fence message before it. This voids the commits of a former owner, and those that an
+/// owner sent over its own former connection; an expected last sequence alone doesn't. With several commits in progress, each expects the sequence that the
+/// previous one will have. If another message takes that sequence, the first commit is refused; the second one, which expects exactly the sequence of that
+/// other message, is stored.
 struct EngineEnvelope: Hashable, Sendable {
   enum Kind: UInt8, Sendable {
-    /// An owner begins, makes sure of what was stored, or ends: see ``EngineFence``.
+    /// An owner opens the shard, raises a barrier, or closes it: see ``EngineFence``.
     case fence = 1
     /// A part of a ``TopicChange``.
     case change = 2
-    /// A part of all that is known of a topic except its batches: see ``TopicCheckpoint``.
+    /// A part of a topic's state except its batches: see ``TopicCheckpoint``.
     case checkpoint = 3
-    /// Says that every topic has a checkpoint that takes account of all before it: see ``EngineFront``.
+    /// States that every topic has a checkpoint that includes all changes before it: see ``EngineFront``.
     case front = 4
   }
 
@@ -34,7 +34,7 @@ struct EngineEnvelope: Hashable, Sendable {
   var parts = 1
   /// The sequence of the fence message under which this one was sent; 0 in a fence message.
   var fence: UInt64
-  /// The number of the commit that the message belongs to, from 1 in each life of an owner; 0 in other messages.
+  /// The number of the commit to which the message belongs, from 1 each time an owner opens the shard; 0 in other messages.
   var commit: UInt64 = 0
 
   init(_ kind: Kind, fence: UInt64, commit: UInt64 = 0, part: Int = 0, parts: Int = 1) {
@@ -47,7 +47,7 @@ struct EngineEnvelope: Hashable, Sendable {
 
   /// Begins a message.
   ///
-  /// - Parameter body: how many bytes follow.
+  /// - Parameter body: the number of bytes that follow.
   func writer(reserving body: Int = 0) -> ByteWriter {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.size + body)
@@ -64,7 +64,7 @@ struct EngineEnvelope: Hashable, Sendable {
 
   /// Reads the first bytes of a message.
   ///
-  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for what this version doesn't know.
+  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for a version that this software doesn't support.
   init(_ reader: inout ByteReader) throws(StoreError) {
     do throws(WireError) {
       let version: UInt8 = try reader.integer("version")
@@ -88,7 +88,7 @@ struct EngineEnvelope: Hashable, Sendable {
     }
   }
 
-  /// What a malformed message means for the store.
+  /// The store's error for a malformed message.
   static func unreadable(_ error: WireError) -> StoreError {
     StoreError(
       error.code == .unsupported ? .newer : .damaged,
@@ -96,22 +96,22 @@ struct EngineEnvelope: Hashable, Sendable {
   }
 }
 
-/// The body of a fence message: from it on, commits of earlier fences don't count.
+/// The body of a fence message, after which commits of earlier fences don't count.
 ///
 ///     u64 term · u64 opener · u8 what
 struct EngineFence: Hashable, Sendable {
   enum What: UInt8, Sendable {
     /// An owner opens the shard.
     case opened = 1
-    /// An owner has lost track of what was stored, and voids what may still be under way.
+    /// An owner doesn't know what was stored, and voids commits that may be in progress.
     case barrier = 2
-    /// An owner has stored everything, and stops.
+    /// An owner has stored all commits, and stops.
     case closed = 3
   }
 
   /// The number of the owner's lease.
   var term: UInt64
-  /// A random number of the life that wrote it, by which that recognises its own.
+  /// A random number of the opening that wrote it, by which the owner recognises its own fence.
   var opener: UInt64
   var what: What
 
@@ -123,7 +123,7 @@ struct EngineFence: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// - Parameter reader: stands behind the envelope.
+  /// - Parameter reader: positioned after the envelope.
   init(_ reader: inout ByteReader) throws(StoreError) {
     do throws(WireError) {
       term = try reader.integer("term")
@@ -145,11 +145,11 @@ struct EngineFence: Hashable, Sendable {
   }
 }
 
-/// The body of a front message: topics that were changed before it have a checkpoint, so that opening reads changes behind it only.
+/// The body of a front message: topics changed before it have a checkpoint, so opening only reads later changes.
 ///
 ///     u64 next topic
 struct EngineFront: Hashable, Sendable {
-  /// Larger than every number of a topic before it.
+  /// Larger than every earlier topic's number.
   var nextTopic: TopicID
 
   func message(fence: UInt64) -> [UInt8] {
@@ -162,7 +162,7 @@ struct EngineFront: Hashable, Sendable {
     self.nextTopic = nextTopic
   }
 
-  /// - Parameter reader: stands behind the envelope.
+  /// - Parameter reader: positioned after the envelope.
   init(_ reader: inout ByteReader) throws(StoreError) {
     do throws(WireError) {
       nextTopic = TopicID(rawValue: try reader.integer("next topic"))
@@ -172,29 +172,30 @@ struct EngineFront: Hashable, Sendable {
   }
 }
 
-/// The valid fences of a stream, by sequence: which messages count.
+/// The valid fences of a stream by sequence, which decide which messages count.
 struct FenceTable: Sendable {
   private(set) var fences: [(sequence: UInt64, fence: EngineFence)] = []
-  /// By fence, the sequence of the first message behind it that was sent under another one.
+  /// For each fence, the sequence of the first later message that was sent under another one.
   private var breaks: [UInt64: UInt64] = [:]
-  /// What a test has broken: see ``EngineFlaw/noFence``.
+  /// A fault planted by a test: see ``EngineFlaw/noFence``.
   var countsEverything = false
 
   var last: (sequence: UInt64, fence: EngineFence)? { fences.last }
 
-  /// Takes the next fence message of the stream. One of a lower term than an earlier one doesn't count: its writer was overtaken.
+  /// Adds the next fence message of the stream. A fence with a lower term than an earlier one doesn't count: its writer was overtaken.
   mutating func take(_ fence: EngineFence, at sequence: UInt64) {
     if let last, last.sequence >= sequence { return }
-    // It stands among the owner's changes like one of a former owner's: see ``note(_:under:)``.
+    // It lies among the owner's changes like a change of a former owner: see ``note(_:under:)``.
     if let last, last.fence.term > fence.term { return note(sequence, under: 0) }
     fences.append((sequence, fence))
   }
 
-  /// Takes note of a change, before ``counts(_:under:)`` is asked about it or a later one.
+  /// Notes a change, before ``counts(_:under:)`` is called for it or a later one.
   ///
-  /// A former owner predicts the sequences of what it sends, and may predict the fence of the present one: then a change of its own is stored behind that fence.
-  /// It doesn't count; but the present owner's next changes don't get the sequences that they expect either, and one that was sent ahead may get it by chance while those
-  /// before it are refused. So nothing behind such a message counts up to the next fence: the owner, whose change was refused, writes one.
+  /// A former owner predicts the sequences of its messages, and may predict the sequence of the present owner's fence: one of its changes is then stored
+  /// behind that fence. It doesn't count. But the present owner's next changes don't get the sequences that they expect either, and one that was sent ahead
+  /// may get its sequence by chance although those before it are refused. Therefore no message behind such a change counts up to the next fence, which the
+  /// owner writes because its change was refused.
   mutating func note(_ sequence: UInt64, under fence: UInt64) {
     guard let present = fences.last(where: { $0.sequence < sequence })?.sequence, present != fence else {
       return
@@ -202,7 +203,7 @@ struct FenceTable: Sendable {
     breaks[present] = min(breaks[present] ?? .max, sequence)
   }
 
-  /// Whether a message at that sequence counts, which was sent under the fence at `fence`.
+  /// Whether a message at that sequence counts that was sent under the fence at `fence`.
   func counts(_ sequence: UInt64, under fence: UInt64) -> Bool {
     if countsEverything { return true }
     if let end = breaks[fence], sequence > end { return false }
@@ -214,7 +215,7 @@ struct FenceTable: Sendable {
     return low > 0 && fences[low - 1].sequence == fence
   }
 
-  /// Forgets fences that no message from that sequence on was sent under.
+  /// Removes fences under which no message from that sequence on was sent.
   mutating func drop(before sequence: UInt64) {
     while fences.count > 1, fences[1].sequence < sequence { fences.removeFirst() }
   }

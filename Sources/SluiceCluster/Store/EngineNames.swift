@@ -14,7 +14,7 @@ struct EngineNames: Hashable, Sendable {
 
   var stream: String { "SLUICE_\(shard)" }
   var all: String { "sl.\(shard).>" }
-  /// Everything but the changes.
+  /// All subjects except those of changes.
   var management: String { "sl.\(shard).m.>" }
   var fence: String { "sl.\(shard).m.f" }
   var front: String { "sl.\(shard).m.r" }
@@ -24,44 +24,44 @@ struct EngineNames: Hashable, Sendable {
   func checkpoints(of topic: TopicID) -> String { "sl.\(shard).m.k.\(topic.rawValue).>" }
 }
 
-/// How shards are kept on JetStream.
+/// The settings with which shards are stored on JetStream.
 public struct JetStreamEngineOptions: Hashable, Sendable {
-  /// On how many servers a stream is kept.
+  /// The number of servers that keep a copy of a stream.
   public var replicas = 3
-  /// The most bytes of a shard's stream; nil without a limit of its own. The owner refuses records beyond it; the engine's own limit is higher, so
-  /// that a shard that is full can be opened, and what makes room can be stored.
+  /// The most bytes of a shard's stream; nil for no limit of its own. Beyond it, the owner refuses records. The engine's own limit is higher, so that a full
+  /// shard can be opened, and changes that free space can be stored.
   public var limit: Int?
-  /// How many commits of a shard may be under way.
+  /// The most commits of a shard in progress.
   public var depth = 16
-  /// So many bytes of records of a topic make a commit, where a message may have as many.
+  /// The bytes of a topic's records in a full commit, if a message may have as many.
   public var commitBytes = 960 << 10
-  /// While more bytes than these wait for the engine's server, no further commit of any shard is sent: what else the node asks of the engine, such as its lease, stands
-  /// behind what waits already.
+  /// While more bytes than these wait to be sent to the engine's server, no further commit of any shard is sent. The node's other requests, such as lease
+  /// renewals, are sent after the waiting bytes.
   public var backlogBytes = 2 << 20
-  /// Behind so many bytes of changes a shard's topics get checkpoints, and what is before those isn't read again when the shard is opened.
+  /// The number of changed bytes after which a shard's topics get checkpoints. Changes before those aren't read again when the shard is opened.
   public var checkpointBytes = 8 << 20
-  /// How much time passes between two checkpoints of a shard at least: nothing is under way while they are written. What a shard that changes fast has to
-  /// read again is what the engine stores in that time, beyond ``checkpointBytes``.
+  /// The least time between two checkpoints of a shard: no commit is in progress while they are written. For a shard that changes fast, opening also reads
+  /// what the engine stores in that time, beyond ``checkpointBytes``.
   public var checkpointInterval = Duration.seconds(1)
-  /// The most bytes of a message's payload, where the engine allows as many.
+  /// The most bytes of a message's payload, if the engine allows as many.
   public var messageBytes = Int.max
-  /// How long the engine may take for an answer.
+  /// How long the engine may take to answer.
   public var timeout = Duration.seconds(3)
-  /// How long the engine may take to store a barrier, before the next one is written: a server that is about to lead a stream drops requests, and all commits of a
-  /// shard wait for the barrier.
+  /// How long the engine may take to store a barrier, before the next one is written. A server that is about to become a stream's leader drops requests, and
+  /// all commits of a shard wait for the barrier.
   public var barrierTimeout = Duration.seconds(1)
-  /// How long a replica may take for an answer before the stream's leader is asked instead; nil to ask replicas only.
+  /// How long a replica may take to answer before the stream's leader is asked instead; nil to ask replicas only.
   public var replicaTimeout: Duration? = .seconds(1)
   /// How long only leaders are asked after a replica hasn't answered.
   public var leaderReads = Duration.seconds(10)
   /// How long opening a shard may take.
   public var openTimeout = Duration.seconds(20)
 
-  /// Where streams are; in memory for tests only.
+  /// Where the engine keeps streams; in memory for tests only.
   var storage = StreamConfiguration.Storage.file
-  /// The engine's limit, where a test wants another one.
+  /// The engine's limit, if a test needs another one.
   var streamLimit: Int64?
-  /// What a test has broken, so that its oracle must notice.
+  /// A fault planted by a test, which its oracle must detect.
   var flaw: EngineFlaw?
 
   public init() {}
@@ -74,7 +74,7 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
     stream.allowsDirectReads = true
     stream.allowsRollUp = true
     stream.maximumBytes = streamLimit ?? limit.map { Int64($0 + $0 / 8 + 4 << 20) } ?? -1
-    // What doesn't fit is refused: old messages are dropped by the owner alone.
+    // The engine refuses messages beyond its limit: only the owner drops old ones.
     stream.discard = .new
     return stream
   }
@@ -82,22 +82,22 @@ public struct JetStreamEngineOptions: Hashable, Sendable {
 
 /// A fault that tests plant in a shard's store.
 enum EngineFlaw: Hashable, Sendable, CaseIterable {
-  /// Commits don't expect the stream's last sequence, and count whatever fence they were made under.
+  /// Commits don't expect the stream's last sequence, and count regardless of their fence.
   case noFence
-  /// What has failed with an unknown outcome is sent again at once.
+  /// Commits with an unknown result are sent again at once.
   case blindRetry
-  /// Opening takes what a replica has for everything.
+  /// Opening doesn't check whether a replica has all messages.
   case staleRead
   /// Space is freed up to the last sequence, not up to the front.
   case purgeBeyondFront
-  /// Commits are answered when they are sent.
+  /// Commits are reported as stored when they are sent.
   case earlyAnswer
-  /// The places of groups and cursors aren't stored.
+  /// The positions of groups and cursors aren't stored.
   case noPlaces
 }
 
 extension StoreError {
-  /// What an error of the engine means where nothing was stored.
+  /// The store's error for an error of the engine if nothing was stored.
   init(_ error: NATSError, _ what: String) {
     let kind: Kind =
       switch error.code {

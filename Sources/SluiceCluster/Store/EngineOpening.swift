@@ -9,11 +9,11 @@ import SluiceWire
 ///   last sequence, last fence ─► own fence, expecting that sequence ─► fences and checkpoints ─► changes behind the front
 /// ```
 ///
-/// Where the last fence says that the stream was closed, it is the last message as a rule, and the own fence expects its sequence at once. A message of a former owner
-/// may stand behind it nevertheless, see ``FenceTable/note(_:under:)``: then the own fence is refused, and the second attempt asks for the last sequence.
+/// If the last fence closes the stream, it is usually the last message, and the own fence expects its sequence at once. A message of a former owner may
+/// follow it, see ``FenceTable/note(_:under:)``: the own fence is then refused, and the second attempt looks up the last sequence.
 ///
-/// The acknowledgement of the own fence ends the term of a former owner, and says up to which sequence everything has to be read: replicas that haven't got it
-/// yet are asked again. Nothing is decided before it.
+/// The acknowledgement of the own fence ends the term of a former owner, and is the sequence up to which everything must be read: replicas that don't have it
+/// yet are asked again. Nothing is decided before the acknowledgement.
 // @unchecked: belongs to the client's loop.
 final class EngineOpening: @unchecked Sendable {
   struct Result {
@@ -42,7 +42,7 @@ final class EngineOpening: @unchecked Sendable {
   private let deadline: MonotonicTime
   private var result = Result()
   private var parts = PartAssembly()
-  /// Asked next for the messages.
+  /// The replica or leader from which messages are read next.
   private var reader = StreamReads.Reader.anyReplica
   private var checkpoints: [TopicID: UInt64] = [:]
   private var next: UInt64 = 1
@@ -51,10 +51,10 @@ final class EngineOpening: @unchecked Sendable {
   private var isSizeKnown = false
   private var isReadingSize = false
   private var isFinished = false
-  /// The first attempt has come to nothing.
+  /// Whether the first attempt has failed.
   private var isRepeated = false
 
-  /// - Parameter opener: a number that no other opening of the shard has.
+  /// - Parameter opener: a random number that no other opening of the shard has.
   init(
     _ api: JetStream, _ lease: ShardLease, opener: UInt64, _ options: JetStreamEngineOptions,
     _ meter: CommitMeter, _ reads: StreamReads,
@@ -86,7 +86,7 @@ final class EngineOpening: @unchecked Sendable {
     }
   }
 
-  /// Asks how many bytes the stream has, beside what else is under way.
+  /// Queries the size of the stream, in parallel with the other requests.
   private func readSize() {
     guard !isSizeKnown, !isReadingSize else { return }
     isReadingSize = true
@@ -110,7 +110,7 @@ final class EngineOpening: @unchecked Sendable {
     finishOpening()
   }
 
-  /// Finds the stream's last sequence, and then its last fence: one that comes in between makes the engine refuse the own one.
+  /// Finds the stream's last sequence, then its last fence. If a message is stored in between, the engine refuses the own fence.
   private func findLast() {
     attempt { [self] () throws(NATSError) in
       try api.streamInfo(names.stream) { [self] result in
@@ -144,7 +144,7 @@ final class EngineOpening: @unchecked Sendable {
 
   /// Reads the last fence from the leader.
   ///
-  /// - Parameter then: gets its sequence, and the fence; nil when there is none, or no stream.
+  /// - Parameter then: gets its sequence, and the fence; nil if there is none, or no stream.
   private func readFence(_ then: @escaping (UInt64, EngineFence?) -> Void) {
     attempt { [self] () throws(NATSError) in
       try api.leaderMessage(.last(subject: names.fence), of: names.stream) { [self] result in
@@ -212,7 +212,7 @@ final class EngineOpening: @unchecked Sendable {
     if isRead, isSizeKnown { finish(.success(opened())) }
   }
 
-  /// Reads everything that matches up to the own fence, and calls `then`.
+  /// Reads all matching messages up to the own fence, then calls `then`.
   private func read(_ pattern: String, _ then: @escaping () -> Void) {
     attempt { [self] () throws(NATSError) in
       try reads.messages(
@@ -237,7 +237,7 @@ final class EngineOpening: @unchecked Sendable {
         switch page {
         case .failure(let error): wait(error) { [self] in read(pattern, then) }
         case .success(let page) where page.pending == 0:
-          // This replica hasn't got the own fence yet. The leader has.
+          // This replica doesn't have the own fence yet. The leader has it.
           if reader == .anyReplica {
             reader = .leader
             return read(pattern, then)
@@ -254,7 +254,7 @@ final class EngineOpening: @unchecked Sendable {
     }
   }
 
-  /// A fence, a part of a checkpoint or the front.
+  /// Handles a fence, a part of a checkpoint or the front.
   private func take(_ message: StoredMessageView) throws(StoreError) {
     var reader = unsafe ByteReader(message.payload.memory)
     let envelope = try EngineEnvelope(&reader)
@@ -369,7 +369,7 @@ final class EngineOpening: @unchecked Sendable {
     }
   }
 
-  /// Begins anew: it isn't known what has come of the own fence, and it doesn't matter.
+  /// Starts again. Whether the own fence was stored is unknown, but doesn't matter.
   private func tryAgain(_ error: NATSError) {
     wait(error) { [self] in
       let bytes = result.bytes

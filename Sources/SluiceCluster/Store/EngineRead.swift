@@ -2,7 +2,7 @@ import SluiceStore
 
 /// A read of a topic's batches from an offset on.
 ///
-/// Where the index doesn't know the offset, its message is found by bisection over the stream's sequences.
+/// If the index doesn't contain the offset, its message is found by bisection over the stream's sequences.
 // @unchecked: belongs to the store's loop.
 @safe
 final class EngineRead: @unchecked Sendable {
@@ -40,7 +40,7 @@ final class EngineRead: @unchecked Sendable {
     bisect(gap.lowerBound, gap.upperBound, target)
   }
 
-  /// The message is at `low` or behind it, and not behind `high`.
+  /// Finds the message between `low` and `high`, inclusive.
   private func bisect(_ low: UInt64, _ high: UInt64, _ target: UInt64) {
     guard high > low + 8 else { return scan(from: low) }
     let middle = low + (high - low) / 2
@@ -118,7 +118,7 @@ final class EngineSearch: @unchecked Sendable {
     step()
   }
 
-  /// The first batch that ends at that time or later holds the record.
+  /// The first batch that ends at that time or later contains the record.
   private func step() {
     guard low < high else { return done(.success(found)) }
     let middle = low + (high - low) / 2
@@ -142,7 +142,7 @@ final class EngineSearch: @unchecked Sendable {
       } else {
         high = middle
       }
-      // A new turn, since a read may complete at once.
+      // In a new turn, since a read may complete at once.
       store.loop.soon { [self] in step() }
     }
     read.run()

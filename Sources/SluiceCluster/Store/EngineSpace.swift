@@ -1,22 +1,22 @@
 import SluiceStore
 
-/// What of a shard's stream can be freed, and in which order: one purge at a time, below the last front.
+/// Decides which messages of a shard's stream can be freed, and in which order: one purge at a time, below the last front.
 ///
-/// Purges aren't fenced: each names a fixed sequence before which no owner needs anything of its subjects any more.
+/// Purges aren't fenced: each names a fixed sequence, and no owner needs earlier messages of its subjects.
 struct EngineSpace {
   struct Purge: Hashable {
     enum What {
       /// The batches that a topic has dropped.
       case batches
-      /// Everything of a topic that is deleted.
+      /// All messages of a deleted topic.
       case everything
     }
 
     var topic: TopicID
     var what: What
-    /// Messages with lower sequences go.
+    /// Messages with lower sequences are removed.
     var end: UInt64
-    /// Whether the topic has nothing else to free then.
+    /// Whether the topic then has nothing else to free.
     fileprivate var isLast: Bool
 
     func subjects(_ names: EngineNames) -> [String] {
@@ -27,9 +27,9 @@ struct EngineSpace {
     }
   }
 
-  /// Topics of which batches may be purged.
+  /// Topics with batches that may be purged.
   private var shortened: Set<TopicID> = []
-  /// Topics that are deleted, and of which messages may be there.
+  /// Deleted topics that may still have messages.
   private var deleted: Set<TopicID>
   private var isPurging = false
 
@@ -37,18 +37,18 @@ struct EngineSpace {
     self.deleted = deleted
   }
 
-  /// Whether something may be freed behind the next front.
+  /// Whether messages may be freed after the next front.
   var isWaiting: Bool { !isPurging && !(shortened.isEmpty && deleted.isEmpty) }
 
-  /// A topic's first batches were dropped.
+  /// Notes that a topic's first batches were dropped.
   mutating func truncated(_ topic: TopicID) { shortened.insert(topic) }
 
   mutating func deleted(_ topic: TopicID) { deleted.insert(topic) }
 
-  /// The next purge, which ends with ``finish(_:_:)`` or ``giveUp()``. Nil while one is under way.
+  /// The next purge, which ends with ``finish(_:_:)`` or ``giveUp()``. Nil while another one is in progress.
   ///
   /// - Parameters:
-  ///   - front: the sequence of the last front message; 0 without one. Changes behind it are read when the shard is opened.
+  ///   - front: the sequence of the last front message; 0 without one. Later changes are read when the shard is opened.
   ///   - dirty: topics whose last changes are in no checkpoint.
   mutating func next(below front: UInt64, _ dirty: Set<TopicID>, _ topics: ShardTopics) -> Purge? {
     guard !isPurging, front > 0 else { return nil }
@@ -74,7 +74,7 @@ struct EngineSpace {
     return nil
   }
 
-  /// The engine has purged it.
+  /// Completes a purge.
   mutating func finish(_ purge: Purge, _ topics: inout ShardTopics) {
     isPurging = false
     switch purge.what {
@@ -85,6 +85,6 @@ struct EngineSpace {
     }
   }
 
-  /// The engine hasn't purged it: it is tried another time.
+  /// Gives up a failed purge, which is retried later.
   mutating func giveUp() { isPurging = false }
 }

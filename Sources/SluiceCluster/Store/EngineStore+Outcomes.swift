@@ -2,9 +2,9 @@ import SluiceIO
 import SluiceNATS
 import SluiceStore
 
-/// What a shard's store does when it isn't known what became of commits, as ``OutcomeResolution`` decides: it writes a barrier, and reads what was stored.
+/// Finds out the results of commits that are unknown to a shard's store, as ``OutcomeResolution`` decides: writes a barrier, and reads the stored messages.
 extension EngineStore {
-  /// It isn't known any more what is stored, or something isn't that should be.
+  /// Begins the resolution: it is unknown which commits are stored, or one isn't stored that should be.
   func lost(_ error: NATSError) {
     guard mode == .open || mode == .checkpointing else { return }
     if options.flaw == .blindRetry, mode == .open {
@@ -47,7 +47,7 @@ extension EngineStore {
     }
   }
 
-  /// Nothing of what was sent is stored. A commit for which there is no room fails, and with it all that follow.
+  /// Continues after the resolution: none of the commits sent is stored. A commit for which there is no space fails, and with it all later ones.
   private func resume() {
     let end = resolution.end()
     pipeline.returnSent()
@@ -61,7 +61,7 @@ extension EngineStore {
     pump()
   }
 
-  /// Reads what was stored behind the last sequence that is known.
+  /// Reads the messages behind the last known sequence.
   private func readBehind(from sequence: UInt64) {
     var fault: StoreError?
     var end = sequence - 1

@@ -3,7 +3,7 @@ import SluiceStore
 import SluiceWire
 
 extension EngineStore {
-  /// What is stored.
+  /// The stored topics.
   var contents: StoreContents { topics.contents }
 
   func states(of topic: TopicID, _ kind: StoredState.Kind) -> [StoredState] {
@@ -24,12 +24,12 @@ extension EngineStore {
     }
   }
 
-  /// Makes known where the topic's oldest batches are, up to the one that holds the record with that offset.
+  /// Reads the places of the topic's oldest batches, up to the batch of that offset.
   func readFront(of id: TopicID, behind offset: UInt64) {
     guard !isReadingFront, let topic = topics[id] else { return }
     isReadingFront = true
     let scan = BatchScan(id, from: topic.index.frontEnd(floor: topic.floor), self)
-    // What comes next is asked for soon.
+    // Also reads some of the following batches, which will be needed soon.
     var ahead = 64
     unsafe scan.run(
       bytes: 4 << 20,

@@ -2,9 +2,9 @@ import SluiceIO
 import SluiceNATS
 import SluiceStore
 
-/// Checkpoints of a shard's topics, and the space that what is before them takes.
+/// Checkpoints of a shard's topics, and freeing the space of earlier messages.
 extension EngineStore {
-  /// Writes checkpoints of all topics that have changed, and a front message behind them. Nothing else is under way.
+  /// Writes checkpoints of all changed topics, followed by a front message. No commits are in progress.
   func beginCheckpoint() {
     mode = .checkpointing
     checkpoint = CheckpointWrite(
@@ -29,7 +29,7 @@ extension EngineStore {
     stream.commit(messages, done)
   }
 
-  /// All of them are stored, the front last.
+  /// Completes the checkpoints: all are stored, the front last.
   private func checkpointed() {
     checkpoint = nil
     if options.flaw == .purgeBeyondFront {
@@ -70,7 +70,7 @@ extension EngineStore {
       return self.purge()
     }
     stream.purge(subject, before: purge.end) { [self] result in
-      // Another time, then.
+      // A failed purge is retried later.
       guard case .success = result, mode != .fenced, mode != .closed else { return space.giveUp() }
       run(purge, subjects.dropFirst())
     }

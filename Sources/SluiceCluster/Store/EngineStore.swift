@@ -5,30 +5,30 @@ import SluiceWire
 
 /// The store of one shard on JetStream.
 ///
-/// A commit is one message for each topic that it changes; an atomic batch where there are several. Its first message expects the stream's last sequence as
-/// it will be when the commits before it are stored, so that several are under way.
+/// A commit is one message for each topic that it changes, in an atomic batch if there are several. Its first message expects the stream's last sequence as
+/// it will be when the earlier commits are stored, so several commits can be in progress.
 ///
 /// ```
 ///   commit ──► ShardTopics (extents) ──► CommitPipeline ── messages ──► engine ── acknowledged ──► ShardTopics (stored) ──► settled
 ///                                                                         └────── anything else ──► OutcomeResolution
 /// ```
 ///
-/// These are values, as are ``OwnerFence``, ``CheckpointSchedule`` and ``EngineSpace``; this does what they say at the engine. What follows a failure, checkpoints
-/// and space, and reading are in extensions.
+/// These are values, as are ``OwnerFence``, ``CheckpointSchedule`` and ``EngineSpace``; this class performs their decisions at the engine. Failures,
+/// checkpoints and space, and reading are in extensions.
 ///
-/// **Why this layout.** One message a commit was the fastest with three replicas (1.5 to 3 times as many small pipelined commits as states under subjects
-/// of their own, rolled up). Each topic has a subject of its own, so that its batches are read without those of other topics, its old ones are purged
-/// with one request, and an offset is found by bisection without an index of everything. What a change says besides batches is in the same
-/// message, so opening has to read changes again: checkpoints of the changed topics bound that to ``JetStreamEngineOptions/checkpointBytes``.
+/// **Why this layout.** One message for each commit was the fastest with three replicas: 1.5 to 3 times as many small pipelined commits as with states under
+/// subjects of their own, rolled up. Each topic has a subject of its own. Its batches can therefore be read without those of other topics, its old batches
+/// purged with one request, and an offset found by bisection without an index of all messages. States are in the same message as batches, so opening must
+/// read changes again: checkpoints of the changed topics limit that to ``JetStreamEngineOptions/checkpointBytes``.
 ///
-/// **What makes it safe.** See ``EngineEnvelope`` for what counts, and ``OutcomeResolution`` for what follows a failure. Messages that replace earlier ones
-/// (checkpoints) are sent only when nothing else is under way, since a message that doesn't count would replace one that does. Purges name a sequence below the
-/// last front.
+/// **Why it is safe.** See ``EngineEnvelope`` for which messages count, and ``OutcomeResolution`` for failures. Messages that replace earlier ones
+/// (checkpoints) are sent only when no commits are in progress, because a message that doesn't count would otherwise replace one that does. Purges name a
+/// sequence below the last front.
 // @unchecked: belongs to the client's loop.
 final class EngineStore: ShardStore, @unchecked Sendable {
   enum Mode {
     case open
-    /// It isn't known what became of what was sent: see ``OutcomeResolution``.
+    /// The results of commits are unknown: see ``OutcomeResolution``.
     case resolving
     /// Checkpoints are being written.
     case checkpointing
@@ -41,7 +41,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   let loop: any EventLoop
   let names: EngineNames
   let options: JetStreamEngineOptions
-  /// One message holds a commit of so many bytes, with what is beside the records.
+  /// The bytes of records in a full commit, which fits one message together with its other content.
   let commitBytes: Int
   private let meter: CommitMeter
   private let lease: ShardLease
@@ -54,14 +54,14 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   var resolution: OutcomeResolution
   var checkpoints: CheckpointSchedule
   var space: EngineSpace
-  /// Whether more of a topic's front is being made known.
+  /// Whether more of a topic's front is being read.
   var isReadingFront = false
   var retryTimer: TimerToken?
   private var isAwaitingRoom = false
-  /// What is written while the mode is ``Mode/checkpointing``.
+  /// The checkpoint that is written while the mode is ``Mode/checkpointing``.
   var checkpoint: CheckpointWrite?
   private var closing: (@Sendable (StoreError?) -> Void)?
-  /// Bytes of the stream, about: what was sent since the engine told them last is counted here.
+  /// The approximate size of the stream: the last size that the engine has reported, plus the messages sent since.
   var bytes: UInt64
 
   init(_ opened: EngineOpening.Result, _ opening: EngineOpening) {
@@ -87,20 +87,20 @@ final class EngineStore: ShardStore, @unchecked Sendable {
 
   var limit: Int? { options.limit }
   var depth: Int { options.depth }
-  /// An atomic batch has 1,000 messages at most, and large changes take several.
+  /// An atomic batch may have at most 1,000 messages, and large changes need several.
   static let mostChanges = 256
   var mostChanges: Int { Self.mostChanges }
   var isBlocking: Bool { false }
 
   func begin(_ events: @escaping @Sendable (ShardStoreEvent) -> Void) { self.events = events }
 
-  /// The most bytes of a message's payload: headers need room, too.
+  /// The most bytes of a message's payload; headers need space, too.
   var mostBytes: Int { Self.mostBytes(of: stream.api.client, options) }
   static func mostBytes(of client: NATSClient, _ options: JetStreamEngineOptions) -> Int {
     max(min(client.maximumPayload - 1_024, options.messageBytes), 1_024)
   }
 
-  /// The last sequence of which everything is known.
+  /// The last sequence up to which all messages are known.
   var last: UInt64 { pipeline.last }
   /// Bytes of changes behind the last front.
   var changedBytes: Int { checkpoints.changedBytes }
@@ -127,12 +127,12 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     return .underWay
   }
 
-  /// Sends what may be sent.
+  /// Sends the commits that may be sent.
   func pump() {
     if closing != nil { return finishClosing() }
     while mode == .open {
       if checkpoints.isDue(at: loop.now) {
-        // It goes alone.
+        // Checkpoints are written alone.
         if pipeline.sent.isEmpty { beginCheckpoint() }
         return
       }
@@ -142,7 +142,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       case .ready(let messages):
         let size = messages.reduce(0) { $0 + $1.payloadCount }
         if let refusal = refusal(of: next, bytes: size) {
-          // Those before it settle first.
+          // Earlier commits settle first.
           guard pipeline.sent.isEmpty else { return }
           return loop.soon { [self] in if pipeline.sent.isEmpty, mode == .open { fail(refusal) } }
         }
@@ -151,7 +151,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     }
   }
 
-  /// Whether the connection has taken enough of what was sent for more to follow. If not, it follows when it has.
+  /// Whether the connection has sent enough for another commit. If not, sending continues when it has.
   private func hasRoom() -> Bool {
     let client = stream.api.client
     guard client.backlog > options.backlogBytes else { return true }
@@ -164,7 +164,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     return false
   }
 
-  /// Why a commit with records has no room.
+  /// Why there is no space for a commit with records.
   private func refusal(of pending: PendingCommit, bytes size: Int) -> StoreError? {
     guard let limit, pending.changes.contains(where: { !$0.batches.isEmpty }) else { return nil }
     guard bytes + UInt64(size) > UInt64(limit) else { return nil }
@@ -173,7 +173,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
       "shard \(names.shard) has \(bytes) bytes, and may have \(limit); delete topics or lower their limits")
   }
 
-  /// Sends the first commit that waits.
+  /// Sends the first waiting commit.
   private func send(_ messages: [NATSMessage], bytes size: Int) {
     let expected = pipeline.predicted
     let pending = pipeline.send(messages.count, at: loop.now)
@@ -199,7 +199,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
   private func answered(
     _ number: UInt64, under fence: UInt64, _ result: Result<PublishAcknowledgement, NATSError>
   ) {
-    // After a barrier it is known what became of it.
+    // A barrier has settled the result.
     guard fence == self.fence.sequence, mode != .fenced, mode != .closed,
       let pending = pipeline.unanswered(number)
     else { return }
@@ -217,7 +217,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     }
   }
 
-  /// Settles what is stored, as far as all before it is.
+  /// Settles stored commits in order, up to the first that isn't stored.
   func settleStored() {
     guard mode != .fenced, mode != .closed else { return }
     while let stored = pipeline.takeStored() {
@@ -241,7 +241,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     }
   }
 
-  /// All commits that wait fail.
+  /// Fails all waiting commits.
   func fail(_ error: StoreError) {
     let failed = pipeline.takeWaiting()
     topics.failed(failed)
@@ -283,7 +283,7 @@ final class EngineStore: ShardStore, @unchecked Sendable {
     pump()
   }
 
-  /// Marks the stream as closed. Nothing is under way.
+  /// Marks the stream as closed. No commits are in progress.
   private func finishClosing() {
     guard mode == .open, pipeline.isEmpty else { return }
     mode = .closed

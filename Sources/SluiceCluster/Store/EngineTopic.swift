@@ -1,23 +1,23 @@
 import SluiceStore
 
-/// What the owner of a shard knows of one of its topics.
+/// The state of a shard's topic, as its owner keeps it.
 struct EngineTopic: Sendable {
   var row: StoredTopic
-  /// What is stored.
+  /// The stored extent.
   var extent = StoredExtent()
-  /// What is stored when everything that is under way is.
+  /// The extent when all commits in progress are stored.
   var projected = StoredExtent()
-  /// Where it begins when everything that was sent is stored.
+  /// The beginning when all commits sent are stored.
   var sentBeginning = EngineChange.Beginning(firstOffset: 0, bytesBefore: 0)
   var states: [StoredState.Kind: [[UInt8]: [UInt8]]] = [:]
-  /// No batch that is kept is before that sequence.
+  /// All kept batches are at this sequence or later.
   var floor: UInt64 = 0
-  /// The sequence of the last message with batches; 0 when there was none.
+  /// The sequence of the last message with batches; 0 if there was none.
   var last: UInt64 = 0
   var index = BatchIndex()
-  /// Whether it is stored: otherwise its first change is under way.
+  /// Whether it is stored. Otherwise its first change is in progress.
   var isStored = false
-  /// Whether its deletion is under way.
+  /// Whether its deletion is in progress.
   var isDeleting = false
 
   init(row: StoredTopic) {
@@ -26,7 +26,7 @@ struct EngineTopic: Sendable {
 
   mutating func set(_ state: TopicChange.State) { states[state.kind, default: [:]][state.key] = state.value }
 
-  /// No message before that sequence has a batch that is kept; nil where that isn't known.
+  /// The lowest sequence of a message with a kept batch; nil if unknown.
   var firstNeeded: UInt64? {
     if extent.firstOffset == extent.head { return last + 1 }
     guard let entry = index.entries(from: extent.firstOffset).first,
@@ -41,12 +41,12 @@ struct EngineTopic: Sendable {
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 
-  /// Takes a change that is stored.
+  /// Applies a stored change.
   mutating func take(_ change: TopicChange, _ after: StoredExtent, at sequence: UInt64) {
     if let row = change.row { self.row = row }
     for state in change.states { set(state) }
     extent = after
-    // What was dropped may be needed while the change is under way, and not after it.
+    // The dropped batches may be needed while the change is in progress, but not afterwards.
     index.drop(before: after.firstOffset)
     isStored = true
     if !change.batches.isEmpty {
@@ -55,12 +55,12 @@ struct EngineTopic: Sendable {
     }
   }
 
-  /// What was sent isn't stored.
+  /// Discards the state of commits sent that aren't stored.
   mutating func forgetSent() {
     sentBeginning = .init(firstOffset: extent.firstOffset, bytesBefore: extent.bytesBefore)
   }
 
-  /// What was under way isn't stored.
+  /// Discards the state of all commits in progress, which aren't stored.
   mutating func forgetProjection() {
     projected = extent
     forgetSent()

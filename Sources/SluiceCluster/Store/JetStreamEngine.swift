@@ -14,9 +14,9 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   private var openers: SeededRandom
 
   /// - Parameters:
-  ///   - client: a started client; shards live on its loop. The caller closes it when the shards are closed.
-  ///   - options: how shards are kept.
-  ///   - seed: from which the numbers follow by which owners of a shard tell their messages apart. No two processes may have the same.
+  ///   - client: a started client; shards belong to its loop. The caller closes it after the shards are closed.
+  ///   - options: how shards are stored.
+  ///   - seed: the seed of the numbers by which owners of a shard distinguish their messages. It must be different in each process.
   public init(
     _ client: NATSClient, options: JetStreamEngineOptions = JetStreamEngineOptions(),
     seed: UInt64 = UInt64.random(in: 0 ... .max)
@@ -27,8 +27,8 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
     openers = SeededRandom(seed: seed)
   }
 
-  /// The longest record that the engine can store, in bytes: it is in one atomic batch, beside what other topics change, and all of that waits in the client's
-  /// backlog at once. On the client's loop, when it is connected.
+  /// The longest record that the engine can store, in bytes. A record is in one atomic batch with the changes of other topics, and all of that waits in the
+  /// client's backlog at once. On the client's loop, when it is connected.
   var longestRecord: Int {
     let payload = EngineStore.mostBytes(of: client, options) - EngineEnvelope.size
     let (bytes, overflow) = payload.multipliedReportingOverflow(
@@ -39,7 +39,7 @@ public final class JetStreamEngine: ShardEngine, @unchecked Sendable {
   /// Opens a shard, and creates its stream if there is none. From any thread; `done` is called on the client's loop.
   ///
   /// - Parameters:
-  ///   - lease: the owner's. One with a smaller term than that of the last opener fails with `StoreError.Kind.fenced`.
+  ///   - lease: the owner's lease. A lease with a lower term than that of the last opener fails with `StoreError.Kind.fenced`.
   ///   - done: called once.
   public func open(
     _ lease: ShardLease, _ done: @escaping @Sendable (Result<OpenedShard, StoreError>) -> Void

@@ -1,10 +1,10 @@
 import SluiceNATS
 import SluiceStore
 
-/// Finds out what became of the commits that were sent when an answer is lost, or says something unexpected.
+/// Resolves the results of commits when an answer is lost or unexpected.
 ///
-/// A failure is never followed by a blind repetition: a barrier is written, which expects the last sequence that is known. If it is stored, nothing of what was
-/// sent is stored, or counts later. If it is refused, what is behind that sequence is read, and another barrier is written behind that.
+/// A failed commit is never repeated blindly. First a barrier is written, which expects the last known sequence. If it is stored, none of the commits sent is
+/// stored or will count. If it is refused, the messages behind that sequence are read, and another barrier is written behind them.
 ///
 /// ```
 ///   begin ──► barrier ─┬─ stored ────────────────────────────► resume
@@ -15,25 +15,25 @@ import SluiceStore
 /// ```
 struct OutcomeResolution {
   enum Action: Hashable {
-    /// Nothing of what was sent is stored. The barrier has that sequence; nil when none was needed.
+    /// None of the commits sent is stored. `barrier` is the barrier's sequence; nil if none was needed.
     case resume(barrier: UInt64?)
-    /// Messages from that sequence on are to be read.
+    /// Read the messages from that sequence on.
     case read(from: UInt64)
-    /// Another barrier is to be written after a while; the error is to be reported.
+    /// Write another barrier after a while, and report the error.
     case retry(StoreError?)
   }
 
-  /// What the commits that were sent come to.
+  /// The result for all commits that were sent.
   struct End: Hashable {
     /// Whether an error was reported.
     var wasDelayed: Bool
-    /// Why there is no room for them; nil when they are to be sent again.
+    /// Why there is no space for them; nil if they are to be sent again.
     var refusal: StoreError?
   }
 
   /// For messages.
   private let shard: String
-  /// Why what was sent isn't stored.
+  /// Why the commits sent aren't stored.
   private var cause: NATSError?
   private var isDelayed = false
 
@@ -42,7 +42,7 @@ struct OutcomeResolution {
     self.shard = shard
   }
 
-  /// It isn't known any more what is stored. Returns what is to be reported, and goes on with a barrier.
+  /// Begins the resolution, because it is unknown what is stored. Returns the error to report; a barrier follows.
   mutating func begin(_ error: NATSError) -> StoreError? {
     cause = error
     if error.code == .resourcesExhausted || error.code == .wrongLastSequence { return nil }
@@ -54,12 +54,12 @@ struct OutcomeResolution {
     return StoreError(error, "shard \(shard) can't be written")
   }
 
-  /// The engine has answered the barrier.
+  /// Handles the engine's answer to the barrier.
   ///
   /// - Parameters:
   ///   - result: the barrier's sequence.
-  ///   - last: the last sequence of which everything is known by now.
-  ///   - isAllRefused: whether everything that was sent was refused.
+  ///   - last: the last sequence up to which all messages are known now.
+  ///   - isAllRefused: whether all commits sent were refused.
   mutating func barrierAnswered(
     _ result: Result<UInt64, NATSError>, last: UInt64, isAllRefused: Bool
   ) -> Action {
@@ -71,10 +71,10 @@ struct OutcomeResolution {
     }
   }
 
-  /// Messages were read.
+  /// Handles the messages that were read.
   ///
   /// - Parameters:
-  ///   - result: how many more there are.
+  ///   - result: the number of messages that remain.
   ///   - end: the last sequence that was read.
   mutating func read(_ result: Result<UInt64, NATSError>, through end: UInt64) -> Action {
     switch result {
@@ -84,7 +84,7 @@ struct OutcomeResolution {
     }
   }
 
-  /// A message couldn't be understood.
+  /// Handles a message that couldn't be decoded.
   mutating func readFailed(_ fault: StoreError) -> Action {
     isDelayed = true
     return .retry(fault)

@@ -3,7 +3,7 @@ import SluiceWire
 
 /// The fence under which an owner of a shard writes, among the fences of the shard's stream.
 struct OwnerFence {
-  /// What a message in the stream means to the owner.
+  /// The meaning of a message in the stream for the owner.
   enum Found: Hashable {
     /// Another owner has the shard.
     case otherOwner
@@ -13,7 +13,7 @@ struct OwnerFence {
   }
 
   let term: UInt64
-  /// A number that no other life of an owner has.
+  /// A number that no other opening of the shard has.
   let opener: UInt64
   /// The sequence of the fence message under which messages are sent.
   private(set) var sequence: UInt64
@@ -29,16 +29,16 @@ struct OwnerFence {
   /// The body of a fence message of this owner.
   func message(_ what: EngineFence.What) -> EngineFence { EngineFence(term: term, opener: opener, what) }
 
-  /// Whether a message at that sequence counts, which was sent under the fence at `fence`.
+  /// Whether a message at that sequence counts that was sent under the fence at `fence`.
   func counts(_ sequence: UInt64, under fence: UInt64) -> Bool { table.counts(sequence, under: fence) }
 
-  /// A barrier of this owner is stored.
+  /// Notes that a barrier of this owner is stored.
   mutating func raised(at sequence: UInt64) {
     table.take(message(.barrier), at: sequence)
     self.sequence = sequence
   }
 
-  /// Takes the next message of the stream.
+  /// Handles the next message of the stream.
   ///
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
   mutating func take(

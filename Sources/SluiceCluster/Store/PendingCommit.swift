@@ -6,15 +6,15 @@ import SluiceStore
 struct PendingCommit {
   enum Messages {
     case ready([NATSMessage])
-    /// The topic's batches have to be known first up to the one that holds the record with that offset.
+    /// The places of the topic's batches must first be read, up to the batch of that offset.
     case unknownFront(TopicID, offset: UInt64)
   }
 
   let number: UInt64
   let changes: [TopicChange]
-  /// The topics' extents after it, without what it drops. Nil for a deletion.
+  /// The topics' extents after it, without its truncations. Nil for a deletion.
   let extents: [StoredExtent?]
-  /// The same with what it drops, as of the last time that it was sent.
+  /// The same with its truncations, as of the last time that it was sent.
   private(set) var sentExtents: [StoredExtent?] = []
   /// The sequence of its last message.
   var last: UInt64 = 0
@@ -23,9 +23,9 @@ struct PendingCommit {
   var isStored = false
   /// See ``EngineFlaw/earlyAnswer``.
   var isAnswered = false
-  /// When it was sent last.
+  /// When it was last sent.
   var sentAt = MonotonicTime(nanoseconds: 0)
-  /// What the engine has answered, when it has refused it.
+  /// The engine's error, if it has refused the commit.
   var error: NATSError?
 
   init(_ number: UInt64, _ changes: [TopicChange], _ extents: [StoredExtent?]) {
@@ -37,11 +37,11 @@ struct PendingCommit {
   /// Its messages, as they would be sent next.
   ///
   /// - Parameters:
-  ///   - predicted: the stream's last sequence when the commits before it are stored.
+  ///   - predicted: the stream's last sequence when the earlier commits are stored.
   ///   - fence: the sequence of the fence under which they are sent.
-  ///   - topics: what is known of the shard's topics.
-  ///   - names: of the shard.
-  ///   - most: the bytes of a message's payload at most.
+  ///   - topics: the state of the shard's topics.
+  ///   - names: the names of the shard.
+  ///   - most: the most bytes of a message's payload.
   mutating func messages(
     behind predicted: UInt64, under fence: UInt64, _ topics: ShardTopics, _ names: EngineNames,
     atMost most: Int

@@ -1,9 +1,9 @@
 import SluiceIO
 import SluiceNATS
 
-/// Requests to the engine about one shard's stream. Used on the client's loop.
+/// Requests to the engine for one shard's stream. Used on the client's loop.
 ///
-/// A completion is never called from within the call, also where the client refuses the request.
+/// A completion is never called from within the call, even if the client refuses the request.
 struct ShardStream {
   typealias Completion<Value> = JetStream.Completion<Value>
 
@@ -24,7 +24,7 @@ struct ShardStream {
     request(done) { () throws(NATSError) in try api.commit(messages, to: names.stream, done) }
   }
 
-  /// Stores a fence message, which expects the stream's last sequence, and gets its own.
+  /// Stores a fence message, which expects the stream's last sequence. Passes its own sequence to the completion.
   ///
   /// - Parameter timeout: how long the engine may take; nil for as long as for a commit.
   func write(
@@ -43,8 +43,8 @@ struct ShardStream {
   /// Reads messages in the order of their sequences, from any replica.
   ///
   /// - Parameters:
-  ///   - subjects: a pattern of them.
-  ///   - sequence: where to begin.
+  ///   - subjects: a pattern of subjects.
+  ///   - sequence: the sequence at which to begin.
   ///   - count: the most messages.
   ///   - maximumBytes: the most bytes of messages.
   ///   - each: gets a message.
@@ -60,14 +60,14 @@ struct ShardStream {
     }
   }
 
-  /// Removes the messages of a subject before a sequence. Gets their number.
+  /// Removes the messages of a subject before a sequence. Passes their number to the completion.
   func purge(_ subjects: String, before sequence: UInt64, _ done: @escaping Completion<UInt64>) {
     request(done) { () throws(NATSError) in
       try api.purge(names.stream, matching: subjects, before: sequence, done)
     }
   }
 
-  /// Gets the stream's bytes.
+  /// Passes the stream's size in bytes to the completion.
   func size(_ done: @escaping Completion<UInt64>) {
     request(done) { () throws(NATSError) in
       try api.streamInfo(names.stream) { done($0.map(\.state.bytes)) }
@@ -85,6 +85,6 @@ struct ShardStream {
 }
 
 extension EventLoop {
-  /// Runs `job` in a turn to come. On the loop only.
+  /// Runs `job` in a later turn. On the loop only.
   func soon(_ job: @escaping () -> Void) { _ = schedule(after: .zero, job) }
 }

@@ -1,9 +1,9 @@
 import SluiceStore
 
-/// What the owner of a shard knows of its topics: what is stored, and what will be when everything that is under way is.
+/// The state of a shard's topics as its owner keeps it, now and after the commits in progress.
 struct ShardTopics {
   private var table: [TopicID: EngineTopic]
-  /// The number of the next topic that is made.
+  /// The number of the next topic to be created.
   private(set) var next: TopicID
 
   init(_ table: [TopicID: EngineTopic], next: TopicID) {
@@ -18,7 +18,7 @@ struct ShardTopics {
 
   var ids: Dictionary<TopicID, EngineTopic>.Keys { table.keys }
 
-  /// What is stored.
+  /// The stored topics.
   var contents: StoreContents {
     let stored = table.filter(\.value.isStored).map {
       StoreContents.Topic(id: $0, row: $1.row, extent: $1.extent)
@@ -26,9 +26,9 @@ struct ShardTopics {
     return StoreContents(topics: stored.sorted { $0.id < $1.id }, nextTopic: next, wasClosed: false)
   }
 
-  // MARK: Commits under way
+  // MARK: Commits in progress
 
-  /// The topic's extent after a change behind everything that is under way, except for what it drops. Nil after a deletion.
+  /// The topic's extent after a change that follows all commits in progress, without its truncation. Nil after a deletion.
   ///
   /// - Parameter stream: for messages.
   /// - Throws: ``StoreError/Kind/invalid``.
@@ -45,7 +45,7 @@ struct ShardTopics {
     return extent
   }
 
-  /// A change is under way.
+  /// Applies a change in progress.
   ///
   /// - Parameter extent: see ``extent(after:in:)``.
   mutating func project(_ change: TopicChange, _ extent: StoredExtent?) {
@@ -60,7 +60,7 @@ struct ShardTopics {
     }
   }
 
-  /// A commit is sent.
+  /// Notes that a commit was sent.
   mutating func sent(_ pending: PendingCommit) {
     for (change, extent) in zip(pending.changes, pending.sentExtents) {
       guard let extent else { continue }
@@ -75,7 +75,7 @@ struct ShardTopics {
 
   // MARK: Their outcomes
 
-  /// A change is stored.
+  /// Applies a stored change.
   ///
   /// - Parameters:
   ///   - extent: the topic's extent after it; nil for a deletion.
@@ -89,12 +89,12 @@ struct ShardTopics {
     }
   }
 
-  /// Nothing that was sent is stored: these commits are sent again.
+  /// Handles that none of the commits sent is stored: they are sent again.
   mutating func unsent(_ commits: [PendingCommit]) {
     for change in commits.lazy.flatMap(\.changes) { table[change.topic]?.forgetSent() }
   }
 
-  /// These commits fail, and nothing else is under way.
+  /// Discards failed commits, when no others are in progress.
   mutating func failed(_ commits: [PendingCommit]) {
     for change in commits.lazy.flatMap(\.changes) {
       if table[change.topic]?.isStored == true {

@@ -1,20 +1,20 @@
 import SluiceIO
 import SluiceNATS
 
-/// Reads of the shards' streams, from any replica; for a while after a replica hasn't answered, from the leaders alone.
+/// Reads the shards' streams from any replica; for a while after a replica hasn't answered, only from the leaders.
 ///
-/// A server of the engine that has lost the others counts as a replica until they notice that it is gone, which may take minutes. A read that goes
-/// there stays unanswered, and so may each that follows.
+/// A server of the engine that has lost contact with the others counts as a replica until they notice, which may take minutes. A read sent to it stays
+/// unanswered, and so may each later one.
 // @unchecked: used on the client's loop only.
 final class StreamReads: @unchecked Sendable {
   enum Reader {
     case anyReplica
-    /// Slower, and has everything that was acknowledged.
+    /// Slower, but has all acknowledged messages.
     case leader
   }
 
   private let options: JetStreamEngineOptions
-  /// Until when only leaders are asked.
+  /// The time until which only leaders are asked.
   private var leadersUntil: MonotonicTime?
 
   init(_ options: JetStreamEngineOptions) {
@@ -61,6 +61,6 @@ final class StreamReads: @unchecked Sendable {
     }
   }
 
-  /// Of so many messages there is a request each in a page.
+  /// The number of requests in a page, each for one message.
   private static let leaderPage = 64
 }

@@ -22,9 +22,9 @@ struct UnixSocketFile: Sendable {
     _ = unsafe unlink(path)
   }
 
-  /// Removes a socket's file at `path` if no process answers there: what a killed process left behind.
+  /// Removes the socket file that a killed process has left at `path`: one at which no process answers.
   ///
-  /// Returns false, and removes nothing, when a process answers or the file is no socket.
+  /// Returns false, and removes nothing, if a process answers or the file isn't a socket.
   static func removeStale(at path: String) -> Bool {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else { return errno == ENOENT }

@@ -1,4 +1,4 @@
-/// What stands in front of every packet.
+/// The fixed header of a packet.
 ///
 /// ```
 ///   7 6 5 4 3 2 1 0
@@ -10,56 +10,56 @@
 package struct MQTTHeader: Hashable, Sendable {
   package var type: MQTTPacketType
   package var flags: UInt8
-  /// Of the body, in bytes.
+  /// The length of the body, in bytes.
   package var length: Int
-  /// With the length.
+  /// The length of the header itself.
   package var size: Int
-  /// Whether the length is encoded in the fewest bytes, which MQTT 5 demands.
+  /// Whether the length is encoded in the fewest bytes, as MQTT 5 requires.
   package var isMinimal: Bool
 }
 
-/// Cuts a stream of bytes into packets, wherever the transport happened to cut it.
+/// Splits a stream of bytes into packets, regardless of how the transport divided it into chunks.
 ///
-/// Packets that lie whole in a chunk are handed out in place, without a copy. Only a packet that straddles two chunks is put together in memory of the
-/// decoder's own, which grows with what has really arrived, never with what a header announces, and is given back with the packet.
+/// A packet that is complete within a chunk is passed on in place, without a copy. Only a packet that spans chunks is assembled in the decoder's own memory.
+/// That memory grows with the bytes received, never with the length that a header announces, and is released with the packet.
 package struct MQTTDecoder: Sendable {
-  /// The longest packet that is taken, with its header, in bytes. A change counts from the next packet on.
+  /// The longest accepted packet, including its header, in bytes. A change applies from the next packet on.
   package var maximumPacket: Int
 
-  /// How many bytes of the last chunk were taken up: all, unless the caller stopped early.
+  /// How many bytes of the last chunk were consumed: all, unless the caller stopped early.
   package private(set) var takenBytes = 0
 
   private var partial: [UInt8] = []
   private let sender: MQTTSender
-  /// Set until the first packet's header has come: it must be CONNECT, or a server's CONNACK or AUTH.
+  /// Set until the header of the first packet has arrived: it must be CONNECT, or from a server CONNACK or AUTH.
   private var isOpening = true
 
   /// - Parameters:
-  ///   - maximumPacket: the longest packet that is taken, with its header, in bytes.
-  ///   - sender: the end whose packets are read.
+  ///   - maximumPacket: the longest accepted packet, including its header, in bytes.
+  ///   - sender: the end that sends the packets.
   package init(maximumPacket: Int, from sender: MQTTSender) {
     self.maximumPacket = maximumPacket
     self.sender = sender
   }
 
-  /// A decoder between packets of a connection whose first one has come.
+  /// A decoder between packets, for a connection whose first packet has arrived.
   init(goingOnWith maximumPacket: Int, from sender: MQTTSender) {
     self.init(maximumPacket: maximumPacket, from: sender)
     isOpening = false
   }
 
-  /// Bytes of a packet that isn't complete yet; not 0 at the end of a stream means that it was cut off.
+  /// Bytes of an incomplete packet; not 0 at the end of a stream means that it was cut off.
   package var pendingBytes: Int { partial.count }
 
-  /// Bytes of memory that are held for that packet.
+  /// Bytes of memory allocated for that packet.
   package var heldBytes: Int { partial.capacity }
 
-  /// Hands out every packet that `chunk` completes, valid during the call only.
+  /// Passes every packet that `chunk` completes to `body`, valid during the call only.
   ///
-  /// `body` returns false to stop after this packet: ``takenBytes`` says where that was. The rest is for the caller to pass in again.
+  /// `body` returns false to stop after this packet. ``takenBytes`` then is the position behind it, and the caller passes the remaining bytes again later.
   ///
-  /// - Throws: ``MQTTReason/malformedPacket`` for a type, flags or a length that can't be; ``MQTTReason/packetTooLarge`` for a packet beyond the
-  ///   limit, as soon as its header is there; whatever `body` throws. The decoder isn't usable after that.
+  /// - Throws: ``MQTTReason/malformedPacket`` for an invalid type, flags or length; ``MQTTReason/packetTooLarge`` for a packet beyond the limit, as soon as
+  ///   its header has arrived; any error of `body`. The decoder can't be used after that.
   package mutating func decode(
     _ chunk: UnsafeRawBufferPointer, _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Bool
   ) throws(MQTTError) {
@@ -86,7 +86,7 @@ package struct MQTTDecoder: Sendable {
     }
   }
 
-  /// Feeds the packet that an earlier chunk began. Returns false when the chunk is used up, or `body` stopped.
+  /// Adds bytes to the packet that an earlier chunk began. Returns false if the chunk is consumed, or `body` stopped.
   private mutating func complete(
     _ rest: inout UnsafeRawBufferPointer,
     _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Bool
@@ -126,7 +126,7 @@ package struct MQTTDecoder: Sendable {
     return found
   }
 
-  /// The header at the start of `bytes`; nil while it isn't complete.
+  /// The header at the start of `bytes`; nil if it is incomplete.
   @inline(__always)
   private static func header(
     _ bytes: UnsafeRawBufferPointer, _ sender: MQTTSender, _ isOpening: Bool, _ maximumPacket: Int

@@ -23,7 +23,7 @@ package enum MQTTPacketType: UInt8, Hashable, Sendable, CaseIterable {
   /// MQTT 5 only.
   case auth = 15
 
-  /// What the low four bits of its first byte must be; nil where they have a meaning.
+  /// The required low four bits of its first byte; nil if they are flags.
   package var flags: UInt8? {
     switch self {
     case .publish: nil
@@ -33,7 +33,7 @@ package enum MQTTPacketType: UInt8, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// An end of a connection that sends a packet.
+/// The end of a connection that sends a packet.
 package enum MQTTSender: Hashable, Sendable {
   case client
   case server
@@ -50,7 +50,7 @@ package enum MQTTSender: Hashable, Sendable {
   }
 }
 
-/// How surely a message is delivered.
+/// The quality of service with which a message is delivered.
 package enum MQTTQoS: UInt8, Hashable, Sendable, Comparable, CaseIterable {
   case atMostOnce = 0
   case atLeastOnce = 1

@@ -1,6 +1,6 @@
-/// Properties of a packet that outlive its memory, as they lie on the wire.
+/// Properties of a packet that outlive the packet's memory, in their encoding on the wire.
 package struct MQTTProperties: Hashable, Sendable {
-  /// What stands behind the length.
+  /// The properties without their length.
   package private(set) var bytes: [UInt8] = []
 
   package init() {}
@@ -10,7 +10,7 @@ package struct MQTTProperties: Hashable, Sendable {
     unsafe bytes = Array(view.bytes)
   }
 
-  /// Those of a will, as ``bytes`` were; nil where they can't be.
+  /// The properties of a will, from ``bytes``; nil if they are invalid.
   package init?(willBytes bytes: [UInt8]) {
     let isValid = unsafe bytes.withUnsafeBytes { unsafe (try? MQTTPropertyView(bytes: $0, in: .will)) != nil }
     guard isValid else { return nil }
@@ -21,7 +21,7 @@ package struct MQTTProperties: Hashable, Sendable {
 
   // MARK: Reading
 
-  /// Calls `body` with a view of them, valid during the call only.
+  /// Calls `body` with a view of the properties, valid during the call only.
   package func withView<Result>(_ body: (MQTTPropertyView) -> Result) -> Result {
     unsafe bytes.withUnsafeBytes { unsafe body(MQTTPropertyView(checked: $0)) }
   }
@@ -97,7 +97,7 @@ package struct MQTTProperties: Hashable, Sendable {
     }
   }
 
-  /// In place and without a copy: for what is sent with every message. Strings have at most 65,535 bytes.
+  /// Appends without a copy, for properties that are sent with every message. Strings have at most 65,535 bytes.
   mutating func append(_ property: MQTTProperty, raw value: UnsafeRawBufferPointer) {
     bytes.append(property.rawValue)
     unsafe appendSized(value)

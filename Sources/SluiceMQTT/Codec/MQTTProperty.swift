@@ -56,7 +56,7 @@ package enum MQTTProperty: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether 0 is a value that it can't have.
+  /// Whether 0 is an invalid value.
   var isNeverZero: Bool {
     switch self {
     case .receiveMaximum, .maximumPacketSize, .topicAlias, .subscriptionIdentifier: true
@@ -64,7 +64,7 @@ package enum MQTTProperty: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Where it may stand.
+  /// The packets in which it is allowed.
   var places: MQTTPropertyPlaces {
     switch self {
     case .payloadFormat, .messageExpiry, .contentType, .responseTopic, .correlationData: [.publish, .will]
@@ -84,13 +84,13 @@ package enum MQTTProperty: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether it may stand there more than once.
+  /// Whether it may occur there more than once.
   func repeats(in place: MQTTPropertyPlaces) -> Bool {
     self == .userProperty || self == .subscriptionIdentifier && place == .publish
   }
 }
 
-/// Packets, and the will in CONNECT, as places of properties.
+/// Packets, and the will in CONNECT, in which properties are allowed.
 struct MQTTPropertyPlaces: OptionSet, Sendable {
   var rawValue: UInt16
 

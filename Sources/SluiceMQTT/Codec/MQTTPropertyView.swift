@@ -1,9 +1,9 @@
 /// A packet's properties, in place and checked.
 ///
-/// Valid only as long as the memory it was made from.
+/// Valid only as long as the memory from which it was made.
 @safe
 package struct MQTTPropertyView {
-  /// What stands behind the length.
+  /// The properties without their length.
   package let bytes: UnsafeRawBufferPointer
 
   /// No properties.
@@ -15,7 +15,7 @@ package struct MQTTPropertyView {
     unsafe self.bytes = unsafe bytes
   }
 
-  /// A property as it lies in the packet: a number, or one or two runs of bytes.
+  /// A property as encoded in the packet: a number, or one or two ranges of bytes.
   @safe
   package struct Item {
     package var property: MQTTProperty
@@ -31,8 +31,8 @@ package struct MQTTPropertyView {
 
   /// Reads the length and the properties.
   ///
-  /// - Throws: ``MQTTReason/malformedPacket`` for an unknown identifier, one that doesn't belong there, or a value that isn't of its type;
-  ///   ``MQTTReason/protocolError`` for one that comes twice or has a value that is forbidden.
+  /// - Throws: ``MQTTReason/malformedPacket`` for an unknown identifier, a property that isn't allowed there, or a value that isn't of its type;
+  ///   ``MQTTReason/protocolError`` for a repeated property or a forbidden value.
   init(_ reader: inout MQTTReader, in place: MQTTPropertyPlaces) throws(MQTTError) {
     let length = try reader.variable("the properties' length")
     unsafe self.init(checked: try reader.bytes("the properties", Int(length)))
@@ -40,7 +40,7 @@ package struct MQTTPropertyView {
     try check(in: place)
   }
 
-  /// Takes properties without their length.
+  /// Reads properties without their length.
   ///
   /// - Throws: as ``init(_:in:)``.
   init(bytes: UnsafeRawBufferPointer, in place: MQTTPropertyPlaces) throws(MQTTError) {
@@ -105,13 +105,13 @@ package struct MQTTPropertyView {
   package func forEachProperty(_ body: (Item) -> Void) {
     var rest = unsafe MQTTReader(bytes)
     while rest.count > 0 {
-      // They were checked.
+      // The properties were checked when the view was made.
       guard let item = try? Self.next(&rest) else { return }
       body(item)
     }
   }
 
-  /// The number of a property that isn't a string, if it is there.
+  /// The number of a property that isn't a string; nil if the packet doesn't contain it.
   package func number(_ property: MQTTProperty) -> UInt32? {
     guard unsafe !bytes.isEmpty else { return nil }
     var found: UInt32?

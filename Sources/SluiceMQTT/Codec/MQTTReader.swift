@@ -1,6 +1,6 @@
-/// Reads big-endian fields out of borrowed memory, front to back, checking every length.
+/// Reads big-endian fields from borrowed memory, front to back, and checks every length.
 ///
-/// Valid only as long as the memory it was made from.
+/// Valid only as long as the memory from which it was made.
 @safe
 struct MQTTReader {
   private var position: UnsafeRawPointer?
@@ -11,7 +11,7 @@ struct MQTTReader {
     count = bytes.count
   }
 
-  /// What is left, unread.
+  /// The bytes that haven't been read yet.
   var rest: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: position, count: count) }
 
   mutating func byte(_ what: StaticString) throws(MQTTError) -> UInt8 {
@@ -75,10 +75,10 @@ struct MQTTReader {
 
 /// The rules for strings (MQTT 5, section 1.5.4).
 package enum MQTTText {
-  /// The longest, in bytes.
+  /// The longest string, in bytes.
   package static let maximumLength = 65535
 
-  /// Whether it is well-formed UTF-8 without U+0000. Surrogates aren't well-formed; other scalars, U+FEFF and control characters among them, are taken.
+  /// Whether it is well-formed UTF-8 without U+0000. Surrogates aren't well-formed; other scalars, including U+FEFF and control characters, are allowed.
   package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var isASCII = true
     for index in 0..<bytes.count {
@@ -101,7 +101,7 @@ package enum MQTTText {
     }
   }
 
-  /// Checks what the standard itself demands of a topic name: no wildcards. That it is a string is known.
+  /// Checks the standard's requirement for a topic name: no wildcards. The caller has checked that it is a valid string.
   static func checkTopicName(_ name: UnsafeRawBufferPointer, as what: StaticString) throws(MQTTError) {
     for index in 0..<name.count {
       let byte = unsafe name[index]

@@ -1,4 +1,4 @@
-/// Why something was done or refused (MQTT 5, section 2.4). From ``unspecified`` on it is a failure.
+/// A reason code (MQTT 5, section 2.4). Codes from ``unspecified`` on are failures.
 package struct MQTTReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   package var rawValue: UInt8
 
@@ -57,7 +57,7 @@ package struct MQTTReason: RawRepresentable, Hashable, Sendable, CustomStringCon
 
   package var description: String { "0x" + (rawValue < 16 ? "0" : "") + String(rawValue, radix: 16) }
 
-  /// Whether a packet of that type, from that end, may have it.
+  /// Whether a packet of that type, from that end, may contain it.
   package func isAllowed(in type: MQTTPacketType, from sender: MQTTSender) -> Bool {
     switch type {
     case .connack: Self.connack.contains(rawValue)
@@ -92,7 +92,7 @@ package struct MQTTReason: RawRepresentable, Hashable, Sendable, CustomStringCon
   ]
 }
 
-/// What is wrong with a packet: the reason for the peer, and a sentence that says what to do.
+/// An error in a packet: the reason for the peer, and a sentence that says what to do.
 ///
 /// It ends the connection.
 package struct MQTTError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -38,10 +38,10 @@ package struct MQTTWriter {
     bytes.append(contentsOf: value)
   }
 
-  /// Cut between two scalars where it is longer than a string can be.
+  /// Shortened at a scalar boundary if it exceeds the longest string.
   mutating func string(_ value: String) { binary(Array(value.cutForMQTT.utf8)) }
 
-  /// What `body` appends, behind its length as a variable byte integer.
+  /// Writes the bytes that `body` appends, preceded by their length as a variable byte integer.
   mutating func sized(_ body: (inout MQTTWriter) -> Void) {
     let start = bytes.count
     body(&self)
@@ -50,7 +50,7 @@ package struct MQTTWriter {
     bytes.insert(contentsOf: length.bytes, at: start)
   }
 
-  /// A packet: its first byte, the remaining length, and what `body` appends.
+  /// Writes a packet: its first byte, the remaining length, and the bytes that `body` appends.
   mutating func packet(_ type: MQTTPacketType, flags: UInt8? = nil, _ body: (inout MQTTWriter) -> Void) {
     byte(type.rawValue << 4 | (flags ?? type.flags ?? 0))
     sized(body)
@@ -59,7 +59,7 @@ package struct MQTTWriter {
 
 /// Lengths as variable byte integers.
 package enum MQTTLength {
-  /// The largest number that four bytes hold: the longest a packet can be behind its header.
+  /// The largest number that four bytes can encode: the longest body of a packet.
   package static let largest = 268_435_455
 
   /// The bytes that the encoding of a length takes.
@@ -74,7 +74,7 @@ package enum MQTTLength {
 }
 
 extension String {
-  /// The longest run of whole scalars from the start that fits into a string of the protocol.
+  /// The longest prefix of whole scalars that fits into a string of the protocol.
   fileprivate var cutForMQTT: Substring {
     guard utf8.count > MQTTText.maximumLength else { return self[...] }
     var end = utf8.index(utf8.startIndex, offsetBy: MQTTText.maximumLength)

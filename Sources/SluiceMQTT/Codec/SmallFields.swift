@@ -1,4 +1,4 @@
-/// Up to eight bytes of fields, put together in a register, so that they are appended at once.
+/// Up to eight bytes of fields, assembled in a register so that they are appended at once.
 struct SmallFields {
   /// The most bytes of them.
   static let capacity = 8
@@ -29,7 +29,7 @@ struct SmallFields {
     byte(UInt8(truncatingIfNeeded: rest))
   }
 
-  /// Writes them, and moves `end` behind them. So many bytes as a register has must be free there.
+  /// Writes the fields, and moves `end` behind them. The size of a register must be free there.
   @inline(__always)
   func write(at end: inout UnsafeMutableRawPointer) {
     unsafe end.storeBytes(of: bits.littleEndian, as: UInt64.self)

@@ -1,6 +1,6 @@
 /// CONNECT: a client opens a session.
 package struct MQTTConnect: Hashable, Sendable {
-  /// What is published when the client is gone without a normal disconnection.
+  /// The message that is published if the connection ends without a normal disconnection.
   package struct Will: Hashable, Sendable {
     package var topic: String
     package var payload: [UInt8]
@@ -15,10 +15,10 @@ package struct MQTTConnect: Hashable, Sendable {
       self.isRetained = isRetained
     }
 
-    /// Seconds from the end of the connection to its publication.
+    /// Seconds from the end of the connection to the publication.
     package var delay: UInt32 { properties.number(.willDelay) ?? 0 }
 
-    /// Calls `body` with the message that is published, valid during the call only.
+    /// Calls `body` with the message to publish, valid during the call only.
     package func withMessage<Result>(_ body: (MQTTPublish) -> Result) -> Result {
       // The delay is the will's, not the message's.
       var properties = MQTTProperties()
@@ -38,7 +38,7 @@ package struct MQTTConnect: Hashable, Sendable {
   }
 
   package var version: MQTTVersion
-  /// Whether the client is a bridge, which carries messages of another broker: it says so by a bit of the protocol level, as Mosquitto does in MQTT 3.1.1.
+  /// Whether the client is a bridge, which forwards messages of another broker: it sets a bit of the protocol level, as Mosquitto does in MQTT 3.1.1.
   package var isBridge = false
   /// Clean session in MQTT 3.1.1.
   package var cleanStart: Bool
@@ -65,7 +65,7 @@ package struct MQTTConnect: Hashable, Sendable {
     self.properties = properties
   }
 
-  /// Seconds for which the session outlives the connection; all ones: for ever.
+  /// Seconds for which the session outlives the connection; all ones: forever.
   package var sessionExpiry: UInt32 {
     version == .v5 ? properties.number(.sessionExpiry) ?? 0 : (cleanStart ? 0 : .max)
   }
@@ -151,17 +151,17 @@ package struct MQTTConnect: Hashable, Sendable {
     return flags
   }
 
-  /// The version that a CONNECT names, whatever else is in it; nil for another.
+  /// The version in a CONNECT, whose other contents aren't read; nil for an unknown version.
   static func version(in body: UnsafeRawBufferPointer) -> MQTTVersion? {
     var reader = unsafe MQTTReader(body)
     guard (try? reader.string("")) == "MQTT", let level = try? reader.byte("") else { return nil }
     return MQTTVersion(rawValue: level == bridgeLevel ? 4 : level)
   }
 
-  /// What a client that speaks another version is answered: in the form of MQTT 3.1.1 if its CONNECT has that form, whatever its level says, or else in the form
-  /// of the nearest version that it may know.
+  /// The answer to a client with an unsupported version. It has the format of MQTT 3.1.1 if the client's CONNECT has, regardless of its level; otherwise that
+  /// of the nearest version that the client may support.
   ///
-  /// - Parameter body: of its CONNECT, whatever is in it.
+  /// - Parameter body: the body of its CONNECT, which may be invalid.
   package static func refusal(ofVersionIn body: UnsafeRawBufferPointer) -> [UInt8] {
     var reader = unsafe MQTTReader(body)
     let name = try? reader.string("")
@@ -174,7 +174,7 @@ package struct MQTTConnect: Hashable, Sendable {
 }
 
 extension MQTTConnect {
-  /// Whether all of a CONNECT can be read as one of MQTT 3.1.1, but for its level.
+  /// Whether a CONNECT can be read completely as one of MQTT 3.1.1, except for its level.
   private static func hasOldForm(_ body: UnsafeRawBufferPointer) -> Bool {
     var bytes = unsafe Array(body)
     let level = 2 + "MQTT".utf8.count
@@ -237,13 +237,13 @@ package struct MQTTConnack: Hashable, Sendable {
     }
   }
 
-  /// The return codes of MQTT 3.1.1 and what they are in MQTT 5.
+  /// The return codes of MQTT 3.1.1 and their equivalents in MQTT 5.
   private static let reasons: [(code: UInt8, reason: MQTTReason)] = [
     (0, .success), (1, .unsupportedVersion), (2, .clientIdentifierNotValid), (3, .serverUnavailable),
     (4, .badCredentials), (5, .notAuthorized),
   ]
 
-  /// The return code of MQTT 3.1.1 that says most of what a reason says.
+  /// The return code of MQTT 3.1.1 that is closest to a reason.
   static func returnCode(_ reason: MQTTReason) -> UInt8 {
     if let pair = reasons.first(where: { $0.reason == reason }) { return pair.code }
     return reason == .banned ? 5 : 3

@@ -1,4 +1,4 @@
-/// A control packet. Only ``publish(_:)`` refers to the memory that it was read from; the others own what they have.
+/// A control packet. Only ``publish(_:)`` refers to the memory from which it was read; the others own their contents.
 @safe
 package enum MQTTPacket {
   case connect(MQTTConnect)
@@ -18,10 +18,10 @@ package enum MQTTPacket {
   /// Reads a packet.
   ///
   /// - Parameters:
-  ///   - version: what CONNECT has agreed on; CONNECT itself names it.
+  ///   - version: the version agreed on by CONNECT; CONNECT itself contains it.
   ///   - sender: the end that has sent it.
-  /// - Throws: ``MQTTReason/malformedPacket`` for what can't be read, ``MQTTReason/protocolError`` for what the standard forbids, and others that the
-  ///   standard names.
+  /// - Throws: ``MQTTReason/malformedPacket`` for a packet that can't be read, ``MQTTReason/protocolError`` for one that the standard forbids, and other
+  ///   reasons that the standard names.
   package init(
     _ header: MQTTHeader, _ body: UnsafeRawBufferPointer, _ version: MQTTVersion, from sender: MQTTSender
   ) throws(MQTTError) {

@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// PUBLISH, in place: everything in it is a part of the packet's memory.
+/// PUBLISH, in place: all its contents are parts of the packet's memory.
 @safe
 package struct MQTTPublish {
   package var isDuplicate: Bool
   package var qos: MQTTQoS
   package var isRetained: Bool
-  /// Empty where a topic alias stands for it.
+  /// Empty if a topic alias replaces it.
   package var topic: UnsafeRawBufferPointer
   /// 0 at QoS 0.
   package var packetID: UInt16
@@ -75,7 +75,7 @@ package struct MQTTPublish {
     let first =
       MQTTPacketType.publish.rawValue << 4 | (isDuplicate ? 8 : 0) | qos.rawValue << 1 | (isRetained ? 1 : 0)
     let size = bodySize(version)
-    // Each run of small fields is put together in a register.
+    // Each run of small fields is assembled in a register.
     unsafe bytes.append(room: size + 2 * SmallFields.capacity) { end in
       var fields = SmallFields()
       fields.byte(first)

@@ -1,4 +1,4 @@
-/// What a subscription is asked to do.
+/// The options of a subscription.
 package struct MQTTSubscriptionOptions: Hashable, Sendable {
   /// When retained messages are sent for a SUBSCRIBE. The number is the one on the wire.
   package enum RetainHandling: UInt8, Hashable, Sendable, CaseIterable {
@@ -8,7 +8,7 @@ package struct MQTTSubscriptionOptions: Hashable, Sendable {
   }
 
   package var qos: MQTTQoS
-  /// Messages that the client itself has published aren't delivered to it.
+  /// Whether the client's own messages aren't delivered to it.
   package var noLocal: Bool
   package var retainAsPublished: Bool
   package var retainHandling: RetainHandling
@@ -36,13 +36,13 @@ package struct MQTTSubscriptionOptions: Hashable, Sendable {
       qos, noLocal: byte & 4 != 0, retainAsPublished: byte & 8 != 0, retainHandling: handling)
   }
 
-  /// As on the wire of MQTT 5.
+  /// The encoding of MQTT 5.
   package var byte: UInt8 {
     qos.rawValue | (noLocal ? 4 : 0) | (retainAsPublished ? 8 : 0) | retainHandling.rawValue << 4
   }
 }
 
-/// SUBSCRIBE: asks for subscriptions, each answered in SUBACK.
+/// SUBSCRIBE: requests subscriptions, each answered in SUBACK.
 package struct MQTTSubscribe: Hashable, Sendable {
   package struct Item: Hashable, Sendable {
     package var filter: String
@@ -122,11 +122,11 @@ package struct MQTTUnsubscribe: Hashable, Sendable {
   }
 }
 
-/// SUBACK or UNSUBACK: what became of each topic filter, in their order.
+/// SUBACK or UNSUBACK: the result for each topic filter, in their order.
 package struct MQTTFilterAnswers: Hashable, Sendable {
   package var type: MQTTPacketType
   package var packetID: UInt16
-  /// None in an UNSUBACK of MQTT 3.1.1.
+  /// Empty in an UNSUBACK of MQTT 3.1.1.
   package var reasons: [MQTTReason]
   package var properties: MQTTProperties
 

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// Where a record is: a topic by the number that the broker has for it, and an offset.
+/// The place of a record: a topic, by the broker's number for it, and an offset.
 package struct MQTTPlace: Hashable, Sendable {
   package var topic: UInt32
   package var offset: UInt64
@@ -14,17 +14,17 @@ package struct MQTTPlace: Hashable, Sendable {
 /// A record that the broker delivers, in place.
 @safe
 package struct MQTTRecord {
-  /// The topic's name as MQTT writes it.
+  /// The topic's name in MQTT.
   package var topic: UnsafeRawBufferPointer
   package var place: MQTTPlace
   /// When it was appended, in milliseconds since 1970.
   package var time: Int64
-  /// Whether its body has a key or headers in front of the payload.
+  /// Whether its body has a key or headers before the payload.
   package var isAttributed: Bool
   package var body: UnsafeRawBufferPointer
   /// Whether this client has published it.
   package var isOwn: Bool
-  /// Whether it is delivered because it is retained, not because it was published now.
+  /// Whether it is delivered because it is retained, not because it was just published.
   package var isRetained: Bool
 
   package init(
@@ -40,18 +40,17 @@ package struct MQTTRecord {
     self.isRetained = isRetained
   }
 
-  /// What a message has of it.
+  /// The parts of the record that a message contains.
   @safe
   struct Parts {
     var payload: UnsafeRawBufferPointer
-    /// Of a record of another door: without a format, at the highest QoS.
+    /// For a record that wasn't published over MQTT: no format, and the highest QoS.
     var flags = MQTTRecordFlags(byte: MQTTQoS.exactlyOnce.rawValue)
-    /// Seconds from its time; nil for ever.
+    /// Seconds from the record's time; nil for no expiry.
     var expiry: UInt32?
   }
 
-  /// Reads the record, and appends its properties where `properties` are wanted. A record that can't be read, which no broker delivers, is one without
-  /// headers.
+  /// Reads the record, and appends its properties to `properties`. A record that can't be read, which no broker delivers, counts as one without headers.
   func parts(_ properties: inout MQTTProperties, _ version: MQTTVersion) -> Parts {
     guard isAttributed, let attributes = try? unsafe RecordAttributes(body) else {
       return unsafe Parts(payload: body)
@@ -85,7 +84,7 @@ package struct MQTTRecord {
     _ properties: inout MQTTProperties
   ) {
     if known == .correlationID { return unsafe properties.append(.correlationData, raw: value) }
-    // What isn't text can't be in a property of another kind.
+    // Values that aren't text are left out: properties of other types can't contain them.
     guard unsafe MQTTText.isValid(value), unsafe MQTTText.isValid(name) else { return }
     switch known {
     case .contentType: unsafe properties.append(.contentType, raw: value)

@@ -1,19 +1,19 @@
-/// How the parts of a message stand in a record, so that it looks right at every door.
+/// Maps the parts of a message to a record, so that clients of every protocol can use it.
 ///
 /// | message | record |
 /// |---|---|
 /// | payload | payload |
 /// | QoS, retain, payload format | header `mqtt`: one character, see ``MQTTRecordFlags`` |
 /// | content type | header `content-type` |
-/// | response topic | header `reply-to`, with the broker's separators; `mqtt-reply-to` where the broker can't have such a topic |
+/// | response topic | header `reply-to`, with the broker's separators; `mqtt-reply-to` if the broker can't have such a topic |
 /// | correlation data | header `correlation-id` |
 /// | message expiry | header `mqtt-expiry`, seconds as digits |
 /// | user property `sluice-key` | key |
-/// | other user properties | headers of the same names; those that are in this table are put behind `mqtt-user-` |
+/// | other user properties | headers of the same names; those with a name from this table get the prefix `mqtt-user-` |
 ///
 /// The header `mqtt-retained-at` is for brokers: see ``retainedAt``.
 ///
-/// A record of another door has no header `mqtt`: it is delivered at the subscription's QoS.
+/// A record that wasn't published over MQTT has no header `mqtt`: it is delivered at the subscription's QoS.
 package enum MQTTRecordHeaders {
   package static let flags = "mqtt"
   package static let contentType = "content-type"
@@ -21,12 +21,12 @@ package enum MQTTRecordHeaders {
   package static let foreignReplyTo = "mqtt-reply-to"
   package static let correlationID = "correlation-id"
   package static let expiry = "mqtt-expiry"
-  /// Of a retained message that a node of a cluster has written again: the offset of the record that it replaces, as digits. Clients don't see it.
+  /// In a retained message that a node of a cluster has written again: the offset of the record that it replaces, as digits. Clients don't see it.
   package static let retainedAt = "mqtt-retained-at"
   package static let key = "sluice-key"
   package static let userPrefix = "mqtt-user-"
 
-  /// A header's name, by its bytes.
+  /// A header's name, recognised by its bytes.
   enum Known {
     case flags, contentType, replyTo, foreignReplyTo, correlationID, expiry, retainedAt, user, other
   }
@@ -52,10 +52,10 @@ package enum MQTTRecordHeaders {
     return .other
   }
 
-  /// Of a message of a client that has a subscription without its own messages: by it the door knows them.
+  /// In a message of a client with a subscription that leaves out its own messages: the gateway recognises them by it.
   package static let publisher = "sluice-publisher"
 
-  /// Whether a header is for the door of MQTT alone: other doors that write headers as text leave it out.
+  /// Whether a header is only for the MQTT gateway: other gateways that send headers as text leave it out.
   package static func isInternal(_ name: UnsafeRawBufferPointer) -> Bool {
     switch unsafe known(name) {
     case .flags, .retainedAt: true
@@ -69,8 +69,8 @@ package enum MQTTRecordHeaders {
   }
 }
 
-/// The character of the header `mqtt`, from `0` to `~`: two bits for the QoS, then whether the message was published as a retained one, whether its payload is
-/// text, and whether its publisher has said that the payload is none. It can be printed, since programs that show headers show it, too.
+/// The character of the header `mqtt`, from `0` to `~`. Two bits are the QoS; the others state whether the message was published as retained, and whether its
+/// publisher has declared its payload as text or as bytes. The character can be printed, because programs may display headers.
 ///
 /// ```
 ///   7   6          5   4   3        2          1   0
@@ -79,7 +79,7 @@ package enum MQTTRecordHeaders {
 /// +---+----------+-------+--------+----------+-------+
 /// ```
 package struct MQTTRecordFlags: Hashable, Sendable {
-  /// What the publisher has said of the payload: the values of the property Payload Format Indicator.
+  /// The publisher's declaration of the payload: the values of the property Payload Format Indicator.
   package enum Format: UInt32, Hashable, Sendable, CaseIterable {
     case bytes = 0
     case text = 1
@@ -89,7 +89,7 @@ package struct MQTTRecordFlags: Hashable, Sendable {
 
   package var byte: UInt8
 
-  /// - Parameter format: nil where the publisher has said nothing.
+  /// - Parameter format: nil if the publisher has declared none.
   package init(qos: MQTTQoS, isRetained: Bool, format: Format? = nil) {
     byte = UInt8(ascii: "0") | qos.rawValue | (isRetained ? 4 : 0)
     switch format {

@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// Turns messages into records.
+/// Converts messages to records.
 package enum MQTTRecordWriter {
   /// Appends a message as a record to a batch: see ``RecordLayout`` and ``MQTTRecordHeaders``.
   ///
   /// - Parameters:
-  ///   - key: of the record, instead of the one that the message may have.
-  /// - Returns: false, with nothing appended, where the message has more parts than a record can have.
+  ///   - key: the record's key, which replaces a key of the message.
+  /// - Returns: false, with nothing appended, if the message has more parts than a record can have.
   package static func append(
     _ message: MQTTPublish, key: UnsafeRawBufferPointer? = nil, to batch: inout [UInt8]
   ) -> Bool {
@@ -21,7 +21,7 @@ package enum MQTTRecordWriter {
     return isAppended
   }
 
-  /// Appends a message without key and properties: what comes often.
+  /// Appends a message without key and properties: the frequent case.
   ///
   /// ```
   ///  0        4   5        7        9       13           17

@@ -1,28 +1,27 @@
-/// Messages at QoS 1 and 2 that have been sent and not been acknowledged, in the order in which they were sent.
+/// Messages at QoS 1 and 2 that have been sent and not acknowledged, in the order in which they were sent.
 ///
-/// Acknowledgements come in that order, from clients that keep to the standard, so that both ends of the table are what is used.
+/// Clients that conform to the standard acknowledge in that order, so usually only the two ends of the table are accessed.
 struct InFlightTable: Hashable, Sendable {
   struct Entry: Hashable, Sendable {
-    /// 0 for records that were passed over behind others that are under way.
+    /// 0 for records that were skipped after others that are in flight.
     var packetID: UInt16
     var subscription: UInt16
     var qos: MQTTQoS
     /// Whether it is a retained message.
     var isRetained: Bool
-    /// Whether the subscription's cursor goes on behind it: not where it is a retained message, where a group counts it, or where its
-    /// subscription has ended.
+    /// Whether the subscription's cursor moves past it. False for a retained message, for a record that a group counts, and after the subscription has ended.
     var hasCursor: Bool
     var isSettled: Bool
     var place: MQTTPlace
   }
 
   private var entries: [Entry] = []
-  /// Entries before this one are gone.
+  /// Entries before this one were removed.
   private var head = 0
-  /// Those that aren't settled.
+  /// The number of unsettled entries.
   private(set) var count = 0
 
-  /// Settled ones between others among them: the bound on what the table holds.
+  /// The number of entries, including settled ones between unsettled ones: the size to which the table is limited.
   var span: Int { entries.count - head }
 
   /// The oldest packet identifier in use; nil for none.
@@ -33,10 +32,10 @@ struct InFlightTable: Hashable, Sendable {
     return nil
   }
 
-  /// In the order in which they were sent.
+  /// The unsettled entries, in the order in which they were sent.
   var unsettled: [Entry] { entries[head...].filter { !$0.isSettled } }
 
-  /// What a session that comes back needs: the unsettled entries, and the settled ones behind them, from which the cursors go on.
+  /// The entries that a resumed session needs: from the first unsettled one on, including settled ones, from which the cursors continue.
   var kept: ArraySlice<Entry> {
     entries[head...].drop { $0.isSettled }
   }
@@ -46,7 +45,7 @@ struct InFlightTable: Hashable, Sendable {
     if !entry.isSettled { count += 1 }
   }
 
-  /// Counts a record as settled once those before it are.
+  /// Counts a record as settled once the earlier ones are.
   mutating func pass(_ subscription: UInt16, _ place: MQTTPlace) {
     if span > 0, let last = entries.last, last.packetID == 0, last.subscription == subscription,
       last.place.topic == place.topic
@@ -60,7 +59,7 @@ struct InFlightTable: Hashable, Sendable {
         isSettled: true, place: place))
   }
 
-  /// Returns the message with that identifier, which is settled now; nil where there is none.
+  /// Settles the message with that identifier, and returns it; nil if there is none.
   mutating func settle(_ packetID: UInt16) -> Entry? {
     guard packetID != 0 else { return nil }
     for index in head..<entries.count where entries[index].packetID == packetID && !entries[index].isSettled {
@@ -71,7 +70,7 @@ struct InFlightTable: Hashable, Sendable {
     return nil
   }
 
-  /// Takes settled entries off the front, each by a call of `body`.
+  /// Removes settled entries from the front, and passes each to `body`.
   mutating func takeSettled(_ body: (Entry) -> Void) {
     while head < entries.count, entries[head].isSettled {
       body(entries[head])
@@ -99,7 +98,7 @@ struct InFlightTable: Hashable, Sendable {
     return places
   }
 
-  /// The subscription has ended: its messages are completed, but no cursor counts them.
+  /// Detaches a subscription that has ended: its messages are completed, but no cursor counts them.
   mutating func detach(_ subscription: UInt16) {
     for index in head..<entries.count where entries[index].subscription == subscription {
       entries[index].hasCursor = false

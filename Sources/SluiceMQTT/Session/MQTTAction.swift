@@ -2,33 +2,33 @@ import SluiceWire
 
 /// A subscription to the broker's topics.
 package struct MQTTSubscriptionRequest: Hashable, Sendable {
-  /// The session's number for it: names the durable cursors of a session that outlives its connection.
+  /// The session's number for it, which is part of the names of the durable cursors of a session that outlives its connection.
   package var number: UInt16
   /// The broker's patterns, no two of which select the same topic.
   package var patterns: [String]
-  /// The group that shares the records; nil for a subscription of its own.
+  /// The group that shares the records; nil for a subscription without a group.
   package var group: String?
   package var start: Subscribe.Start
-  /// Whether records are delivered without demand: at QoS 0, where the transport alone holds them back. Otherwise demand is shared by all subscriptions
-  /// of the session: see ``MQTTAction/request(_:)``.
+  /// Whether records are delivered without demand: at QoS 0, where only the transport limits delivery. Otherwise all subscriptions of the session share
+  /// demand: see ``MQTTAction/request(_:)``.
   package var isUnlimited: Bool
-  /// Whether it has durable cursors: one in each topic that the patterns select, at `start` from now on, and in each topic that appears later, at its
-  /// first record, whether the client is there or away.
+  /// Whether it has durable cursors. In each topic that the patterns select it begins at `start`, and in each topic created later at its first record,
+  /// whether or not the client is connected.
   package var keepsCursors: Bool
-  /// Whether it was there before: it goes on at its cursors, or where it is.
+  /// Whether it existed before: it continues at its cursors, or at its present position.
   package var isResumed: Bool
-  /// Where it goes on in topics of which records are under way: each is the last of its topic.
+  /// The places from which it continues in topics with records in flight: each is the last of its topic.
   package var underWay: [MQTTPlace]
 }
 
-/// What a session leaves when its connection has ended.
+/// The rest of a session after its connection has ended.
 package struct MQTTDeparture: Hashable, Sendable {
   package var clientID: String
-  /// The session, to be kept; nil where it ends with the connection, with its cursors.
+  /// The state of the session, to be kept; nil if the session and its cursors end with the connection.
   package var state: [UInt8]?
-  /// Seconds for which it is kept; all ones: for ever.
+  /// Seconds for which it is kept; all ones: forever.
   package var expiry: UInt32
-  /// To be published after ``willDelay``, unless the client is back before; nil for none.
+  /// To be published after ``willDelay``, unless the client returns before; nil for none.
   package var will: MQTTConnect.Will?
   /// Seconds. At most ``expiry``.
   package var willDelay: UInt32
@@ -37,9 +37,9 @@ package struct MQTTDeparture: Hashable, Sendable {
 /// Filters of one SUBSCRIBE that were refused.
 package struct MQTTRefusedFilters: Hashable, Sendable {
   package var count: Int
-  /// The first of them.
+  /// The first refused filter.
   package var filter: String
-  /// What the client is told about it.
+  /// The reason that the client gets for it.
   package var reason: MQTTReason
   package var message: String
 
@@ -51,55 +51,55 @@ package struct MQTTRefusedFilters: Hashable, Sendable {
   }
 }
 
-/// What a session asks of the broker. Memory is valid during the call only.
+/// A request of a session to the broker. Memory is valid during the call only.
 @safe
 package enum MQTTAction {
-  /// Authenticate the client, end the connection that the session has now, and look for its state. Answered by
-  /// ``MQTTSession/connected(_:now:output:)`` or ``MQTTSession/refused(_:_:output:_:)``; no bytes are taken until then.
+  /// Authenticate the client, end the connection that the session has now, and look up its state. Answered by ``MQTTSession/connected(_:now:output:)`` or
+  /// ``MQTTSession/refused(_:_:output:_:)``; no bytes are consumed until then.
   case connect(MQTTConnect)
 
-  // Messages of the client
-  /// Open a publication under that number.
+  // Messages from the client
+  /// Open a publication with that number.
   case openPublication(UInt16, topic: String)
-  /// The publication isn't used any more.
+  /// The publication is no longer used.
   case closePublication(UInt16)
-  /// Append a message to the topic of a publication. Answered by ``MQTTSession/appended(_:_:output:_:)`` where there is a packet identifier.
+  /// Append a message to the topic of a publication. Answered by ``MQTTSession/appended(_:_:output:_:)`` if there is a packet identifier.
   ///
-  /// With a sequence the message is in the log once, however often it comes: the session is the producer. While the topic takes no more, the caller
-  /// takes no more bytes of the connection.
+  /// With a sequence the message is appended once, however often it is sent: the session is the producer. While the topic accepts no records, the caller
+  /// reads no bytes from the connection.
   case publish(MQTTPublish, publication: UInt16, sequence: UInt64?)
-  /// Make the message the topic's retained one; one without a payload removes it. Comes in front of ``publish(_:publication:sequence:)``.
+  /// Make the message the topic's retained one; a message without a payload removes it. Precedes ``publish(_:publication:sequence:)``.
   case retain(MQTTPublish, topic: String)
 
   // Messages for the client
   /// Subscribe. Answered by ``MQTTSession/subscribed(_:_:output:)``.
   case subscribe(MQTTSubscriptionRequest)
-  /// A subscription leaves out the client's own messages: those that it publishes from now on have to be told from others.
+  /// A subscription leaves out the client's own messages: from now, the broker must mark those that the client publishes.
   case tellOwn
-  /// End a subscription and delete its cursors. Nothing is delivered on it any more, and what was requested isn't spent by it.
+  /// End a subscription and delete its cursors. No more records are delivered on it, and it uses no more demand.
   case unsubscribe(UInt16)
-  /// Deliver so many more records on the subscriptions of the session that aren't unlimited, in all: ``MQTTSession/deliver(_:on:now:output:)``.
+  /// Deliver so many more records in all, on those subscriptions of the session that aren't unlimited: ``MQTTSession/deliver(_:on:now:output:)``.
   case request(Int)
   /// Deliver the retained messages that the subscription selects, in the same way and with the same demand.
   case sendRetained(UInt16)
-  /// Read a record again, for a message that is under way. Answered by ``MQTTSession/fetched(_:_:now:output:)``.
+  /// Read a record again, for a message in flight. Answered by ``MQTTSession/fetched(_:_:now:output:)``.
   case fetch(UInt16, MQTTPlace)
-  /// The subscription's cursor in a topic goes on at that offset.
+  /// Move the subscription's cursor in a topic to that offset.
   case commit(UInt16, MQTTPlace)
-  /// The record is settled in the subscription's group.
+  /// Settle the record in the subscription's group.
   case settle(UInt16, MQTTPlace)
 
-  /// The client is told that filters were refused: for the log.
+  /// Filters were refused, which the client learns from SUBACK: for the log.
   case refused(MQTTRefusedFilters)
-  /// A message of the client, or its will, has a topic that the broker can't name, and isn't published: for the log.
+  /// The broker can't name the topic of a message or will, and doesn't publish it: for the log.
   case unnamed(topic: String, reason: String)
 
   // The session
-  /// Keep ``MQTTSession/encodedState``, as it is now or later. Output of the events before isn't sent until the state is as durable as the session's
-  /// topics are; what is committed by the same flush is kept with it, and what is settled by the same flush is settled behind it.
+  /// Store ``MQTTSession/encodedState``, as it is now or later. Output of earlier events isn't sent until the state is as durable as the session's topics.
+  /// Commits of the same flush are stored together with it, and records settled by the same flush are settled after it.
   case store
-  /// Delete what is kept of an earlier session of that client, and its cursors.
+  /// Delete the stored state of an earlier session of that client, and its cursors.
   case forget
-  /// Send the output, then close the transport. Nothing follows. The reason and a sentence are for the log.
+  /// Send the output, then close the transport. No action follows. The reason and a sentence are for the log.
   case end(MQTTDeparture?, MQTTReason, String)
 }

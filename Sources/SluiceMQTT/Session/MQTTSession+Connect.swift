@@ -1,10 +1,10 @@
 import SluiceWire
 
-/// What the broker says about a CONNECT that it accepts.
+/// The broker's answer to a CONNECT that it accepts.
 package struct MQTTAdmission: Hashable, Sendable {
-  /// The client's identifier: its own, or the one that the broker has found for it.
+  /// The client's identifier: its own, or one that the broker has assigned.
   package var clientID: String
-  /// What an earlier connection has left; nil for none.
+  /// The state that an earlier connection has left; nil for none.
   package var state: [UInt8]?
 
   package init(clientID: String, state: [UInt8]? = nil) {
@@ -14,7 +14,7 @@ package struct MQTTAdmission: Hashable, Sendable {
 }
 
 extension MQTTSession {
-  /// Takes the first packet, which is CONNECT.
+  /// Handles the first packet, which is CONNECT.
   mutating func open(
     _ header: MQTTHeader, _ body: UnsafeRawBufferPointer, _ output: inout [UInt8],
     _ perform: (MQTTAction) -> Void
@@ -29,7 +29,7 @@ extension MQTTSession {
         unsafe output += MQTTConnect.refusal(ofVersionIn: body)
         return end(nil, error.reason, error.message, perform)
       }
-      // A CONNECT of MQTT 3.1.1 that can't be read is answered with the end of the connection; what is refused has a return code.
+      // A CONNECT of MQTT 3.1.1 that can't be read is answered by closing the connection; only a refused one gets a return code.
       version = unsafe MQTTConnect.version(in: body) ?? .v311
       if version == .v5 || error.reason == .clientIdentifierNotValid {
         refuse(error.reason, error.message, &output)
@@ -38,7 +38,7 @@ extension MQTTSession {
     }
   }
 
-  /// Takes over what CONNECT says.
+  /// Applies the contents of CONNECT.
   private mutating func adopt(_ connect: inout MQTTConnect) throws(MQTTError) {
     version = connect.version
     let properties = connect.properties
@@ -69,7 +69,7 @@ extension MQTTSession {
         _ = try MQTTTopicName.brokerName(will.topic)
       } catch {
         guard version == .v311 else { throw error }
-        // MQTT 3.1.1 has no return code for that: the client is served, without its will.
+        // MQTT 3.1.1 has no return code for that: the client is served without its will.
         connect.will = nil
         unnamedWill = UnnamedWill(topic: will.topic, reason: error.message)
       }
@@ -90,9 +90,9 @@ extension MQTTSession {
     askedKeepAlive = connect.keepAlive
   }
 
-  /// The broker accepts the client: answers CONNACK and goes on with what an earlier connection has left.
+  /// Accepts the client: sends CONNACK and resumes the session that an earlier connection has left.
   ///
-  /// - Parameter now: the time from which the first silence counts.
+  /// - Parameter now: the time from which the client's silence is measured.
   package mutating func connected(
     _ admission: MQTTAdmission, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
@@ -108,7 +108,7 @@ extension MQTTSession {
     wasAway = kept != nil
     let answer = MQTTPacket.connack(connack(isSessionPresent: kept != nil, isAssigned: isAssigned))
     guard send(answer, &output) else {
-      // The client can't be told that it is connected.
+      // The client can't be sent CONNACK.
       will = nil
       return leave(
         .packetTooLarge, "CONNACK is longer than the client's Maximum Packet Size of \(clientMaximumPacket)",
@@ -119,7 +119,7 @@ extension MQTTSession {
     resume(&output, perform)
   }
 
-  /// The broker refuses the client, before it was sent CONNACK. A CONNACK in the output of ``connected(_:now:output:_:)`` mustn't be sent then.
+  /// Refuses the client before CONNACK was sent. A CONNACK in the output of ``connected(_:now:output:_:)`` must then not be sent.
   package mutating func refused(
     _ reason: MQTTReason, _ message: String, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
@@ -152,7 +152,7 @@ extension MQTTSession {
     return MQTTConnack(.success, isSessionPresent: isSessionPresent, properties: properties)
   }
 
-  /// Goes on with a session: what was under way is sent again, in its order, before anything new.
+  /// Resumes a session: messages in flight are sent again in their order, before any new ones.
   private mutating func resume(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     for packetID in state.releasing {
       send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID)), &output)

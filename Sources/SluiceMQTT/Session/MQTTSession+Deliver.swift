@@ -1,9 +1,10 @@
 // Messages for the client.
 
 extension MQTTSession {
-  /// Records that may be requested now.
+  /// The number of records that may be requested now.
   ///
-  /// Inline, like others of a message: to call a function that doesn't change it, a session in change is copied, which takes 64 instructions.
+  /// Inlined, like other functions of the message path: calling a function that doesn't modify the session copies it while it is being modified, which takes
+  /// 64 instructions.
   @inline(__always)
   var demand: Int {
     guard fetching.isEmpty, state.acknowledgedCount > 0 else { return 0 }
@@ -12,7 +13,7 @@ extension MQTTSession {
     return max(0, min(limit - used, 2 * limit - state.inFlight.span - requested))
   }
 
-  /// The broker delivers a record on a subscription.
+  /// Delivers a record on a subscription.
   ///
   /// - Parameter time: now, in milliseconds since 1970.
   package mutating func deliver(
@@ -44,11 +45,11 @@ extension MQTTSession {
         hasCursor: !record.isRetained && !isShared(number), isSettled: false, place: record.place))
     guard qos == .exactlyOnce else { return }
     needsStore = true
-    // From now on it is this client's: no other member of the group gets it.
+    // The record now belongs to this client: no other member of the group gets it.
     if isShared(number), !record.isRetained { settled.append((number, record.place)) }
   }
 
-  /// The broker has read a record again; nil where it is no longer there.
+  /// Handles a record that the broker has read again; nil if it no longer exists.
   package mutating func fetched(
     _ packetID: UInt16, _ record: MQTTRecord?, time: Int64, output: inout [UInt8]
   ) {
@@ -70,7 +71,7 @@ extension MQTTSession {
     }
   }
 
-  /// Gives up a message that was sent and can't be sent again. A client that has it at QoS 2 keeps its identifier until it is released.
+  /// Gives up a message that was sent and can't be sent again. At QoS 2 the client keeps its identifier until it is released.
   private mutating func drop(_ entry: InFlightTable.Entry, _ output: inout [UInt8]) {
     _ = state.inFlight.settle(entry.packetID)
     needsStore = true
@@ -79,15 +80,15 @@ extension MQTTSession {
     send(.acknowledgement(MQTTAcknowledgement(.pubrel, entry.packetID)), &output)
   }
 
-  /// The topic of a subscription has ended, behind its last record: the client is told by a message without a payload that has user properties.
+  /// Reports the end of a subscription's topic, behind its last record: the client gets a message without a payload whose user properties describe the end.
   ///
   /// - Parameters:
-  ///   - topic: as MQTT writes it.
-  ///   - failure: the code and the message of a topic that has failed; nil for one that is finished.
+  ///   - topic: the topic's name in MQTT.
+  ///   - failure: the code and the message of a topic that has failed; nil for one that has completed.
   package mutating func topicEnded(
     _ topic: String, on number: UInt16, failure: (code: UInt32, message: String)?, output: inout [UInt8]
   ) {
-    // A client of MQTT 3.1.1 has no properties, and can't tell this message from others.
+    // A client of MQTT 3.1.1 gets no properties, so it couldn't distinguish this message from others.
     guard phase == .open, version == .v5, isSubscribed(number) else { return }
     properties.removeAll()
     properties.append(user: "sluice-ended", failure == nil ? "finished" : "failure")
@@ -113,12 +114,12 @@ extension MQTTSession {
     return (isLasting || wasAway) && !delivery.isShared && delivery.options.qos > .atMostOnce
   }
 
-  /// Whether a group counts what is delivered on the subscription.
+  /// Whether a group counts the records delivered on the subscription.
   func isShared(_ number: UInt16) -> Bool {
     state.delivery(number).isShared
   }
 
-  /// Counts a record as delivered that isn't sent, or needs no acknowledgement.
+  /// Counts a record as delivered that isn't sent or needs no acknowledgement.
   private mutating func pass(_ record: MQTTRecord, _ number: UInt16) {
     guard !record.isRetained else { return }
     if isShared(number) { return settled.append((number, record.place)) }
@@ -143,7 +144,7 @@ extension MQTTSession {
     return candidate
   }
 
-  /// Returns false, with nothing sent, for a message that has expired or is longer than the client takes.
+  /// Returns false, and sends nothing, for a message that has expired or is longer than the client accepts.
   @discardableResult
   private mutating func encode(
     _ record: MQTTRecord, _ parts: MQTTRecord.Parts, _ number: UInt16, _ packetID: UInt16, isRetained: Bool,
@@ -152,7 +153,7 @@ extension MQTTSession {
   ) -> Bool {
     if let expiry = parts.expiry {
       let left = Int64(expiry) - max(0, time - record.time) / 1000
-      // What was sent before is sent again, however late.
+      // A message that was sent before is sent again even after it has expired.
       guard left > 0 || isDuplicate else { return false }
       if version == .v5 { properties.append(.messageExpiry, UInt32(max(0, left))) }
     }

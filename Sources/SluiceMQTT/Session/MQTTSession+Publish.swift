@@ -1,4 +1,4 @@
-// Messages of the client.
+// Messages from the client.
 
 extension MQTTSession {
   mutating func take(
@@ -32,7 +32,7 @@ extension MQTTSession {
     var sequence: UInt64?
     if publish.qos == .exactlyOnce {
       if let index = state.received.firstIndex(where: { $0.packetID == publish.packetID }) {
-        // It comes again: it is in the log, or on its way there, or the broker has been away since.
+        // The client sends the message again: it is in the log or being appended, or the broker has restarted since.
         let message = state.received[index]
         if message.isAcknowledged { return acknowledge(.pubrec, publish.packetID, &output) }
         if message.isUnderWay { return }
@@ -90,17 +90,17 @@ extension MQTTSession {
     return number
   }
 
-  /// Answers a message that the broker can't name a topic for. MQTT 3.1.1 has no way to say so, and a client that isn't answered sends the message again for
-  /// ever: it is told that the message has come.
+  /// Answers a message whose topic the broker can't name. MQTT 3.1.1 has no error code for that, and a client without an answer would send the message again
+  /// forever, so the message is acknowledged.
   private mutating func answer(_ publish: MQTTPublish, _ error: MQTTError, _ output: inout [UInt8]) {
     guard publish.qos > .atMostOnce else { return }
     let type: MQTTPacketType = publish.qos == .atLeastOnce ? .puback : .pubrec
     acknowledge(type, publish.packetID, &output, version == .v5 ? error : nil)
   }
 
-  /// The broker has appended a message at QoS 1 or 2, or has failed to.
+  /// Handles the result of appending a message at QoS 1 or 2.
   ///
-  /// - Parameter failure: why it isn't in the log; nil where it is.
+  /// - Parameter failure: why it isn't in the log; nil if it is.
   package mutating func appended(
     _ packetID: UInt16, _ failure: MQTTError?, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
@@ -124,7 +124,7 @@ extension MQTTSession {
     acknowledge(type, packetID, &output, failure)
   }
 
-  /// The publication has ended, because its topic has, or its permission: the next message opens another.
+  /// Removes a publication that has ended with its topic or its permission: the next message opens another one.
   package mutating func publicationEnded(_ number: UInt16) { publications.remove(number) }
 
   private mutating func acknowledge(
@@ -170,14 +170,14 @@ extension MQTTSession {
     }
   }
 
-  /// Returns whether the message was under way.
+  /// Returns whether the message was in flight.
   @discardableResult
   private mutating func settle(_ packet: MQTTAcknowledgement, _ qos: MQTTQoS) throws(MQTTError) -> Bool {
     guard let entry = state.inFlight.settle(packet.packetID) else { return false }
     guard entry.qos == qos else {
       throw .violation("\(packet.type) came for a message at QoS \(entry.qos.rawValue)")
     }
-    // What is acknowledged now isn't sent again.
+    // An acknowledged message isn't sent again.
     if !fetching.isEmpty { fetching.removeAll { $0 == packet.packetID } }
     if qos == .atLeastOnce, !entry.isRetained, isShared(entry.subscription) {
       settled.append((entry.subscription, entry.place))

@@ -1,9 +1,8 @@
 import SluiceWire
 
-// A session on which nothing happens: most of a value of this size is then room for what is under way. It is packed, and made again of that when
-// something happens.
+// A session without messages in flight uses little of its value's memory. It is packed, and unpacked at the next event.
 extension MQTTSession {
-  /// What few sessions have, and is kept as it is.
+  /// The parts that few sessions have, kept without packing.
   package struct Extras: Sendable {
     fileprivate var will: MQTTConnect.Will?
     fileprivate var isBridge: Bool
@@ -11,13 +10,13 @@ extension MQTTSession {
     fileprivate var aliases: InboundAliases
   }
 
-  /// Whether nothing is under way in either direction, in an open session: it may be packed.
+  /// Whether the session is open and has no messages in flight in either direction: it may be packed.
   package var isQuiet: Bool {
     phase == .open && decoder.pendingBytes == 0 && appending.isEmpty && fetching.isEmpty && asked.isEmpty
       && commits.isEmpty && settled.isEmpty && !needsStore && state.isQuiet
   }
 
-  /// Nil where there is nothing of that.
+  /// Nil if the session has none of these parts.
   package var extras: Extras? {
     guard will != nil || isBridge || !publications.isEmpty || !aliases.isEmpty else { return nil }
     return Extras(will: will, isBridge: isBridge, publications: publications, aliases: aliases)
@@ -35,7 +34,7 @@ extension MQTTSession {
       writer.number(expiry)
       writer.number(askedExpiry)
     }
-    // All ones, as most have it, becomes 0, which is a byte.
+    // All ones, the usual value, becomes 0, which takes one byte.
     writer.number(clientMaximumPacket &+ 1)
     writer.number(clientReceiveMaximum &+ 1)
     if hasKeepAlive {
@@ -48,7 +47,7 @@ extension MQTTSession {
     state.pack(into: &writer)
   }
 
-  /// A session that is as the one that was packed.
+  /// Restores a packed session.
   package init(_ rules: MQTTSessionRules.Shared, unpacking reader: inout PackedReader, _ extras: Extras?) {
     self.init(rules, now: 0)
     decoder = MQTTDecoder(goingOnWith: Int(self.rules.maximumPacket), from: .client)
@@ -79,7 +78,7 @@ extension MQTTSession {
 }
 
 extension MQTTSessionState {
-  /// Whether no message is under way.
+  /// Whether no message is in flight.
   var isQuiet: Bool { inFlight.span == 0 && releasing.isEmpty && received.isEmpty }
 
   fileprivate func pack(into writer: inout PackedWriter) {

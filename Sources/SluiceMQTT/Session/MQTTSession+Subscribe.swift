@@ -1,18 +1,18 @@
 import SluiceWire
 
-/// A SUBSCRIBE whose filters the broker hasn't all answered.
+/// A SUBSCRIBE with filters that the broker has yet to answer.
 struct PendingSubscribe: Sendable {
   var packetID: UInt16
-  /// Nil where the answer is awaited.
+  /// Nil while the answer is pending.
   private(set) var reasons: [MQTTReason?] = []
   private(set) var numbers: [UInt16?] = []
-  /// What the client is told of each subscription that stands.
+  /// For each filter, the reason that the client gets if the subscription is accepted.
   private(set) var granted: [MQTTReason] = []
-  /// Where answers about subscriptions are awaited, by their numbers: a filter may stand several times in a SUBSCRIBE.
+  /// The indices of filters with pending answers, by subscription number: a SUBSCRIBE may contain a filter several times.
   private var awaited: [UInt16: [Int]] = [:]
-  /// Whether retained messages are sent once the subscription stands.
+  /// Whether retained messages are sent once the subscription is accepted.
   private(set) var sendsRetained: [Bool] = []
-  /// Nil where none was.
+  /// Nil if no filter was refused.
   private(set) var refused: MQTTRefusedFilters?
 
   init(packetID: UInt16) {
@@ -39,16 +39,16 @@ extension MQTTSession {
     var requests: [MQTTSubscriptionRequest] = []
     for (index, item) in packet.items.enumerated() {
       var item = item
-      // MQTT 3.1.1 has no options for what a bridge needs: messages don't come back to the broker that they are from, and keep their retain flags.
+      // MQTT 3.1.1 lacks the options that a bridge needs: messages don't return to the broker from which they came, and keep their retain flags.
       if isBridge, !item.filter.utf8.starts(with: "$share/".utf8) {
         (item.options.noLocal, item.options.retainAsPublished) = (true, true)
       }
       do throws(MQTTError) {
         if let fault { throw fault }
-        // No more can stand, and none is looked for.
+        // The session can't have more subscriptions, so no free number is searched for.
         guard index < rules.maximumSubscriptions else { throw tooMany }
         let (number, request, isNew) = try add(item, identifier, start, pending)
-        // At once: PUBLISH may follow in the same bytes.
+        // Performed at once, because PUBLISH may follow in the same bytes.
         if item.options.noLocal { perform(.tellOwn) }
         let handling = item.options.retainHandling
         pending.add(
@@ -78,10 +78,10 @@ extension MQTTSession {
     min(options.qos, rules.maximumQoS)
   }
 
-  /// Puts a subscription into the table.
+  /// Adds a subscription to the table.
   ///
-  /// - Parameter pending: the SUBSCRIBE of which it is a part.
-  /// - Returns: its number; what is asked of the broker, nothing where it is being asked for the subscription already; and whether there was none.
+  /// - Parameter pending: the SUBSCRIBE to which it belongs.
+  /// - Returns: its number; the request to the broker, nil if an equal one is pending; and whether the subscription is new.
   private mutating func add(
     _ item: MQTTSubscribe.Item, _ identifier: UInt32, _ start: Subscribe.Start?, _ pending: PendingSubscribe
   ) throws(MQTTError) -> (UInt16, MQTTSubscriptionRequest?, isNew: Bool) {
@@ -103,7 +103,7 @@ extension MQTTSession {
       state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
       let isAwaited = isSame && (pending.awaits(number) || asked.contains { $0.awaits(number) })
-      // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
+      // Without a start position, delivered records aren't delivered again, and none in between is lost.
       return (number, isAwaited ? nil : request(number, isResumed: start == nil), false)
     }
     let free = state.lowestFreeNumber()
@@ -114,10 +114,10 @@ extension MQTTSession {
     return (UInt16(free), request(UInt16(free), isResumed: false), true)
   }
 
-  /// What is asked of the broker for a subscription.
+  /// The request to the broker for a subscription.
   func request(_ number: UInt16, isResumed: Bool) -> MQTTSubscriptionRequest? {
     guard let subscription = state.subscriptions[Int(number)] else { return nil }
-    // Without cursors nothing is owed from the time away.
+    // Without cursors, the records of the time away aren't delivered.
     let start = isResumed && !hasCursors(number) ? .new : subscription.start
     return MQTTSubscriptionRequest(
       number: number, patterns: subscription.patterns, group: subscription.filter.group,
@@ -125,29 +125,29 @@ extension MQTTSession {
       isResumed: isResumed, underWay: state.inFlight.lastPlaces(of: number))
   }
 
-  /// The filter of a subscription; nil where there is none.
+  /// The filter of a subscription; nil if there is none.
   package func filter(of number: UInt16) -> MQTTTopicFilter? {
     Int(number) < state.subscriptions.count ? state.subscriptions[Int(number)]?.filter : nil
   }
 
-  /// The broker has answered a request for a subscription.
+  /// Handles the broker's answer to a request for a subscription.
   ///
   /// - Parameters:
-  ///   - failure: why there is none; nil where it stands.
-  ///   - isKept: whether it is a subscription of the session all the same, which the broker goes on to open.
+  ///   - failure: why it was refused; nil if it was accepted.
+  ///   - isKept: whether it stays a subscription of the session even so, and the broker continues trying to open it.
   package mutating func subscribed(
     _ number: UInt16, _ failure: MQTTError?, isKept: Bool = false, output: inout [UInt8],
     _ perform: (MQTTAction) -> Void
   ) {
     guard phase == .open else { return }
-    // The client may have asked several times before the broker has answered: what it has asked last stands for all.
+    // The client may have requested it several times before the answer: the answer to the last request applies to all.
     for index in asked.indices {
       for place in asked[index].takePlaces(of: number) {
         guard let failure else {
           asked[index].grant(place)
           continue
         }
-        // What isn't a name for the broker, a group's too, is part of the filter.
+        // A name that is invalid for the broker, including a group's, is part of the filter.
         var reason = failure.reason == .topicNameInvalid ? .topicFilterInvalid : failure.reason
         if !reason.isAllowed(in: .suback, from: .server) { reason = .unspecified }
         asked[index].answer(place, reason)
@@ -166,7 +166,7 @@ extension MQTTSession {
   private mutating func answer(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     while let pending = asked.first, pending.isComplete {
       asked.removeFirst()
-      // An idle client has no room for requests.
+      // Releases the array's memory, since most clients have no pending requests.
       if asked.isEmpty { asked = [] }
       let short = MQTTFilterAnswers(.suback, pending.packetID, pending.reasons.compactMap(\.self))
       if let refused = pending.refused { perform(.refused(refused)) }
@@ -214,11 +214,11 @@ extension MQTTSession {
 }
 
 extension PendingSubscribe {
-  /// Adds a filter whose answer is awaited.
+  /// Adds a filter whose answer is pending.
   ///
   /// - Parameters:
-  ///   - number: that of the subscription.
-  ///   - granted: what the client is told if it stands.
+  ///   - number: the number of the subscription.
+  ///   - granted: the reason that the client gets if the subscription is accepted.
   mutating func add(_ number: UInt16, granted: MQTTReason, sendsRetained: Bool) {
     awaited[number, default: []].append(reasons.count)
     reasons.append(nil)
@@ -238,10 +238,10 @@ extension PendingSubscribe {
   /// Whether all filters are answered.
   var isComplete: Bool { awaited.isEmpty }
 
-  /// Whether an answer about a subscription is awaited.
+  /// Whether an answer for a subscription is pending.
   func awaits(_ number: UInt16) -> Bool { awaited[number] != nil }
 
-  /// Where the answer about a subscription belongs, which has come.
+  /// Removes the indices of the filters to which the answer for a subscription belongs.
   mutating func takePlaces(of number: UInt16) -> [Int] { awaited.removeValue(forKey: number) ?? [] }
 
   /// Notes that a filter is refused.
@@ -253,7 +253,7 @@ extension PendingSubscribe {
     }
   }
 
-  /// The subscription of a filter stands.
+  /// Accepts the subscription of a filter.
   mutating func grant(_ place: Int) { answer(place, granted[place]) }
 
   mutating func answer(_ place: Int, _ reason: MQTTReason) { reasons[place] = reason }

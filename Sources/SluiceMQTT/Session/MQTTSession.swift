@@ -1,15 +1,15 @@
 import SluiceWire
 
-/// A client's session at the broker, while it has a connection: bytes, answers of the broker, and times in; bytes and actions out.
+/// A client's session at the broker while it has a connection. Its input is bytes, answers of the broker, and times; its output is bytes and actions.
 ///
-/// A value without I/O and without a clock. It knows no topics and holds no messages: what is under way to the client is known by its place in the log,
-/// and is read again when it has to be sent again. Output of a turn is covered by the ``flush(_:)`` at its end. Times called `now` are nanoseconds of any
-/// clock that doesn't go back; others are milliseconds since 1970.
+/// A value without I/O and without a clock. It stores no topics and no messages: a message in flight is identified by its place in the log, and read again if
+/// it must be sent again. Output of a turn is covered by the ``flush(_:)`` at its end. Times called `now` are nanoseconds of a monotonic clock; others are
+/// milliseconds since 1970.
 package struct MQTTSession: Sendable {
   enum Phase: Hashable {
-    /// CONNECT hasn't come.
+    /// CONNECT hasn't arrived.
     case opening
-    /// The broker decides about CONNECT.
+    /// The broker is deciding about CONNECT.
     case connecting
     case open
     case ended
@@ -24,12 +24,12 @@ package struct MQTTSession: Sendable {
   var rules: MQTTSessionRules { sharedRules.rules }
   var decoder: MQTTDecoder
   var phase = Phase.opening
-  /// Before CONNECT, that of the answers to what isn't one.
+  /// Before CONNECT, the version of the answers to an invalid one.
   var version = MQTTVersion.v311
-  /// Whether the session has been away before this connection, and has cursors from then, however it ends.
+  /// Whether the session existed before this connection, and has cursors from that time, regardless of how it ends.
   var wasAway = false
 
-  // What CONNECT has said.
+  // From CONNECT.
   var isBridge = false
   var isClean = true
   var wantsProblems = true
@@ -40,17 +40,17 @@ package struct MQTTSession: Sendable {
   @OutOfLine var unnamedWill: UnnamedWill? = nil
   var expiry: UInt32 = 0
   var askedExpiry: UInt32 = 0
-  /// All ones for any.
+  /// All ones for no limit.
   var clientMaximumPacket = UInt32.max
   var keepAlive: UInt16 = 0
   var askedKeepAlive: UInt16 = 0
   var clientReceiveMaximum = UInt16.max
   var lastReceived: UInt64
 
-  // What outlives the connection.
+  // The part that outlives the connection.
   var state = MQTTSessionState()
 
-  // Messages of the client.
+  // Messages from the client.
   var publications = PublicationTable()
   var aliases: InboundAliases
   /// Identifiers of messages at QoS 1 that the broker is appending.
@@ -62,20 +62,20 @@ package struct MQTTSession: Sendable {
   var requested = 0
   /// Records that are being read again: nothing new is requested before they are sent.
   var fetching: [UInt16] = []
-  /// Whether identifiers have come around to one that is still in use.
+  /// Whether identifiers have wrapped around to one that is still in use.
   var hasLapped = false
   var properties = MQTTProperties()
 
   // Subscriptions.
   var asked: [PendingSubscribe] = []
 
-  // What the next flush does.
+  // The actions of the next flush.
   var commits: [(UInt16, MQTTPlace)] = []
-  /// Records of groups.
+  /// Records of groups to settle.
   var settled: [(UInt16, MQTTPlace)] = []
   var needsStore = false
 
-  /// Nanoseconds of silence that are the end; 0 for none.
+  /// The nanoseconds of silence after which the connection ends; 0 for no limit.
   private var silence: UInt64 { UInt64(keepAlive) * 1_500_000_000 }
 
   package init(_ rules: MQTTSessionRules, now: UInt64) {
@@ -90,10 +90,10 @@ package struct MQTTSession: Sendable {
     lastReceived = now
   }
 
-  /// SUBSCRIBEs that a client may have waiting for the broker's answers.
+  /// The number of SUBSCRIBEs of a client that may wait for the broker's answers.
   package static let waitingSubscribes = 16
 
-  /// Whether CONNECT hasn't come.
+  /// Whether CONNECT hasn't arrived.
   package var awaitsConnect: Bool { phase == .opening }
 
   /// Whether CONNECT was accepted and the connection hasn't ended.
@@ -102,46 +102,46 @@ package struct MQTTSession: Sendable {
   /// Whether the session outlives its connection.
   package var isLasting: Bool { expiry > 0 }
 
-  /// What of the session outlives its connection, as it is now.
+  /// The part of the session that outlives its connection, as it is now.
   package var encodedState: [UInt8] { state.encoded() }
 
-  /// The sequences of messages at QoS 2 of the client for which PUBREC isn't sent.
+  /// The sequences of the client's messages at QoS 2 for which PUBREC hasn't been sent.
   package var unacknowledgedSequences: Set<UInt64> {
     Set(state.received.lazy.filter { !$0.isAcknowledged }.map(\.sequence))
   }
 
-  /// Seconds for which the session outlives its connection; all ones: for ever.
+  /// Seconds for which the session outlives its connection; all ones: forever.
   package var sessionExpiry: UInt32 { expiry }
 
-  /// The topics of records that are under way to the client, by the caller's numbers.
+  /// The topics of records in flight to the client, by the caller's numbers.
   package var topicsUnderWay: Set<UInt32> { Set(state.inFlight.kept.map(\.place.topic)) }
 
-  /// Bytes of memory that are held for a packet that isn't complete.
+  /// Bytes of memory allocated for an incomplete packet.
   package var heldBytes: Int { decoder.heldBytes }
 
   // MARK: Bytes and times
 
-  /// What is known of the session behind a call of ``receive(_:now:output:_:)``, so that the caller needn't ask for each.
+  /// The session's properties after a call of ``receive(_:now:output:_:)``, so that the caller need not read each of them.
   package struct Received {
-    /// How many bytes were taken.
+    /// How many bytes were consumed.
     package var taken: Int
-    /// Bytes of memory that are held for a packet that isn't complete.
+    /// Bytes of memory allocated for an incomplete packet.
     package var heldBytes: Int
     /// Whether a subscription leaves out the client's own messages.
     package var hasNoLocal: Bool
   }
 
-  /// Bytes have come.
+  /// Handles received bytes.
   ///
-  /// - Returns: how many were taken, and what is known then. Those behind CONNECT aren't until the broker has answered, nor are any while ``waitingSubscribes`` SUBSCRIBEs wait for
-  ///   its answers: the caller passes them in again then.
+  /// - Returns: how many bytes were consumed, and the session's properties. Bytes after CONNECT aren't consumed until the broker has answered, and none are
+  ///   while ``waitingSubscribes`` SUBSCRIBEs wait for its answers: the caller passes them again then.
   package mutating func receive(
     _ chunk: UnsafeRawBufferPointer, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) -> Received {
     guard phase == .opening || phase == .open else { return received(phase == .ended ? chunk.count : 0) }
     if phase == .open { lastReceived = max(lastReceived, now) }
     guard asked.count < Self.waitingSubscribes else { return received(0) }
-    // Taken out, so that the session can be changed while the decoder runs.
+    // Moved out, so that the session can be changed while the decoder runs.
     var decoder = MQTTDecoder(maximumPacket: 0, from: .client)
     swap(&decoder, &self.decoder)
     var taken = chunk.count
@@ -149,7 +149,7 @@ package struct MQTTSession: Sendable {
       try unsafe decoder.decode(chunk) { header, body throws(MQTTError) in
         switch header.type {
         case _ where phase == .opening: unsafe open(header, body, &output, perform)
-        // What comes often goes by no other value.
+        // Frequent packets are handled without an intermediate value.
         case .publish where header.isMinimal:
           try unsafe take(MQTTPublish(header, body, version, from: .client), perform, &output)
         case .puback where header.isMinimal, .pubrec where header.isMinimal,
@@ -173,7 +173,7 @@ package struct MQTTSession: Sendable {
     Received(taken: taken, heldBytes: decoder.heldBytes, hasNoLocal: state.noLocalCount > 0)
   }
 
-  /// Time has passed: ends the connection of a client that is silent for one and a half of its keep alive time, or that doesn't send CONNECT.
+  /// Handles the time: ends the connection of a client that has been silent for one and a half of its keep alive time, or that hasn't sent CONNECT in time.
   package mutating func tick(now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     guard let deadline, now >= deadline else { return }
     guard phase == .open else {
@@ -185,7 +185,7 @@ package struct MQTTSession: Sendable {
       perform)
   }
 
-  /// The time of the next ``tick(now:output:_:)`` that does something; nil for none.
+  /// The time of the next ``tick(now:output:_:)`` that has an effect; nil for none.
   package var deadline: UInt64? {
     switch phase {
     case .opening: lastReceived + rules.connectTimeout
@@ -196,24 +196,24 @@ package struct MQTTSession: Sendable {
 
   // MARK: Ends
 
-  /// The transport is closed or lost.
+  /// Handles the end of the transport.
   package mutating func transportEnded(_ perform: (MQTTAction) -> Void) {
     leave(.unspecified, "the connection was lost without DISCONNECT", perform)
   }
 
-  /// Another connection goes on with the session, or has ended it.
+  /// Ends the connection because another one continues or has ended the session.
   package mutating func takenOver(output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     close(.sessionTakenOver, "another connection has the same client identifier", output: &output, perform)
   }
 
-  /// The broker ends the connection.
+  /// Ends the connection on the broker's request.
   package mutating func close(
     _ reason: MQTTReason, _ message: String, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
     fail(MQTTError(reason, message), &output, perform)
   }
 
-  /// Ends the connection because of an error: with DISCONNECT where the client can read it.
+  /// Ends the connection because of an error: with DISCONNECT if the client supports it.
   mutating func fail(_ error: MQTTError, _ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
     if phase == .open, version == .v5 {
       let reason = error.reason.isAllowed(in: .disconnect, from: .server) ? error.reason : .unspecified
@@ -226,7 +226,7 @@ package struct MQTTSession: Sendable {
     leave(error.reason, error.message, perform)
   }
 
-  /// Ends a connection in whatever phase, with the will.
+  /// Ends a connection in any phase, and publishes the will.
   mutating func leave(_ reason: MQTTReason, _ message: String, _ perform: (MQTTAction) -> Void) {
     switch phase {
     case .opening, .connecting: end(nil, reason, message, perform)
@@ -252,7 +252,7 @@ package struct MQTTSession: Sendable {
 
   // MARK: The end of a turn
 
-  /// Asks for what the events since the last flush have made necessary. To be called at the end of each turn of the caller's loop.
+  /// Performs the actions required by the events since the last flush. Called at the end of each turn of the caller's loop.
   package mutating func flush(_ perform: (MQTTAction) -> Void) {
     guard phase == .open else { return }
     if !commits.isEmpty || !settled.isEmpty || state.inFlight.span > 0 { flushCommits(perform) }
@@ -279,7 +279,7 @@ package struct MQTTSession: Sendable {
     settled.removeAllInPlace()
   }
 
-  /// Adds a place that was passed; the last one of a topic counts.
+  /// Adds a place that was passed; only the last one of a topic is kept.
   static func add(_ subscription: UInt16, _ place: MQTTPlace, to places: inout [(UInt16, MQTTPlace)]) {
     if let last = places.last, last.0 == subscription, last.1.topic == place.topic {
       places[places.count - 1].1 = place
@@ -323,7 +323,7 @@ package struct MQTTSession: Sendable {
     end(departure(), packet.reason, "the client has disconnected", perform)
   }
 
-  /// Sends a packet, unless it is longer than the client takes.
+  /// Sends a packet, unless it is longer than the client accepts.
   ///
   /// - Returns: whether it was sent.
   @discardableResult
@@ -335,7 +335,7 @@ package struct MQTTSession: Sendable {
     return false
   }
 
-  /// Sends a packet, or another without what only explains it.
+  /// Sends a packet, or a shorter one without the explanation if the client doesn't accept it.
   mutating func send(_ packet: MQTTPacket, or shorter: MQTTPacket, _ output: inout [UInt8]) {
     if !send(packet, &output) { send(shorter, &output) }
   }

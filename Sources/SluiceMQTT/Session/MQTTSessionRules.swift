@@ -1,25 +1,25 @@
-/// What every session of a broker has in common.
+/// The rules that all sessions of a broker share.
 package struct MQTTSessionRules: Hashable, Sendable {
-  /// The longest packet that a client may send, in bytes. Told in CONNACK.
+  /// The longest packet that a client may send, in bytes. Sent in CONNACK.
   package var maximumPacket: UInt32 = 1 << 20
-  /// The longest CONNECT, in bytes: what a client may make the broker hold before it is known.
+  /// The longest CONNECT, in bytes: the memory that a client may use before it is authenticated.
   package var maximumConnect: UInt32 = 128 << 10
-  /// Messages at QoS 1 and 2 that a client may have under way at a time. Told in CONNACK.
+  /// The most messages at QoS 1 and 2 that a client may have in flight. Sent in CONNACK.
   package var receiveMaximum: UInt16 = 1024
-  /// Topic aliases that a client may set. Told in CONNACK.
+  /// The most topic aliases that a client may set. Sent in CONNACK.
   package var topicAliasMaximum: UInt16 = 32
-  /// Topic aliases that the session sets for its client, where the client allows as many.
+  /// The most topic aliases that the session sets for its client, if the client allows as many.
   package var outboundAliases: UInt16 = 16
-  /// Messages at QoS 1 and 2 that are under way to a client at a time, where the client allows as many.
+  /// The most messages at QoS 1 and 2 in flight to a client, if the client allows as many.
   package var window = 1024
-  /// The same where the session outlives its connection: each one is a part of what an away session costs.
+  /// The same for a session that outlives its connection: each message adds to the size of its stored state.
   package var lastingWindow = 32
   package var maximumSubscriptions = 1024
-  /// Seconds for which a session may outlive its connection; all ones: for ever.
+  /// Seconds for which a session may outlive its connection; all ones: forever.
   package var maximumSessionExpiry: UInt32 = .max
-  /// The longest keep alive time, in seconds; 0 for any, none among them.
+  /// The longest keep alive time, in seconds; 0 for any, including none.
   package var maximumKeepAlive: UInt16 = 0
-  /// A client that doesn't send CONNECT for so long is dropped, in nanoseconds.
+  /// The nanoseconds after which a client that hasn't sent CONNECT is disconnected.
   package var connectTimeout: UInt64 = 10_000_000_000
   /// In bytes.
   package var maximumClientID = 255

@@ -1,10 +1,14 @@
 import SluiceWire
 
-/// What of a session outlives its connection: subscriptions and identifiers, no messages.
+/// The part of a session that outlives its connection: subscriptions and identifiers, no messages.
 ///
-/// Encoded it takes 25 bytes, 16 and the filter's for each subscription, 17 for each message at QoS 1 or 2 under way to the client, 2 for each that
-/// waits for PUBCOMP, and 10 for each message at QoS 2 from the client that isn't released: with a window of 32, below 1 KiB for 10 subscriptions
-/// with filters of 20 bytes.
+/// Encoded, it takes 25 bytes, plus for each
+/// - subscription: 16 bytes and those of its filter
+/// - message at QoS 1 or 2 in flight to the client: 17 bytes
+/// - message that waits for PUBCOMP: 2 bytes
+/// - message at QoS 2 from the client that isn't released: 10 bytes
+///
+/// With a window of 32, that is less than 1 KiB for 10 subscriptions with filters of 20 bytes.
 package struct MQTTSessionState: Hashable, Sendable {
   struct Subscription: Hashable, Sendable {
     var filter: MQTTTopicFilter
@@ -13,7 +17,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     var identifier: UInt32
     var start: Subscribe.Start
 
-    /// The broker's: the filter is one for which there are some.
+    /// The broker's patterns. The filter is known to have some.
     var patterns: [String] { (try? filter.brokerPatterns()) ?? [] }
   }
 
@@ -27,39 +31,39 @@ package struct MQTTSessionState: Hashable, Sendable {
     var isUnderWay: Bool
   }
 
-  /// What a message that is delivered needs of its subscription: nothing that is counted by reference.
+  /// The part of a subscription that each delivered message needs, without reference-counted values.
   struct Delivery: Hashable, Sendable {
     var isSubscribed: Bool
     var options: MQTTSubscriptionOptions
     /// 0 for none.
     var identifier: UInt32
-    /// Whether a group counts what is delivered.
+    /// Whether a group counts the delivered records.
     var isShared: Bool
 
     static let none = Delivery(
       isSubscribed: false, options: MQTTSubscriptionOptions(.atMostOnce), identifier: 0, isShared: false)
   }
 
-  /// By their numbers.
+  /// By subscription number.
   private(set) var subscriptions: [Subscription?] = []
-  /// The same, for each message.
+  /// By subscription number, for each delivered message.
   private(set) var deliveries: [Delivery] = []
   private var index = SubscriptionIndex()
-  /// How many subscriptions are at QoS 1 or 2.
+  /// The number of subscriptions at QoS 1 or 2.
   private(set) var acknowledgedCount: Int32 = 0
-  /// How many leave out the client's own messages.
+  /// The number of subscriptions that leave out the client's own messages.
   private(set) var noLocalCount: Int32 = 0
   var inFlight = InFlightTable()
   /// Messages at QoS 2 that wait for PUBCOMP.
   var releasing: [UInt16] = []
   var received: [Received] = []
   var lastPacketID: UInt16 = 0
-  /// Of the next message at QoS 2 from the client.
+  /// The sequence of the next message at QoS 2 from the client.
   var nextSequence: UInt64 = 0
 
   package init() {}
 
-  /// Puts a subscription, or none, at a number of the table or behind its end.
+  /// Sets or removes the subscription with a number in the table, or directly behind its end.
   mutating func set(_ number: Int, _ subscription: Subscription?) {
     if number == subscriptions.count {
       subscriptions.append(nil)
@@ -84,7 +88,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     if delivery.options.noLocal { noLocalCount += difference }
   }
 
-  /// What is delivered on a subscription needs of it.
+  /// The part of a subscription that delivery needs.
   @inline(__always)
   func delivery(_ number: UInt16) -> Delivery {
     Int(number) < deliveries.count ? deliveries[Int(number)] : .none
@@ -135,7 +139,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// - Throws: ``ErrorCode/malformedFrame`` for what no session has written.
+  /// - Throws: ``ErrorCode/malformedFrame`` for bytes that no session has written.
   package init(decoding bytes: [UInt8]) throws(WireError) {
     try unsafe bytes.withUnsafeBufferPointer { bytes throws(WireError) in
       var reader = unsafe ByteReader(UnsafeRawBufferPointer(bytes))
@@ -208,7 +212,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     }
   }
 
-  /// Starts of this number and beyond have a value.
+  /// Starts with this number or a higher one have a value.
   static let startsWithValue: UInt8 = 3
 
   static func start(_ number: UInt8, _ value: UInt64) -> Subscribe.Start? {

@@ -1,6 +1,6 @@
-/// The topics that a client publishes to, by the bytes of their names, so that a message costs neither a string nor a look-up in the broker.
+/// The topics to which a client publishes, by the bytes of their names, so that a message needs neither a string nor a look-up in the broker.
 ///
-/// Holds the names of the last few. A name that isn't among them takes the place of the one that was used longest ago.
+/// Contains the most recently used names. A new name replaces the least recently used one.
 struct PublicationTable: Sendable {
   private struct Entry {
     var topic: [UInt8]
@@ -17,7 +17,7 @@ struct PublicationTable: Sendable {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// The number of the topic's publication; nil where there is none.
+  /// The number of the topic's publication; nil if there is none.
   mutating func number(of topic: UnsafeRawBufferPointer) -> UInt16? {
     uses += 1
     if hint < entries.count, unsafe Self.isEqual(entries[hint].topic, topic) {
@@ -32,9 +32,9 @@ struct PublicationTable: Sendable {
     return nil
   }
 
-  /// Gives a topic a number.
+  /// Assigns a number to a topic.
   ///
-  /// - Returns: the number, and the one that is free for it, where another topic has had it.
+  /// - Returns: the number, and whether it was another topic's before.
   mutating func insert(_ topic: UnsafeRawBufferPointer) -> (number: UInt16, isReused: Bool) {
     uses += 1
     if entries.count < Self.maximumCount {
@@ -49,7 +49,7 @@ struct PublicationTable: Sendable {
     return (entries[hint].number, true)
   }
 
-  /// The publication has ended: the next message to its topic opens another.
+  /// Removes a publication that has ended: the next message to its topic opens another one.
   mutating func remove(_ number: UInt16) {
     for index in entries.indices where entries[index].number == number { entries[index].topic = [] }
   }

@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// Where a subscription begins, as a client asks by the user property `sluice-from` of SUBSCRIBE.
+/// The start of a subscription, as requested with the user property `sluice-from` of SUBSCRIBE.
 ///
 /// `new`, `earliest`, `last:COUNT`, `offset:OFFSET`, `time:MILLISECONDS` since 1970, or `time:2026-01-31T12:00:00Z`.
 package enum StartPosition {
   package static let name = "sluice-from"
 
-  /// A SUBSCRIBE has one start, which is that of all its filters.
+  /// A SUBSCRIBE has one start, which applies to all its filters.
   static let repeated = MQTTError(
     .implementationSpecific, "\(name) comes twice; send a SUBSCRIBE for each start")
 

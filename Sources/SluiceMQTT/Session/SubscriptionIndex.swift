@@ -1,13 +1,13 @@
-/// Where filters and free numbers are in a session's table of subscriptions, so that neither costs a look at each of them.
+/// An index of filters and free numbers in a session's table of subscriptions, so that finding one doesn't search the table.
 ///
-/// It follows from the table, and is no part of what makes two sessions differ.
+/// It is derived from the table, and isn't part of the equality of sessions.
 struct SubscriptionIndex: Hashable, Sendable {
   typealias Table = [MQTTSessionState.Subscription?]
 
-  /// Tables up to that length are searched without an index, which would be most of what such a session has.
+  /// Tables up to this length are searched without an index, which would be larger than the rest of the session.
   private static let shortTable = 16
 
-  /// Numbers by the bytes of filters, as text that is canonically equivalent is another filter. Empty for a short table.
+  /// Numbers by the bytes of filters, because canonically equivalent strings are different filters. Empty for a short table.
   private var numbers: [[UInt8]: UInt16] = [:]
   /// No number below it is free.
   private var firstFree: UInt16 = 0
@@ -22,7 +22,7 @@ struct SubscriptionIndex: Hashable, Sendable {
       .map { UInt16($0) }
   }
 
-  /// The lowest number without a subscription; the table's length for none.
+  /// The lowest number without a subscription; the table's length if there is none.
   mutating func lowestFree(in table: Table) -> Int {
     while Int(firstFree) < table.count, table[Int(firstFree)] != nil { firstFree += 1 }
     return Int(firstFree)

@@ -14,7 +14,7 @@ struct InboundAliases: Sendable {
   mutating func set(_ alias: UInt16, _ topic: UnsafeRawBufferPointer) throws(MQTTError) {
     guard alias <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
     while topics.count < Int(alias) { topics.append([]) }
-    // A name that the broker can't have isn't kept: its messages are refused anyway.
+    // A name that is too long for the broker isn't stored, since its messages are refused anyway.
     unsafe topics[Int(alias) - 1] = topic.count <= TopicName.maximumLength ? Array(topic) : []
   }
 
@@ -31,7 +31,7 @@ struct InboundAliases: Sendable {
   }
 }
 
-/// The topic aliases that a session sets for its client: for the first topics of which it delivers messages.
+/// The topic aliases that a session sets for its client: for the first topics whose messages it delivers.
 struct OutboundAliases: Sendable {
   private(set) var topics: [UInt32] = []
   let maximum: UInt16
@@ -46,6 +46,6 @@ struct OutboundAliases: Sendable {
     return topics.count < Int(maximum) ? (UInt16(topics.count + 1), false) : nil
   }
 
-  /// A message that sets the topic's alias was sent.
+  /// Notes that a message with a new alias for the topic was sent.
   mutating func add(_ topic: UInt32) { topics.append(topic) }
 }

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// One level of an MQTT name, and the token of a broker's name that stands for it: each has exactly one of the other, so that no name is lost or shared.
+/// A level of an MQTT name, and the equivalent token of a broker's name. The mapping is one-to-one, so no name is lost or used twice.
 ///
 /// Most are the same text. A character that only one side allows is written on the other side as `%` and the hexadecimal digits of its bytes in UTF-8:
 ///
@@ -11,8 +11,8 @@ import SluiceWire
 /// | empty | `%00` | |
 /// | `e` and U+0301 | `%ue%CC%81` | text that isn't composed (Normalization Form C) |
 ///
-/// Text that would be mistaken for such an escape has `25` behind its `%`, one more on the side where it isn't an escape: the level `a%20` is the token
-/// `a%2520`. Any other `%` stands for itself.
+/// Text that looks like such an escape but isn't one gets an additional `25` after its `%` on the other side: the level `a%20` is the token `a%2520`. Any
+/// other `%` is unchanged.
 struct MQTTLevel {
   /// Whether the level is the first of its name: `$` is special there.
   let isFirst: Bool
@@ -37,7 +37,7 @@ struct MQTTLevel {
     return isOfBytes(token) ? "%25" + token.dropFirst() : token
   }
 
-  /// The level that a token stands for.
+  /// The level for a token.
   func level(of token: Substring) -> String {
     if Self.isPlain(token) { return String(token) }
     if token == Self.emptyToken { return "" }
@@ -52,7 +52,7 @@ struct MQTTLevel {
 
   // MARK: Characters
 
-  /// Whether the text has only letters, digits and other characters that stand for themselves on both sides.
+  /// Whether the text has only letters, digits and other characters that are the same on both sides.
   private static func isPlain(_ text: Substring) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { byte in
@@ -63,21 +63,21 @@ struct MQTTLevel {
       }
   }
 
-  /// Whether a character is allowed on one side only, and which one that is.
+  /// The only side that allows a character; nil if both or neither do.
   ///
   /// - Parameters:
-  ///   - isAtStart: whether it is the first of its level.
-  ///   - next: the character behind it.
+  ///   - isAtStart: whether it is the first character of its level.
+  ///   - next: the next character.
   private func onlySide(
     of scalar: Unicode.Scalar, isAtStart: Bool, before next: Unicode.Scalar?
   ) -> Side? {
     switch scalar {
     case "/", "+", "#": .token
-    // With the stroke behind it, it isn't composed.
+    // Together with the following stroke, it isn't composed.
     case ">": next == "\u{338}" ? nil : .level
     case ".", "*": .level
     case "$": isFirst && isAtStart ? .level : nil
-    // Composed text has other spaces in their place.
+    // Composed text has other spaces instead.
     case "\0", "\u{2000}", "\u{2001}": nil
     default: TopicName.isVisible(scalar) ? nil : .level
     }
@@ -121,18 +121,18 @@ struct MQTTLevel {
   // MARK: Escapes
 
   private struct Escape {
-    /// What it stands for, and the side that has it.
+    /// The character that it stands for, and the side that allows it.
     var scalar: Unicode.Scalar
     var side: Side
-    /// How many times `25` stands in front of its digits.
+    /// The number of `25` before its digits.
     var marks: Int
-    /// What stands behind `%` and these.
+    /// The digits after `%` and these.
     var code: String
-    /// The place behind it.
+    /// The index after it.
     var end: Int
   }
 
-  /// The escape that begins with the `%` at `start`; nil where that stands for itself.
+  /// The escape that begins with the `%` at `start`; nil if there is none.
   private func escape(in scalars: [Unicode.Scalar], at start: Int) -> Escape? {
     let (marks, place) = Self.marks(in: scalars, from: start + 1)
     guard let first = Self.byte(in: scalars, at: place) else { return nil }
@@ -152,14 +152,14 @@ struct MQTTLevel {
     return Escape(scalar: scalar, side: side, marks: marks, code: code, end: end)
   }
 
-  /// How many times `25` follows, and the place behind it.
+  /// The number of `25` that follow, and the index after them.
   private static func marks(in scalars: [Unicode.Scalar], from start: Int) -> (count: Int, end: Int) {
     var place = start
     while place + 1 < scalars.count, scalars[place] == "2", scalars[place + 1] == "5" { place += 2 }
     return ((place - start) / 2, place)
   }
 
-  /// Two hexadecimal digits, the letters in capitals.
+  /// Two hexadecimal digits, with capital letters.
   private static func byte(in scalars: [Unicode.Scalar], at place: Int) -> UInt8? {
     guard place + 1 < scalars.count else { return nil }
     let digits = scalars[place...place + 1]
@@ -171,7 +171,7 @@ struct MQTTLevel {
 
   private static let emptyToken = "%00"
 
-  /// A level that looks like the token for an empty one, or the token for such a level, with `25` once more or less; nil for any other text.
+  /// For a level that looks like the token for an empty one, or the token for such a level: the text with one `25` more or less. Nil for any other text.
   private func countedEmpty(_ scalars: [Unicode.Scalar], change: Int) -> String? {
     guard scalars.first == Self.percent, scalars.suffix(2) == ["0", "0"] else { return nil }
     let (marks, end) = Self.marks(in: scalars, from: 1)
@@ -182,17 +182,17 @@ struct MQTTLevel {
   // MARK: Text that isn't composed
 
   private static let bytesMark = "%u"
-  /// No level has these.
+  /// No level contains these characters.
   private static let absent = Array("/+#\0".utf8)
 
-  /// The token for a level that is converted a character at a time; nil where the level or that token isn't composed.
+  /// The token for a level that is converted character by character; nil if the level or that token isn't composed.
   private func composedToken(of level: String) -> String? {
     guard TopicName.isComposed(level) else { return nil }
     let token = converted(Array(level.unicodeScalars), to: .token)
     return TopicName.isComposed(token) ? token : nil
   }
 
-  /// The token that has the bytes of everything that isn't plain ASCII.
+  /// The token that contains the bytes of all characters except plain ASCII.
   private static func bytesToken(_ level: String) -> String {
     var token = bytesMark
     for scalar in level.unicodeScalars {
@@ -205,7 +205,7 @@ struct MQTTLevel {
     return token
   }
 
-  /// Whether a token is one that ``bytesToken(_:)`` makes, or looks like one but for `25` behind its `%`.
+  /// Whether it is a token of ``bytesToken(_:)``, or differs from one only in `25` after its `%`.
   private func isOfBytes(_ token: String) -> Bool {
     let scalars = Array(token.unicodeScalars)
     guard scalars.first == Self.percent else { return false }
@@ -213,7 +213,7 @@ struct MQTTLevel {
     return bytesLevel("%" + String(String.UnicodeScalarView(scalars[end...]))) != nil
   }
 
-  /// The level of a token that ``bytesToken(_:)`` makes; nil for any other token.
+  /// The level of a token from ``bytesToken(_:)``; nil for any other token.
   private func bytesLevel(_ token: String) -> String? {
     guard token.utf8.starts(with: Self.bytesMark.utf8) else { return nil }
     let scalars = Array(token.unicodeScalars.dropFirst(2))

@@ -1,16 +1,16 @@
 import SluiceWire
 
-/// A topic filter: levels, of which `+` stands for any one, and a last `#` for the parent and everything below it.
+/// A topic filter: levels, of which `+` matches any one, and a final `#` for the parent and all levels below.
 package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
   /// The group of a shared subscription, `$share/GROUP/FILTER`.
   package let group: String?
   /// Without the group.
   package let filter: String
 
-  /// As the client has written it.
+  /// The filter as the client has sent it.
   package var description: String { group.map { "$share/\($0)/\(filter)" } ?? filter }
 
-  /// - Throws: ``MQTTReason/topicFilterInvalid`` with what is wrong.
+  /// - Throws: ``MQTTReason/topicFilterInvalid`` with a description of the error.
   package init(_ text: String) throws(MQTTError) {
     func invalid(_ why: String) -> MQTTError { MQTTError(.topicFilterInvalid, "the topic filter \(why)") }
     guard !text.isEmpty else { throw invalid("is empty") }
@@ -50,7 +50,7 @@ package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
     filter.utf8.contains { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }
   }
 
-  /// Whether it matches a topic name of MQTT. By bytes: nothing is normalised.
+  /// Whether it matches a topic name of MQTT. Compares bytes: nothing is normalised.
   package func matches(_ name: String) -> Bool {
     if name.utf8.first == UInt8(ascii: "$"), beginsWithWildcard { return false }
     var levels = filter.utf8.split(separator: MQTTTopicName.slash, omittingEmptySubsequences: false)[...]
@@ -66,15 +66,15 @@ package struct MQTTTopicFilter: Hashable, Sendable, CustomStringConvertible {
   /// Whether it begins with a wildcard, which matches no name that begins with `$` (MQTT 5, 4.7.2).
   private var beginsWithWildcard: Bool { filter.utf8.first.map { "+#".utf8.contains($0) } ?? false }
 
-  /// Whether a topic that its patterns match is one that the filter matches.
+  /// Whether the filter matches a topic that its patterns match.
   package func isFor(broker name: String) -> Bool {
     guard beginsWithWildcard else { return true }
     let first = name.utf8.prefix { $0 != MQTTTopicName.dot }
     return MQTTLevel(isFirst: true).level(of: Substring(first)).utf8.first != UInt8(ascii: "$")
   }
 
-  /// The broker's patterns that together match what this matches: two for `parent/#`, which matches the parent, too. They may match
-  /// topics that ``isFor(broker:)`` leaves out.
+  /// The broker's patterns that together match the same topics: two for `parent/#`, which also matches the parent. They may match topics that
+  /// ``isFor(broker:)`` excludes.
   ///
   /// - Throws: ``MQTTReason/topicFilterInvalid`` for a pattern that would be too long.
   package func brokerPatterns() throws(MQTTError) -> [String] {

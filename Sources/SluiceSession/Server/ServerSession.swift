@@ -140,7 +140,7 @@ package struct ServerSession: ~Copyable {
     return true
   }
 
-  /// The publication that has just been opened continues at that sequence; the broker already has the records before it.
+  /// Makes the publication that has just been opened continue at that sequence, because the broker already has all earlier records.
   package mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
     streams.table[stream] = .publication(PublicationCredit(startingAt: next))
   }
@@ -230,7 +230,7 @@ package struct ServerSession: ~Copyable {
   /// The client for which another node has opened a stream, until the stream's number is used again; nil for a client's own.
   package func origin(of stream: UInt32) -> Origin? { origins.isEmpty ? nil : origins[stream] }
 
-  /// Names the client of the stream that is opened next; or of an open one, which another client uses from now on.
+  /// Notes the client of the stream that is opened next, or the new client of an open stream.
   private mutating func name(_ stream: UInt32, _ origin: Origin) {
     nextOrigin = (stream, origin)
     switch streams.table[stream] {

@@ -1,10 +1,10 @@
 import SluiceLog
 
-/// What the places of an epoch's durable cursors and groups are measured by, looked up once for all of them.
+/// The floors and the head of an epoch from which the lags of its durable cursors and groups are computed, read once for all of them.
 struct ConsumerBounds {
   private let epoch: TopicEpoch
   private let floor: UInt64
-  /// The floor of those that have a subscription or a member.
+  /// The floor of cursors and groups with a subscription or a member.
   private let attachedFloor: UInt64
   let head: UInt64
 
@@ -18,8 +18,8 @@ struct ConsumerBounds {
   /// The offset in this epoch of the next record that a cursor or group gets.
   ///
   /// - Parameters:
-  ///   - offset: the next one in the epoch in which it stands.
-  ///   - number: of that epoch.
+  ///   - offset: the next offset in the epoch of the cursor or group.
+  ///   - number: the number of that epoch.
   ///   - isUsed: whether it has a subscription or a member.
   func next(_ offset: UInt64, in number: UInt64, isUsed: Bool) -> UInt64 {
     let next = number == epoch.number ? offset : epoch.continuing(number, at: offset) ?? 0

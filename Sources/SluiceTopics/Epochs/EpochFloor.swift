@@ -6,21 +6,21 @@ import SluiceWire
 // Trims, purges and limits raise it when they take effect; nothing lowers it, not even larger limits. It is kept where the records are: the log, the
 // newest records of a compact topic, or the state of a durable one.
 extension TopicEpoch {
-  /// How a reader comes to the epoch, which decides what it can get besides the records from the floor on.
+  /// How a reader begins to read the epoch. That decides which records below the floor it can get.
   package enum Reader: Hashable, Sendable {
-    /// It begins, or comes back to its durable cursor or group: nothing else.
+    /// The reader is new, or resumes its durable cursor or group: no records below the floor.
     case late
-    /// It goes on after a lost connection: also what limits have put below the floor and the broker still has. Nothing that was trimmed.
+    /// The reader resumes after a lost connection: also records below the floor that limits removed and the broker still has, but no trimmed records.
     case returning
-    /// It is attached: also what was trimmed, if that is kept for it.
+    /// The reader is attached: also trimmed records, if they are kept for it.
     case attached
   }
 
-  /// The lowest offset that a reader can get; the head when there is none. The floor itself, which is that of late readers, never goes back.
+  /// The lowest offset that a reader can get; the head if there is none. The floor itself, which is that of late readers, never decreases.
   ///
-  /// Takes a lock, and up to a batch's walk: for starts and for display.
+  /// Takes a lock, and up to the time to search a batch: for starts and for display.
   ///
-  /// - Parameter now: the time, in milliseconds since 1970, at which ages are measured; nil for the latest that the epoch was told.
+  /// - Parameter now: the time, in milliseconds since 1970, at which ages are measured; nil for the latest time that the epoch has received.
   package func floor(for reader: Reader = .late, now: Int64? = nil) -> UInt64 {
     switch reader {
     case .late: newest?.floor(now: now) ?? storage?.floor(before: log.head) ?? log.floor(now: now)
@@ -47,12 +47,12 @@ extension TopicEpoch {
     }
     guard let storage else { return log.cursor(at: position, from: lowest, now: now) }
     let start = storedStart(at: position, storage, from: lowest)
-    // The caller has asked the store before for what only the store knows. Starting a little early loses no record.
+    // For positions that only the store can resolve, the caller has asked the store first. A start that is a little early loses no record.
     let (offset, missed) = start ?? (lowest, 0)
     return (LogCursor(unplacedAt: offset), missed)
   }
 
-  /// The offset of a start position in a durable topic, and how many of the records asked for are gone; nil when only the store can tell.
+  /// The offset of a start position in a durable topic, and how many of the requested records were dropped; nil if only the store can resolve the position.
   private func storedStart(
     at position: StartPosition, _ storage: StoreTopicState, from lowest: UInt64
   ) -> (offset: UInt64, missed: UInt64)? {
@@ -65,7 +65,7 @@ extension TopicEpoch {
     case .offset(let offset): return (max(offset, first), max(offset, first) - offset)
     case .time(let time):
       let inMemory = log.cursor(at: .time(time), from: 0).cursor.nextOffset
-      // The first that there is in memory may not be the first of that time.
+      // The first record in memory may not be the first of that time.
       let isFirst =
         inMemory > log.oldestOffset && storage.clock.span(of: time, from: first).upperBound > log.oldestOffset
       guard isFirst || log.oldestOffset <= first else { return nil }
@@ -79,9 +79,9 @@ extension TopicEpoch {
     return storedStart(at: position, storage, from: floor()) == nil
   }
 
-  /// Changes the limits. What the former limits keep no longer at this time stays below the floor.
+  /// Changes the limits. Records that the former limits have expired by now stay below the floor.
   ///
-  /// - Parameter now: the time in milliseconds since 1970; nil for the latest that the epoch was told.
+  /// - Parameter now: the time in milliseconds since 1970; nil for the latest time that the epoch has received.
   func retain(_ settings: TopicSettings, now: Int64?) {
     if let newest {
       newest.retain(settings.retention, now: now)

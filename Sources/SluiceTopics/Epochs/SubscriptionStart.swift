@@ -29,10 +29,10 @@ extension StartPosition {
 }
 
 extension TopicEpoch {
-  /// Where a subscription begins, and how many of the records that it asked for are gone.
+  /// Returns where a subscription begins, and how many of the records that it requests were dropped.
   ///
   /// - Parameters:
-  ///   - reader: how the subscriber comes; nil for what the frame says: one that names an epoch returns.
+  ///   - reader: how the subscriber begins to read; nil to take it from the frame: a frame that names an epoch resumes.
   ///   - lag: the topic's policy for a subscriber that states none.
   ///   - buffered: the first record that producers published without subscribers, for the first one.
   /// - Throws: ``ErrorCode/epochChanged``, or ``ErrorCode/lagged``.
@@ -48,7 +48,7 @@ extension TopicEpoch {
     }
     var (cursor, missed) = cursor(
       at: StartPosition(frame.start), for: reader ?? (frame.epoch == 0 ? .late : .returning), now: wallClock)
-    // What producers buffered while there was no subscriber is for the first that comes and asks for what there is, or returns to it.
+    // Records that producers published while the topic had no subscriber go to the first one that replays or resumes.
     if let buffered, buffered < cursor.nextOffset {
       switch frame.start {
       case .replay, .earliest: cursor = self.cursor(at: .offset(buffered), for: .returning, now: nil).cursor

@@ -56,7 +56,7 @@ package final class TopicEpoch: Sendable {
   /// The terminal event; nil before it is set.
   package var ending: Complete.Ending? { storedEnding.withLock { $0 } }
 
-  // The topic's lock is held for these.
+  // The caller holds the topic's lock.
 
   package func end(_ ending: Complete.Ending) {
     storedEnding.withLock { $0 = ending }
@@ -71,21 +71,22 @@ package final class TopicEpoch: Sendable {
     atomicCondition.store(.superseded, ordering: .releasing)
   }
 
-  /// Gives the epoch another number, which continues the present one; that of a compact topic continues none, see ``StoredTopic/begin(epoch:continuingUpTo:through:)``.
+  /// Gives the epoch a new number, which continues the present one; in a compact topic it continues none, see
+  /// ``StoredTopic/begin(epoch:continuingUpTo:through:)``.
   ///
   /// - Parameters:
-  ///   - end: where clients that know more of the present number go on.
-  ///   - through: how much clients may know of it that is in this epoch.
+  ///   - end: the offset at which clients continue that know later records of the present number.
+  ///   - through: the offset up to which records that clients know under the present number are in this epoch.
   func `continue`(as number: UInt64, upTo end: UInt64, through: UInt64) {
     let former = StoredTopic.Ancestor(epoch: self.number, end: end, through: through)
     ancestors.withLock { $0.add(former, isCompact: newest != nil) }
-    // A reader that sees a record from later on sees the number, too.
+    // A reader that sees a record appended later also sees the new number.
     atomicNumber.store(number, ordering: .releasing)
   }
 }
 
 extension TopicEpoch {
-  /// What the retention limits, and trims, have dropped in this epoch.
+  /// The records that retention limits and trims have dropped in this epoch.
   package var dropped: DroppedRecords {
     if let newest { return newest.statistics().dropped }
     return storage?.dropped ?? log.statistics().dropped

@@ -54,7 +54,7 @@ package struct ReaderPosition: Hashable, Sendable {
 /// How far producers may go, and the subscriptions and groups that make the limit.
 package struct FlowBound: Hashable {
   package var limit: FlowLimit
-  /// Nil when producers may go on, and when no subscription makes the limit.
+  /// Nil while producers may publish, and when no subscription makes the limit.
   var binding: FlowBinding?
 
   init(_ limit: FlowLimit) { self.limit = limit }

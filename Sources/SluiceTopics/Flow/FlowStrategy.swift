@@ -35,7 +35,7 @@ package struct FlowSituation {
 
 /// Decides how many records a topic's producers may publish. A stateless value: everything that changes is a parameter.
 package protocol FlowStrategy: Sendable {
-  /// What all producers together may be granted beyond the head, and the subscriptions that stop them when that is nothing.
+  /// The records and bytes that may be granted to all producers beyond the head. If there are none, also the subscriptions that stop producers.
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound
 
   /// The offset from which records must be kept, whatever the log's limits; nil for none.

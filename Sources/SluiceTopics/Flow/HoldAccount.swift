@@ -17,7 +17,7 @@ package struct HoldAccount: Sendable {
     countedTo = now
   }
 
-  /// Counts the holds up to `now` that the position has caused.
+  /// Counts the time until `now` for which the position has stopped producers.
   package mutating func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
     guard !holds.isEmpty else { return }
     for hold in holds {
@@ -33,8 +33,8 @@ package struct HoldAccount: Sendable {
 
   /// Describes the holds. Call ``count(_:to:)`` before.
   ///
-  /// While producers are stopped, the subscriptions whose limit stops them hold them; while producers may go on, the subscriptions whose last hold ended
-  /// within ``HoldTime/longestPause`` do.
+  /// While producers are stopped, subscriptions whose limit stops them count as holding them. While producers can publish, so do subscriptions whose last
+  /// hold ended within ``HoldTime/longestPause``.
   package func show(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
     info.lastMinute = time.lastMinute(at: now)
     info.lastFiveMinutes = time.lastFiveMinutes(at: now)

@@ -6,7 +6,7 @@ import SluiceWire
 /// A hold begins when a producer has used up its grants and gets no more, and ends when the topic may grant again. Changed once per such event; an
 /// ``HoldAccount`` reads it to find the holds that its subscription has caused.
 package struct HoldLog: Sendable {
-  /// What stops producers.
+  /// The reason why producers are stopped.
   package struct Cause: Hashable, Sendable {
     package var reason: TopicInfo.Publication.WaitReason
     /// The subscriptions and groups that cause it, if any.
@@ -91,8 +91,8 @@ package struct HoldLog: Sendable {
 }
 
 extension TopicInfo.Publication.WaitReason {
-  /// Whether the reason comes and goes with each request or commit, so that it still limits producers during a short pause. The others are over when they
-  /// end: producers of a topic that is connected wait for nothing.
+  /// Whether the reason recurs with each request or commit, so that it still limits producers during a short pause. Every other reason stops limiting
+  /// producers as soon as its hold ends.
   fileprivate var hasPauses: Bool {
     switch self {
     case .notConnected, .storageFull, .storageFailed: false

@@ -17,7 +17,7 @@ package struct PublishingBudget: Hashable, Sendable {
 
   /// The number of publications.
   package private(set) var publications: Int
-  /// What all publications together may still use: the sum of what each has, see ``Topic/grantViolation``.
+  /// The grants that all publications together have yet to use: the sum of their parts, see ``Topic/grantViolation``.
   package private(set) var outstanding = Allowance()
   /// Records granted since the topic was made.
   private var granted: UInt64 = 0
@@ -38,7 +38,7 @@ package struct PublishingBudget: Hashable, Sendable {
   /// Grants a publication more.
   ///
   /// - Parameters:
-  ///   - held: what the publication has left of earlier grants.
+  ///   - held: the unused part of the publication's earlier grants.
   ///   - limit: what all publications together may have; nil when only the window limits them. The grants are counted nevertheless: the topic may get a
   ///     limit later.
   ///   - window: the most that one publication may have.

@@ -1,4 +1,4 @@
-/// A heap of runs of records to be given out again, lowest offset first.
+/// A heap of runs of records to be delivered again, lowest offset first.
 package struct DueRuns {
   package struct Run: Hashable {
     package var first: UInt64
@@ -24,7 +24,7 @@ package struct DueRuns {
     }
   }
 
-  /// Takes up to so many records from the front.
+  /// Takes at most `count` records from the front.
   package mutating func take(_ count: UInt64) -> Run? {
     guard var run = heap.first else { return nil }
     guard run.count > count else { return popFirst() }

@@ -4,23 +4,23 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// Dead letters: records that no member could deal with are appended to another topic, with what happened to them in headers.
+/// Dead letters: records that no member could process are appended to another topic, with the reason and the number of deliveries in headers.
 extension Group {
   private typealias DeadLetter = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
 
   private enum Reading {
-    /// The record with headers that say what became of it.
+    /// The record, with headers that describe why it was given up.
     case read(BatchBuilder)
     /// The broker is stopping.
     case stopping
-    /// The record must be read from storage first, for which the source waits.
+    /// The record must first be read from storage. The source waits for it.
     case stored(StoreRequest, RecordSource)
-    /// The record is no longer there.
+    /// The topic no longer has the record.
     case gone
   }
 
-  /// Appends the records that were given up to the dead letters. When that topic doesn't take them it tries again, less and less often; until then
-  /// the records are neither done with nor given out. On `loop`, without the lock.
+  /// Appends records that were given up to the dead-letter topic. When that topic refuses one, the group retries after growing delays; until then the record
+  /// is neither settled nor delivered again. On `loop`, without the lock.
   func sendDeadLetters(on loop: any GroupLoop) {
     let route = loop.deadLetterRoute
     while let record = nextDeadLetter() {
@@ -33,7 +33,7 @@ extension Group {
     route?.close(producer: deadLetterProducer)
   }
 
-  /// Returns false when it goes on later.
+  /// Handles the result of reading a record. Returns false if the loop over dead letters has to stop and continues later.
   private func finish(_ record: DeadLetter, _ reading: Reading, on loop: any GroupLoop) -> Bool {
     switch reading {
     case .read(let deadLetter):
@@ -52,9 +52,9 @@ extension Group {
     }
   }
 
-  /// Appends a dead letter to its topic. Returns false when it goes on later.
+  /// Appends a dead letter to its topic. Returns false if the loop over dead letters has to stop and continues later.
   private func keep(_ deadLetter: BatchBuilder, of record: DeadLetter, on loop: any GroupLoop) -> Bool {
-    // The record is done with when the dead letter is on disk.
+    // The record is settled when the dead letter is on disk.
     let answer = loop.keep(deadLetter, in: settings.deadLetters, durably: topic.isDurable) {
       [weak self, unowned loop] fault in
       guard let self else { return }
@@ -73,13 +73,13 @@ extension Group {
     }
   }
 
-  /// Reports that the dead-letter topic doesn't take records: once, until it has taken one.
+  /// Reports that the dead-letter topic refuses records: once, until it accepts one.
   func reportRefusal(_ error: WireError, on loop: any GroupLoop) {
     guard core.withLock({ $0.deadLetters.delay == DeadLetterProgress.firstDelay }) else { return }
     loop.deadLettersWait(of: name, on: topic.name, in: settings.deadLetters, error)
   }
 
-  /// Reads a record that isn't in memory, and goes on with it.
+  /// Reads a record that isn't in memory, then continues with it.
   private func load(
     _ request: StoreRequest, for record: DeadLetter, _ source: RecordSource, on loop: any GroupLoop
   ) {
@@ -102,7 +102,7 @@ extension Group {
     }
   }
 
-  /// Goes on after a delay, which grows until a dead letter is kept.
+  /// Retries after a delay, which grows until a dead letter is stored.
   func sendDeadLettersLater(on loop: any GroupLoop) {
     let delay = core.withLock { core in
       let delay = core.deadLetters.delay
@@ -117,7 +117,7 @@ extension Group {
   private func read(_ record: DeadLetter, from source: inout RecordSource, on loop: any GroupLoop)
     -> Reading
   {
-    // A broker that stops appends nothing any more.
+    // A broker that stops appends no more records.
     guard loop.isServing else { return .stopping }
     let slice: LogSlice
     switch source.next(demand: 1, bytes: 1, hint: SegmentHint()) {
@@ -133,7 +133,7 @@ extension Group {
     return .read(batch)
   }
 
-  /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.
+  /// Returns the record in `items` with headers that describe why it was given up; without them if it would become too long.
   private func deadLetter(
     _ items: UnsafeRawBufferPointer, offset: UInt64, deliveries: UInt32, reason: GroupState.Reason,
     longest: Int

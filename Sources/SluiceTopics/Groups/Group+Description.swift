@@ -33,7 +33,7 @@ extension Group {
     }
   }
 
-  /// Whether it has had no member for so long; from then on it takes none.
+  /// Whether the group has had no member for at least `time`; if so, it accepts no more members.
   func isIdle(for time: Duration, now: MonotonicTime) -> Bool {
     core.withLock { core in
       guard let idleSince = core.idleSince, idleSince + time <= now else { return false }

@@ -3,18 +3,19 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-// Dead letters whose topic may be at another node: one after the other under numbers, so that each is there once, whichever node is lost.
+// Dead letters for a topic that another node may own. They are sent one by one with sequence numbers, so that each is stored exactly once even if a node
+// fails.
 extension Group {
-  /// The number by which the topic of the dead letters knows the group. Another life of the group has another seed.
+  /// The producer ID of the group in the dead-letter topic. A recreated group has another seed, so another ID.
   var deadLetterProducer: UInt64 {
     let text = Array("\(epoch.number) \(name) \(topic.name)".utf8)
     return max(unsafe text.withUnsafeBytes { unsafe xxh3_64bits($0.baseAddress, $0.count, seed) }, 1)
   }
 
-  /// Asks the topic of the dead letters which of them it has, and goes on with the others. On `loop`, without the lock.
+  /// Queries which dead letters the topic has, and sends the others. On `loop`, without the lock.
   func openDeadLetters(_ route: any DeadLetterRoute, on loop: any GroupLoop) {
     let first = core.withLock { $0.state.outbox.next }
-    // As long as something is under way, the group keeps its topic.
+    // The group keeps its topic alive while a call is in progress.
     route.open(
       settings.deadLetters, producer: deadLetterProducer, from: first, durably: topic.isDurable
     ) { [weak self, unowned loop, topic] result in
@@ -31,7 +32,7 @@ extension Group {
     }
   }
 
-  /// Gives a record its number, and sends it under that. On `loop`, without the lock.
+  /// Assigns the next sequence to a record, and sends the record with it. On `loop`, without the lock.
   func sendNumbered(
     _ deadLetter: BatchBuilder, offset: UInt64, _ route: any DeadLetterRoute, on loop: any GroupLoop
   ) {
@@ -66,11 +67,11 @@ extension Group {
     }
   }
 
-  /// What became of the record that has a number isn't known: asks again after a while.
+  /// Retries later: it isn't certain whether the topic has the record with the current sequence.
   private func deadLetterFailed(_ error: WireError, _ route: any DeadLetterRoute, on loop: any GroupLoop) {
     core.withLock { $0.deadLetters.isOpen = false }
     route.close(producer: deadLetterProducer)
-    // A topic that moves is found again soon.
+    // A topic that moves to another node is soon available again.
     if error.code != .topicMoved { reportRefusal(error, on: loop) }
     sendDeadLettersLater(on: loop)
   }

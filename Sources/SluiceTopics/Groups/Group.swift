@@ -5,39 +5,39 @@ import Synchronization
 
 /// A group of a topic: distributes the topic's records among its members, which may be on several loops.
 ///
-/// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is woken; the
-/// records themselves are read from the log on the member's loop. Under the lock no member is called, and no lock but the log's is taken.
+/// Wraps ``GroupState`` in one short lock. The group puts the records that the state assigns into the member's inbox and wakes the member; the member's loop
+/// reads the records themselves from the log. While the lock is held, no member is called, and no lock but the log's is taken.
 ///
-/// It exists for as long as its epoch of the topic, with members or without.
+/// The group exists as long as its epoch of the topic, with members or without.
 package final class Group: Sendable {
-  /// Bytes of records to be looked at that are read from storage at a time.
+  /// Bytes read from storage at a time, for records that must be examined.
   private static let loaded = 256 << 10...256 << 10
 
   package let name: String
   package let settings: JoinGroup.Settings
-  /// Of the hashes of keys.
+  /// The seed of the hashes of keys.
   let seed: UInt64
   private let matcher: RecordMatcher?
   package unowned let topic: any GroupTopic
   package let epoch: TopicEpoch
   package let core: Mutex<Core>
-  /// Of the memory for what is kept besides records; nil where memory isn't watched.
+  /// The charge for the group's memory besides records; nil if memory isn't watched.
   private let kept: KeptAccount.Charge?
-  /// Bytes of a group with these settings that has nothing under way.
+  /// Bytes of a group with these settings without outstanding records.
   private let ownBytes: Int
   /// For flow control.
   package let flow: GroupFlow
-  /// Of a durable topic: whether it has changed since it was stored, and when that was.
+  /// For a durable topic: whether the group has changed since it was last stored, and when it was stored.
   private let mustBeStored = Atomic(true)
   private let storedAt = Mutex<MonotonicTime?>(nil)
-  /// Whether it is stored with the next commit, however short a time ago it was stored.
+  /// Whether the next commit stores the group, even if it was stored a short time ago.
   private let isUrgent = Atomic(false)
-  /// The head that was seen last, with the lock held.
+  /// The head that was read last, with the lock held.
   private let seenHead = Atomic<UInt64>(0)
 
   /// - Parameters:
-  ///   - start: where it begins.
-  ///   - limit: the most records that may be under way at a time.
+  ///   - start: the offset of the first record to deliver.
+  ///   - limit: the most records that may be outstanding at a time.
   ///   - kept: the charge for the group; nil to charge the broker's own account.
   convenience init(
     name: String, settings: JoinGroup.Settings, topic: any GroupTopic, epoch: TopicEpoch, from start: UInt64,
@@ -48,7 +48,7 @@ package final class Group: Sendable {
       state: GroupState(settings.rules, from: start, limit: limit), kept: kept, now: now)
   }
 
-  /// A group that is in this state, and has had no member since `now`.
+  /// A group in this state that has had no member since `now`.
   init(
     name: String, settings: JoinGroup.Settings, seed: UInt64, topic: any GroupTopic, epoch: TopicEpoch,
     state: GroupState, kept: KeptAccount.Charge? = nil, now: MonotonicTime
@@ -67,9 +67,9 @@ package final class Group: Sendable {
     self.kept?.set(to: ownBytes + state.memory)
   }
 
-  /// Bytes that a group with nothing under way keeps.
+  /// Bytes that a group with nothing outstanding keeps.
   static func bytes(of name: String, _ settings: JoinGroup.Settings) -> Int {
-    // The settings are there as they came, and once more as what is asked of records.
+    // The settings are kept as received, and once more as the conditions on records.
     let encoded = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0).encoded(stream: 0)
     return KeptMemory.group + 4 * encoded.count
   }
@@ -79,10 +79,10 @@ package final class Group: Sendable {
 
   // MARK: Members
 
-  /// Adds a member; nothing is given to it before it asks. Returns the group's position; nil when it takes no members any more.
+  /// Adds a member, which gets no records before it requests some. Returns the group's position; nil if the group accepts no more members.
   ///
   /// - Parameters:
-  ///   - floor: what comes before it the first member doesn't get, whatever the group has yet to do.
+  ///   - floor: the first member gets no record before this offset, even if the group hasn't delivered it yet.
   ///   - now: the present time.
   package func join(
     _ member: any GroupParticipant, from floor: UInt64, now: MonotonicTime
@@ -90,7 +90,7 @@ package final class Group: Sendable {
     let head = epoch.log.head
     return core.withLock { core in
       guard core.join(member, from: min(floor, head), head: head) else { return nil }
-      // From here on nothing is dropped that the group has to read; its loop state protects everything until then.
+      // From here on, no record is dropped that the group has yet to read; its loop state protects all of them until then.
       _ = flow.report(core, now: now)
       return (core.state.frontier, max(head, core.state.frontier))
     }
@@ -98,7 +98,7 @@ package final class Group: Sendable {
 
   /// Removes a member.
   ///
-  /// - Returns: how many records were looked at for those that it had.
+  /// - Returns: the number of entries examined to find the member's records.
   package func leave(_ member: any GroupParticipant, unsent: [GroupState.Assignment], on loop: any GroupLoop)
     -> Int
   {
@@ -107,11 +107,11 @@ package final class Group: Sendable {
     return looked
   }
 
-  /// A member has sent what it had, or as much as it could, and asks for more.
+  /// Handles a member's request for more records, after it has sent all that it had or as many as its connection accepts.
   ///
   /// - Parameters:
-  ///   - sent: how many records it has sent since it asked last.
-  ///   - inHand: what it still has to send. What it has lost meanwhile is taken out.
+  ///   - sent: how many records the member has sent since its last request.
+  ///   - inHand: the records that it has yet to send. Those that it lost meanwhile are removed.
   ///   - available: how many records it may be sent in all.
   package func exchange(
     _ member: any GroupParticipant, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64,
@@ -128,20 +128,20 @@ package final class Group: Sendable {
 
   // MARK: Events
 
-  /// The topic's producers follow subscribers from now on, so the group's position counts.
+  /// Reports the group's position, because the topic's producers now follow its subscribers.
   func reportPosition(now: MonotonicTime) {
     core.withLock { core in _ = flow.report(core, now: now) }
   }
 
-  /// The topic has more records, or is over.
+  /// Handles new records of the topic, or its end.
   func advanced(on loop: any GroupLoop) {
     guard seenHead.load(ordering: .relaxed) != epoch.log.head || epoch.condition != .open else { return }
     step(on: loop) { _ in }
   }
 
-  /// Settles records, of which `most` are looked at.
+  /// Settles records, and examines at most `most` of them.
   ///
-  /// - Returns: how many were looked at, and what is left of the frame.
+  /// - Returns: the number examined, and the part of the frame that remains to be done; nil if none remains.
   package func settle(_ frame: Settle, atMost most: Int, on loop: any GroupLoop) -> (
     looked: Int, rest: Settle?
   ) {
@@ -150,9 +150,9 @@ package final class Group: Sendable {
     return result
   }
 
-  /// The topic has dropped records, some of which a member had in hand: these go with them.
+  /// Handles records that the topic has dropped. `runs` are those that a member had in hand; they are settled.
   ///
-  /// - Returns: how many records are lost that no member had been given.
+  /// - Returns: the number of lost records that had not been assigned to a member.
   package func lost(_ runs: [GroupState.Assignment], before oldest: UInt64, on loop: any GroupLoop) -> UInt64
   {
     var lost: UInt64 = 0
@@ -163,14 +163,14 @@ package final class Group: Sendable {
     return lost
   }
 
-  /// Ends the group; every member is told.
+  /// Ends the group with `fault`, and wakes all members.
   package func close(_ fault: Fault, on loop: any GroupLoop) {
     step(on: loop) { core in core.close(fault) }
   }
 
   // MARK: A step
 
-  /// Takes an event in, gives out what that makes possible, and does what follows without the lock. On `loop`.
+  /// Applies an event, assigns the records that can now be assigned, and performs the follow-up work without the lock. On `loop`.
   private func step<Result>(
     on loop: any GroupLoop, _ event: (inout Core) -> Void, then result: (inout Core) -> Result
   ) -> Result {
@@ -184,7 +184,7 @@ package final class Group: Sendable {
     }
     for member in todo.woken { member.call() }
     if let deadline = todo.deadline {
-      // The event loop may outlive the group, but runs no timers once it has let go of its context.
+      // The event loop may outlive the group, but runs no timers after it has released its context.
       _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
         self?.step(on: loop) { core in core.expire(now: loop.loop.now) }
       }
@@ -203,12 +203,12 @@ package final class Group: Sendable {
     return result
   }
 
-  /// Reads records from storage that must be looked at.
+  /// Reads records from storage that must be examined.
   private func load(_ request: StoreRequest, on loop: any GroupLoop) {
     request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] records in
       self?.step(on: loop) { core in
         core.source.take(records, for: request)
-        // After a failure it is asked for again.
+        // After a failure, the next step requests the records again.
         core.source.abandon(request)
       }
     }
@@ -218,9 +218,9 @@ package final class Group: Sendable {
     step(on: loop, event) { _ in }
   }
 
-  /// Gives out what can be given out. With the lock held.
+  /// Assigns all records that can be assigned. With the lock held.
   private func distribute(_ core: inout Core, on loop: any GroupLoop) {
-    // Before the head is read: when this says that the topic is over, the head that is read next is final.
+    // Read before the head: if the condition isn't `open`, the head that is read next is final.
     let isOver = epoch.condition != .open
     let head = epoch.log.head
     seenHead.store(head, ordering: .relaxed)
@@ -237,15 +237,16 @@ package final class Group: Sendable {
     return core.withLock { $0.state.hasMore(before: head) }
   }
 
-  /// The first record that no member was given yet.
+  /// The first record that hasn't been assigned to a member yet.
   package var shownFrontier: UInt64 { core.withLock { $0.state.frontier } }
 
   // MARK: Storage
 
-  /// A group that goes on where it was, without members. What it knew of records that the log hasn't any more behind its end is forgotten.
+  /// Restores a group without members. Discards the state of records at or beyond the log's head.
+  ///
   ///
   /// - Parameters:
-  ///   - limit: the most records that may be under way at a time.
+  ///   - limit: the most records that may be outstanding at a time.
   ///   - kept: the charge for the group; nil to charge the broker's own account.
   convenience init(
     name: String, restoring stored: StoredGroup, topic: any GroupTopic, epoch: TopicEpoch, limit: Int,
@@ -258,24 +259,24 @@ package final class Group: Sendable {
       state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), kept: kept, now: now)
   }
 
-  /// What must be kept of it beyond the process. From any thread; takes time by what is under way.
+  /// The state that must outlive the process. From any thread; takes time in proportion to the records outstanding.
   var stored: StoredGroup {
     let snapshot = core.withLock { $0.state.snapshot }
     return StoredGroup(epoch: epoch.number, seed: seed, settings: settings, state: snapshot)
   }
 
-  /// What a commit takes along of a group.
+  /// The part of a commit that stores a group.
   package enum Taken {
     case nothing
-    /// It was stored only just now, and what has changed since can wait.
+    /// The group was stored only recently; later changes can wait.
     case later
     case value([UInt8])
   }
 
-  /// Has the next commit take its state along.
+  /// Makes the next commit store the group's state.
   func storeSoon() { isUrgent.store(true, ordering: .releasing) }
 
-  /// What is to be stored of it. On the writer's loop.
+  /// Returns the state to store. On the writer's loop.
   package func takeForCommit(now: MonotonicTime) -> Taken {
     guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
     let isUrgent = isUrgent.exchange(false, ordering: .acquiringAndReleasing)

@@ -3,15 +3,15 @@ import SluiceLog
 import SluiceWire
 
 extension Group {
-  /// What a member is told when it asks for more.
+  /// The answer to a member's request for more records.
   package enum Answer {
-    /// What it is to send next.
+    /// The records to send next.
     case records([GroupState.Assignment])
-    /// So many records were gone before a member got them. It must ask again.
+    /// So many records were dropped before a member got them. The member must ask again.
     case missed(UInt64, next: UInt64)
-    /// Nothing; it will be woken.
+    /// No records yet; the member will be woken.
     case nothing
-    /// Nothing any more: the topic is over, and all of it done with.
+    /// No more records: the topic has ended, and all its records are settled.
     case finished
     case fault(Fault)
   }
@@ -21,66 +21,66 @@ extension Group {
     static let firstDelay = Duration.milliseconds(100)
     static let longestDelay = Duration.seconds(30)
 
-    /// Whether a loop appends them, or will when the delay is over.
+    /// Whether a loop appends them, or will after the delay.
     var isUnderWay = false
-    /// Whether the group is attached to their topic as a producer, where they have numbers.
+    /// Whether the group is attached to the dead-letter topic as a producer, if dead letters have sequences.
     var isOpen = false
     package var delay = firstDelay
   }
 
-  /// What is to be done without the lock after a step.
+  /// The follow-up work of a step, to be done without the lock.
   struct Todo {
     package var woken: [any GroupParticipant]
     package var deadline: MonotonicTime?
     package var goesOn: Bool
     var hasDeadLetters: Bool
     var hasMoved: Bool
-    /// Records to be read from storage, to be looked at.
+    /// Records to be read from storage and examined.
     package var request: StoreRequest?
   }
 
   private struct Seat: Sendable {
     var member: any GroupParticipant
-    /// What it was given and hasn't taken up, in the order of giving.
+    /// Assigned records that the member hasn't taken yet, in the order of assignment.
     var inbox: [GroupState.Assignment] = []
-    /// How many more records it has asked for than it was given.
+    /// How many records the member has requested beyond those assigned to it.
     var asked: UInt64 = 0
     /// Whether it waits to be woken.
     var isIdle = false
   }
 
-  /// What a group's lock protects.
+  /// The state that a group's lock protects.
   package struct Core: Sendable {
-    /// The most records that wait for a member whose connection doesn't take them: few, since other members could have had them.
+    /// The most records that wait for a member whose connection accepts none: few, since other members could get them instead.
     private static let window: UInt64 = 256
-    /// The most records that are looked at in one step.
+    /// The most records that one step examines.
     private static let lookedAt = 1024
 
     package var state: GroupState
-    /// Where records are looked at, if they are; and what of them has to be loaded.
+    /// Reads the records that are examined, and the request for those that must be loaded.
     package var source: RecordSource
     private var request: StoreRequest?
     package var deadLetters = DeadLetterProgress()
     /// By the members' numbers.
     private var seats: [Seat?] = []
     package private(set) var members = 0
-    /// Since when there has been no member; nil while there are.
+    /// When the last member left; nil while there are members.
     private(set) var idleSince: MonotonicTime?
-    /// The head when the first of the members came: from there on, the group has caught up.
+    /// The head when the first member joined: beyond it, the group has caught up.
     private var liveOffset: UInt64 = 0
     private var isLive = false
-    /// Records that were gone before a member got them, of which no member was told.
+    /// Records that were dropped before a member got them, and that haven't been reported to a member.
     private var missed: UInt64 = 0
-    /// Why there is nothing more to be had, if so.
+    /// The reason why the group delivers no more records; nil while it does.
     package private(set) var fault: Fault?
-    /// Set once everything of a topic that is over is done with.
+    /// Set once the topic has ended and all its records are settled.
     private var isFinished = false
     /// Whether a loop has a timer for the next deadline.
     private var isTimed = false
-    /// Whether there is more to look at, and whether a loop goes on with it.
+    /// Whether there are more records to examine, and whether a loop has scheduled that.
     private var mustGoOn = false
     private var isLooking = false
-    /// To be woken without the lock.
+    /// Members to be woken without the lock.
     private var woken: [any GroupParticipant] = []
 
     init(state: GroupState, source: RecordSource, idleSince: MonotonicTime) {
@@ -94,11 +94,11 @@ extension Group {
 // MARK: Members
 
 extension Group.Core {
-  /// Adds a member. Returns false when the group takes none any more.
+  /// Adds a member. Returns false if the group accepts no more members.
   ///
   /// - Parameters:
-  ///   - floor: while there was no member, what comes before it was dropped.
-  ///   - head: of the topic.
+  ///   - floor: records before it were dropped while there was no member.
+  ///   - head: the topic's head.
   package mutating func join(_ member: any GroupParticipant, from floor: UInt64, head: UInt64) -> Bool {
     guard fault == nil else { return false }
     member.number = state.join()
@@ -114,7 +114,7 @@ extension Group.Core {
     return true
   }
 
-  /// Removes a member. Returns how many records were looked at for those that it had.
+  /// Removes a member. Returns the number of entries examined to find its records.
   package mutating func leave(_ number: Int, unsent: [GroupState.Assignment], now: MonotonicTime) -> Int {
     guard let seat = seats[number] else { return 0 }
     let looked = state.outstanding > 0 ? state.entries : 0
@@ -125,13 +125,14 @@ extension Group.Core {
     return looked
   }
 
-  /// A member asks for records. See ``Group/exchange(_:sent:inHand:available:)``. What it has lost meanwhile is taken out of `inHand`.
+  /// Handles a member's request for records, see ``Group/exchange(_:sent:inHand:available:)``. Removes records from `inHand` that the member has lost
+  /// meanwhile.
   package mutating func ask(
     _ member: any GroupParticipant, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64
   ) {
     let number = member.number
     guard seats[number] != nil else { return }
-    // What has waited in hand may have been settled meanwhile, too: after a take-over a client acknowledges here what the former owner has sent it.
+    // Records in hand may also have been settled meanwhile: after a take-over, a client acknowledges here the records that the former owner sent it.
     if !inHand.isEmpty && state.rules.isExplicit || state.revocations != member.seenRevocations {
       member.seenRevocations = state.revocations
       inHand = held(inHand, by: number)
@@ -145,7 +146,7 @@ extension Group.Core {
     state.setRoom(waiting < Self.window ? min(free, Self.window - waiting) : 0, of: number)
   }
 
-  /// What a member gets that has asked.
+  /// Returns the answer to a member's request.
   package mutating func answer(_ member: any GroupParticipant, _ inHand: inout [GroupState.Assignment])
     -> Group.Answer
   {
@@ -169,7 +170,7 @@ extension Group.Core {
     return isFinished && inHand.isEmpty ? .finished : .nothing
   }
 
-  /// What of these a member still has.
+  /// Returns the records of these runs that the member still holds.
   private func held(_ runs: [GroupState.Assignment], by member: Int) -> [GroupState.Assignment] {
     var held: [GroupState.Assignment] = []
     for run in runs {
@@ -191,7 +192,7 @@ extension Group.Core {
     for number in seats.indices { wake(number) }
   }
 
-  /// Has a member woken, if it waits.
+  /// Notes that a member must be woken, if it waits.
   private mutating func wake(_ number: Int) {
     guard let seat = seats[number], seat.isIdle else { return }
     seats[number]!.isIdle = false
@@ -202,11 +203,11 @@ extension Group.Core {
 // MARK: Steps
 
 extension Group.Core {
-  /// Gives out what can be given out before `head`.
+  /// Assigns all records before `head` that can be assigned.
   ///
   /// - Parameters:
-  ///   - isOver: no more records come.
-  ///   - look: tells of a record whether it is for the group, and its key's hash.
+  ///   - isOver: whether no more records follow.
+  ///   - look: returns whether a record is for the group, and the hash of its key.
   mutating func distribute(
     before head: UInt64, isOver: Bool, now: MonotonicTime,
     look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
@@ -226,7 +227,7 @@ extension Group.Core {
     }
   }
 
-  /// Gives out records that must be looked at first.
+  /// Assigns records that must be examined first.
   private mutating func lookAtRecords(
     before head: UInt64, now: MonotonicTime,
     _ look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
@@ -253,11 +254,11 @@ extension Group.Core {
         }
       }
     }
-    // The rest is for another turn, so that the lock isn't held for long.
+    // The next turn examines the others, so that the lock is held only briefly.
     mustGoOn = state.mayPass(before: head)
   }
 
-  /// A loop goes on with looking at records.
+  /// Continues examining records on a loop.
   package mutating func goOn() { isLooking = false }
 
   /// The timer for the next deadline has fired.
@@ -266,7 +267,7 @@ extension Group.Core {
     state.expire(now: now)
   }
 
-  /// What follows from a step.
+  /// Returns the follow-up work of a step.
   mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
     var todo = Group.Todo(
       woken: woken, goesOn: mustGoOn && !isLooking,
@@ -283,10 +284,10 @@ extension Group.Core {
     return todo
   }
 
-  /// The group's position, for flow control. Nil without members: then it limits no producer.
+  /// The group's position for flow control; nil without members, since the group then limits no producer.
   package var position: ReaderPosition? {
     guard members > 0 else { return nil }
-    // More records than all members together were given.
+    // The records requested by all members beyond those assigned to them.
     let asked = seats.reduce(UInt64(0)) { sum, seat in
       let sum = sum.addingReportingOverflow(seat?.asked ?? 0)
       return sum.overflow ? .max : sum.partialValue

@@ -1,20 +1,20 @@
 import SluiceIO
 
-/// A table of the records of a group that were looked at and aren't done with: found by offset, linked in the order of offsets, and those that are
-/// with members also in the order of their deadlines.
+/// A table of a group's records that were examined and aren't settled. Entries are found by offset and linked in the order of offsets; those that members
+/// hold are also linked in the order of their deadlines.
 ///
-/// One array with links, so that a record costs an entry while it is under way and nothing before and after.
+/// One array with links: a record occupies an entry only while it is outstanding.
 package struct GroupEntries: Sendable {
   package enum Place: UInt8 {
-    /// With a member.
+    /// A member holds it.
     case out
-    /// To be given out again.
+    /// To be delivered again.
     case due
-    /// Behind another record with its key.
+    /// Waits for another record with its key.
     case waiting
-    /// On its way to the dead letters.
+    /// To be appended to the dead-letter topic.
     case deadLetter
-    /// The topic has dropped it while it was waiting; goes with the record before it.
+    /// The topic dropped it while it was waiting. Removed together with the record that it waits for.
     case lost
   }
 
@@ -22,14 +22,14 @@ package struct GroupEntries: Sendable {
     package var offset: UInt64
     package var place: Place
     package var reason = GroupState.Reason.refused
-    /// The member that it was given to last.
+    /// The member that it was last assigned to.
     package var member: Int32 = -1
-    /// How many times it was given out.
+    /// The number of deliveries so far.
     var deliveries: UInt32 = 0
     package var deadline = MonotonicTime(nanoseconds: 0)
-    /// The key's hash; nil for one that waits for no other.
+    /// The key's hash; nil for a record that waits for no other.
     package var key: UInt64?
-    /// The next one with this key.
+    /// The next record with this key.
     var nextOfKey: Int32 = -1
     fileprivate var before: Int32 = -1
     fileprivate var after: Int32 = -1
@@ -45,21 +45,21 @@ package struct GroupEntries: Sendable {
   private var entries: [Entry] = []
   private var free: [Int32] = []
   private var slots: [UInt64: Int32] = [:]
-  /// All of them in the order of offsets, and some that are gone: for finding the first behind an offset.
+  /// The offsets of all records in ascending order, with some removed ones among them, to find the first record at or after an offset.
   private var order: [(offset: UInt64, slot: Int32)] = []
   private var first: Int32 = -1
   private var last: Int32 = -1
   private var earliest: Int32 = -1
   private var latest: Int32 = -1
-  /// How many are with members.
+  /// The number of records that members hold.
   private(set) var out = 0
 
   package var count: Int { slots.count }
-  /// For how many there is memory.
+  /// The number of entries for which memory is allocated.
   var reserved: Int { entries.count }
   package var isEmpty: Bool { slots.isEmpty }
 
-  /// The lowest of all, and of those that are with members the one whose deadline comes first.
+  /// The record with the lowest offset; and, of those that members hold, the record with the earliest deadline.
   var firstSlot: Int32? { first < 0 ? nil : first }
   var earliestSlot: Int32? { earliest < 0 ? nil : earliest }
 
@@ -76,7 +76,7 @@ package struct GroupEntries: Sendable {
     return after < 0 ? nil : after
   }
 
-  /// Where the records from an offset on begin: see ``entry(at:)``. Good until one is added.
+  /// The place of the first record with that offset or a higher one, see ``entry(at:)``. Valid until a record is added.
   package func place(notBefore offset: UInt64) -> Int {
     var (low, high) = (0, order.count)
     while low < high {
@@ -86,7 +86,7 @@ package struct GroupEntries: Sendable {
     return low
   }
 
-  /// The record at a place; without a slot if it is gone. Nil behind the last.
+  /// The record at a place; without a slot if it was removed. Nil beyond the last one.
   package func entry(at place: Int) -> (offset: UInt64, slot: Int32?)? {
     guard place < order.count else { return nil }
     let (offset, slot) = order[place]
@@ -112,23 +112,23 @@ package struct GroupEntries: Sendable {
     return slot
   }
 
-  /// Forgets a record that isn't with a member.
+  /// Removes a record that no member holds.
   package mutating func remove(_ slot: Int32) {
     let entry = entries[Int(slot)]
     if entry.before >= 0 { entries[Int(entry.before)].after = entry.after } else { first = entry.after }
     if entry.after >= 0 { entries[Int(entry.after)].before = entry.before } else { last = entry.before }
     slots[entry.offset] = nil
-    // No record has this offset: so the one in `order` is seen to be gone.
+    // No record has this offset, so the record in `order` is recognised as removed.
     entries[Int(slot)].offset = .max
     free.append(slot)
-    // A burst's memory isn't kept for ever.
+    // The memory that a burst needed isn't kept.
     if slots.isEmpty {
       order.removeAll(keepingCapacity: true)
       if entries.count > 4096 { self = GroupEntries() }
     }
   }
 
-  /// Gives a record to a member until a deadline, which becomes the last of all.
+  /// Assigns a record to a member until a deadline, which becomes the latest of all.
   mutating func handOut(_ slot: Int32, to member: Int32, until deadline: MonotonicTime) {
     entries[Int(slot)].place = .out
     entries[Int(slot)].member = member

@@ -6,7 +6,7 @@ import Synchronization
 package final class GroupFlow: Sendable {
   private struct Reported {
     var account: HoldAccount
-    /// Up to where the topic's holds are counted here.
+    /// The part of the topic's holds that has been counted here.
     var counted = HoldLog.Mark()
 
     mutating func count(_ topic: any GroupTopic, now: MonotonicTime) {
@@ -16,7 +16,7 @@ package final class GroupFlow: Sendable {
 
   private unowned let topic: any GroupTopic
   private let reported: Mutex<Reported>
-  /// The first record that isn't done with, in a topic whose producers follow its subscribers.
+  /// The first record that isn't settled, in a topic whose producers follow its subscribers.
   private let reportedFloor = Atomic(UInt64.max)
 
   init(_ topic: any GroupTopic, since now: MonotonicTime) {
@@ -27,12 +27,12 @@ package final class GroupFlow: Sendable {
   /// The group's position; nil without members.
   package var position: ReaderPosition? { reported.withLock { $0.account.position } }
 
-  /// The first record that isn't done with; nil where that is of no importance to producers.
+  /// The first record that isn't settled; nil if it doesn't affect producers.
   var floor: UInt64? {
     topic.isPaced ? reportedFloor.load(ordering: .relaxed) : nil
   }
 
-  /// Takes the group's position. Returns whether it has changed. With the group's lock held.
+  /// Updates the group's position. Returns whether it has changed. With the group's lock held.
   package func report(_ core: Group.Core, now: MonotonicTime) -> Bool {
     guard topic.isPaced else { return false }
     let position = core.position
@@ -45,12 +45,12 @@ package final class GroupFlow: Sendable {
     }
   }
 
-  /// Counts the holds that the group's position has made.
+  /// Counts the time for which the group's position has stopped producers.
   package func countHolds(now: MonotonicTime) {
     reported.withLock { $0.count(topic, now: now) }
   }
 
-  /// Shows with a member how long the group has limited producers.
+  /// Adds to a member's description how long the group has limited producers.
   package func show(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
     let account = reported.withLock { $0.account }
     account.show(in: &info, open: hold, at: now)

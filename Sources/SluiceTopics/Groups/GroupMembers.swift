@@ -1,32 +1,32 @@
-/// The members of a group by number: how many records each may be given, and in which order.
+/// The members of a group by number: how many records each may be assigned, and in which order.
 ///
-/// Members that may be given records are ready; the one that has waited longest is first.
+/// Members that may be assigned records are ready; the first is the member that has waited longest.
 struct GroupMembers: Sendable {
   private struct Member {
-    /// How many more records it may be given now.
+    /// How many more records the member may be assigned now.
     var room: UInt64 = 0
-    /// Given out and not known to be sent; of use with automatic acknowledgement.
+    /// Records assigned and not known to be sent; used with automatic acknowledgement.
     var unsent: UInt64 = 0
-    /// The lowest of those, or one below it.
+    /// The lowest offset of those, or a lower one.
     var firstUnsent = UInt64.max
   }
 
   private var members: [Member?] = []
   private var ready = ReadyMembers()
-  /// Records given out and not known to be sent, of all members.
+  /// Records assigned and not known to be sent, of all members.
   package private(set) var unsent: UInt64 = 0
 
   /// The member that has been ready longest.
   package var first: Int? { ready.first }
 
-  /// The lowest offset that isn't known to be sent; all ones when there is none.
+  /// The lowest offset that isn't known to be sent; all ones if there is none.
   var firstUnsent: UInt64 {
     unsent == 0 ? .max : members.reduce(.max) { min($0, $1?.firstUnsent ?? .max) }
   }
 
   package func contains(_ member: Int) -> Bool { members.indices.contains(member) && members[member] != nil }
 
-  /// Adds a member without demand. Returns its number, which is reused when it has left.
+  /// Adds a member without demand. Returns its number, which is reused after it has left.
   package mutating func join() -> Int {
     if let free = members.firstIndex(where: { $0 == nil }) {
       members[free] = Member()
@@ -42,21 +42,21 @@ struct GroupMembers: Sendable {
     members[member] = nil
   }
 
-  /// Sets how many more records a member may be given.
+  /// Sets how many more records a member may be assigned.
   mutating func setRoom(_ room: UInt64, of member: Int) {
     members[member]?.room = room
     if room > 0 { ready.append(member) } else { ready.remove(member) }
   }
 
-  /// How many records the first member may be given in a run: one at a time while others are ready.
+  /// How many records the first member may be assigned in a run: one at a time while others are ready.
   package var share: UInt64 {
     guard let first = ready.first else { return 0 }
     return ready.count > 1 ? 1 : min(members[first]?.room ?? 0, UInt64(UInt32.max))
   }
 
-  /// Records are given to a member, which goes behind the others that are ready.
+  /// Assigns records to a member, which then follows the others that are ready.
   ///
-  /// - Parameter isTracked: remembers until ``sent(_:by:next:)`` that they aren't sent.
+  /// - Parameter isTracked: whether the records count as unsent until ``sent(_:by:next:)``.
   mutating func give(_ first: UInt64, _ count: UInt32, to member: Int, isTracked: Bool) {
     members[member]!.room -= UInt64(count)
     if isTracked {
@@ -67,9 +67,9 @@ struct GroupMembers: Sendable {
     if members[member]!.room == 0 { ready.remove(member) } else { ready.moveToEnd(member) }
   }
 
-  /// A member was sent so many of its records.
+  /// Handles records that were sent to a member.
   ///
-  /// - Parameter next: the first that it hasn't been sent; nil when it has all.
+  /// - Parameter next: the first assigned offset that it hasn't been sent; nil if it has been sent all.
   package mutating func sent(_ count: UInt64, by member: Int, next: UInt64?) {
     members[member]!.unsent -= count
     unsent -= count

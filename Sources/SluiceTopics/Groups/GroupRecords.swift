@@ -1,20 +1,20 @@
 import SluiceIO
 import SluiceWire
 
-/// The records of a group that are under way: what is with members, what is to be given out again, and what goes to the dead letters.
+/// The outstanding records of a group: those that members hold, those to be delivered again, and those to be appended to the dead-letter topic.
 ///
-/// With automatic acknowledgement it has only runs to be given out again.
+/// With automatic acknowledgement it contains only runs to be delivered again.
 struct GroupRecords: Sendable {
   private let rules: GroupState.Rules
   private var entries = GroupEntries()
-  /// To be given out again. With explicit acknowledgement, some of these may have been settled meanwhile.
+  /// Records to be delivered again. With explicit acknowledgement, some may have been settled meanwhile.
   private var due = DueRuns()
-  /// The last record of each key that has any under way.
+  /// The last outstanding record of each key.
   private var lastOfKey: [UInt64: Int32] = [:]
-  /// Offsets on their way to the dead letters; some of these may have been done with meanwhile.
+  /// Offsets to be appended to the dead-letter topic; some may have been settled meanwhile.
   private var deadLetters = ReadyQueue<UInt64>()
   private(set) var counts = GroupState.Counts()
-  /// The numbers of dead letters, where they have some.
+  /// The sequences of dead letters, if they have any.
   private(set) var outbox = GroupOutbox()
 
   init(_ rules: GroupState.Rules) {
@@ -24,21 +24,21 @@ struct GroupRecords: Sendable {
   // MARK: Description
 
   package var count: Int { entries.count }
-  /// How many are with members.
+  /// The number of records that members hold.
   var out: Int { entries.out }
   var hasDue: Bool { !due.isEmpty }
   package var memory: Int { entries.reserved * KeptMemory.groupRecord + due.count * 16 }
 
-  /// The lowest offset that has an entry, and the lowest that is to be given out again.
+  /// The lowest offset that has an entry, and the lowest to be delivered again.
   package var first: UInt64? { entries.firstSlot.map { entries[$0].offset } }
   var firstDue: UInt64? { due.first?.first }
 
-  /// When time takes something back; nil for never.
+  /// The next deadline at which a record is taken back; nil for none.
   var nextDeadline: MonotonicTime? {
     rules.deadline == nil ? nil : entries.earliestSlot.map { entries[$0].deadline }
   }
 
-  /// Whether a member still has what it was given.
+  /// Whether a member still holds a record that was assigned to it.
   package func holds(_ member: Int, _ offset: UInt64, delivery: UInt32) -> Bool {
     !rules.isExplicit || heldSlot(member, offset, delivery: delivery) != nil
   }
@@ -51,9 +51,9 @@ struct GroupRecords: Sendable {
 
   // MARK: Giving out
 
-  /// Adds a record above all others.
+  /// Adds a record with an offset above all others.
   ///
-  /// - Returns: its slot if it can be given out; nil when it waits for another one with its key.
+  /// - Returns: its slot if it can be assigned; nil if it waits for another record with its key.
   package mutating func add(_ offset: UInt64, key: UInt64?) -> Int32? {
     var entry = GroupEntries.Entry(offset: offset, place: .waiting)
     entry.key = key
@@ -63,10 +63,10 @@ struct GroupRecords: Sendable {
     return nil
   }
 
-  /// Takes records to be given out again, with automatic acknowledgement.
+  /// Takes records to be delivered again, with automatic acknowledgement.
   mutating func takeDueRun(_ count: UInt64) -> DueRuns.Run? { due.take(count) }
 
-  /// Takes a record to be given out again, with explicit acknowledgement; nil for one that was settled meanwhile.
+  /// Takes a record to be delivered again, with explicit acknowledgement; nil for a record that was settled meanwhile.
   mutating func popDue() -> Int32? {
     due.popFirst().flatMap { dueSlot($0.first) }
   }
@@ -75,13 +75,13 @@ struct GroupRecords: Sendable {
     entries.slot(of: offset).flatMap { entries[$0].place == .due ? $0 : nil }
   }
 
-  /// Drops what was settled meanwhile from the front, so that ``hasDue`` is right also without members.
+  /// Removes settled records from the front, so that ``hasDue`` is right also without members.
   mutating func dropStale() {
     guard rules.isExplicit else { return }
     while let run = due.first, dueSlot(run.first) == nil { _ = due.popFirst() }
   }
 
-  /// Gives a record to a member. Returns its offset, and how many times it was given out now.
+  /// Assigns a record to a member. Returns its offset, and the number of deliveries including this one.
   mutating func handOut(_ slot: Int32, to member: Int, now: MonotonicTime) -> (UInt64, delivery: UInt32) {
     let deadline = rules.deadline.map { now + $0 } ?? MonotonicTime(nanoseconds: .max)
     entries.handOut(slot, to: Int32(member), until: deadline)
@@ -92,7 +92,7 @@ struct GroupRecords: Sendable {
 
   // MARK: Taking back
 
-  /// Takes back what a member was given and never sent.
+  /// Takes back records that were assigned to a member and never sent.
   mutating func takeBackUnsent(_ run: GroupState.Assignment) {
     guard rules.isExplicit else {
       return due.insert(DueRuns.Run(first: run.first, count: UInt64(run.count)))
@@ -105,7 +105,7 @@ struct GroupRecords: Sendable {
     }
   }
 
-  /// Takes back what a member has that leaves.
+  /// Takes back all records of a member that leaves.
   mutating func takeBackAll(of member: Int) {
     guard rules.isExplicit, entries.out > 0 else { return }
     var next = entries.firstSlot
@@ -127,7 +127,7 @@ struct GroupRecords: Sendable {
     return count
   }
 
-  /// A record that was with a member is to be given out again, or has been given out often enough.
+  /// Takes a record back from its member: to be delivered again, or given up if it has reached the most deliveries.
   private mutating func takeBack(_ slot: Int32, _ reason: GroupState.Reason) {
     if rules.deliveries > 0, entries[slot].deliveries >= rules.deliveries { return deadLetter(slot, reason) }
     entries.takeBack(slot, as: .due)
@@ -141,7 +141,7 @@ struct GroupRecords: Sendable {
     looked: Int, rest: Settle?
   ) {
     defer { dropStale() }
-    // Delivery 0 is none at all.
+    // A frame with delivery 0 names no delivery.
     guard rules.isExplicit, frame.delivery > 0 else { return (0, nil) }
     let end = frame.firstOffset + UInt64(frame.count)
     var place = entries.place(notBefore: frame.firstOffset)
@@ -164,7 +164,7 @@ struct GroupRecords: Sendable {
     let entry = entries[slot]
     guard entry.deliveries == frame.delivery else { return }
     switch (entry.place, frame.verdict) {
-    // What has a number may be among the dead letters.
+    // The dead-letter topic may already have the record with a sequence.
     case (.deadLetter, .done) where outbox.offset == entry.offset: break
     case (.out, .done), (.due, .done), (.deadLetter, .done): finish(slot)
     case (.out, .again): takeBack(slot, .refused)
@@ -177,7 +177,7 @@ struct GroupRecords: Sendable {
     }
   }
 
-  /// A record is done with: the next one with its key may go.
+  /// Removes a settled record. The next record with its key may then be assigned.
   private mutating func finish(_ slot: Int32) {
     let entry = entries[slot]
     if entry.place == .out { entries.takeBack(slot, as: .due) }
@@ -198,7 +198,7 @@ struct GroupRecords: Sendable {
 
   // MARK: Dead letters
 
-  /// A record is given up.
+  /// Gives a record up.
   private mutating func deadLetter(_ slot: Int32, _ reason: GroupState.Reason) {
     guard rules.hasDeadLetters else {
       counts.dropped += 1
@@ -214,7 +214,7 @@ struct GroupRecords: Sendable {
   }
 
   mutating func nextDeadLetter() -> (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)? {
-    // What has a number is first.
+    // The record with a sequence goes first.
     if let offset = outbox.offset, let slot = entries.slot(of: offset) {
       return (offset, entries[slot].deliveries, entries[slot].reason)
     }
@@ -227,10 +227,10 @@ struct GroupRecords: Sendable {
     return nil
   }
 
-  /// The record has the next number from now on.
+  /// Assigns the next sequence to the record.
   mutating func numberDeadLetter(_ offset: UInt64) { outbox.offset = offset }
 
-  /// The dead letters before that number are kept.
+  /// Handles the answer that the topic has all dead letters with lower sequences.
   mutating func deadLettersKept(before next: UInt64) {
     guard next > outbox.next else { return }
     if let offset = outbox.offset { deadLetterDone(offset, isKept: true) }
@@ -246,7 +246,7 @@ struct GroupRecords: Sendable {
 
   // MARK: Losses
 
-  /// The topic has no record any more before `oldest`, `skipped` of which were never looked at. Returns how many are lost.
+  /// Handles the loss of all records before `oldest`, of which `skipped` were never examined. Members keep those that they hold. Returns how many are lost.
   package mutating func lost(before oldest: UInt64, besides skipped: UInt64) -> UInt64 {
     defer { dropStale() }
     var lost = skipped
@@ -257,7 +257,7 @@ struct GroupRecords: Sendable {
         switch entries[slot].place {
         case .due:
           lost += 1
-          // The one behind it with its key becomes due, and is still to come.
+          // The next record with its key becomes due, and the walk has yet to reach it.
           finish(slot)
         case .waiting:
           lost += 1
@@ -272,7 +272,7 @@ struct GroupRecords: Sendable {
     return lost
   }
 
-  /// The next entry that doesn't go when this one is done with.
+  /// The next entry that isn't removed when this one is settled.
   private func presentSlot(after slot: Int32) -> Int32? {
     var next = entries.slot(after: slot)
     while let after = next, entries[after].place == .lost { next = entries.slot(after: after) }
@@ -289,7 +289,7 @@ struct GroupRecords: Sendable {
 
   // MARK: Snapshots
 
-  /// All entries, but for those that are lost: these go as soon as the one before with their key is done with.
+  /// All entries except lost ones, which are removed as soon as the record that they wait for is settled.
   package var snapshot: [GroupState.Snapshot.Entry] {
     var snapshot: [GroupState.Snapshot.Entry] = []
     snapshot.reserveCapacity(entries.count)

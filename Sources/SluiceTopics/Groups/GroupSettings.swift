@@ -2,7 +2,7 @@ import CXXHash
 import SluiceWire
 
 extension JoinGroup {
-  /// - Throws: ``ErrorCode/invalidSetting`` or ``ErrorCode/invalidName`` for what can't be meant.
+  /// - Throws: ``ErrorCode/invalidSetting`` or ``ErrorCode/invalidName`` for settings that make no sense.
   package func validate() throws(WireError) {
     do {
       try TopicName.validate(group)
@@ -43,12 +43,11 @@ extension JoinGroup.Settings {
       hasDeadLetters: !deadLetters.isEmpty, looksAtRecords: order == .byKey || !filter.isEmpty)
   }
 
-  /// Looks at the one record in `items`: whether it is for the group, and its key's hash where the order is by key.
+  /// Examines the one record in `items`. Returns whether it is for the group, and the hash of its key if the order is by key.
   ///
   /// - Parameters:
   ///   - matcher: the filter's; nil for none.
-  ///   - seed: of the group: hashes are the same for as long as there is the group, also in another process, and no client can make keys with
-  ///     the same hash.
+  ///   - seed: the group's. Hashes stay the same as long as the group exists, also in another process, and no client can construct keys with the same hash.
   package func look(
     at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?, seed: UInt64
   ) -> (isWanted: Bool, key: UInt64?) {
@@ -78,7 +77,7 @@ extension JoinGroup.Settings {
     if deadline != other.deadline { return "has a deadline of \(other.deadline) ms" }
     if deliveries != other.deliveries { return "has a limit of \(other.deliveries) deliveries" }
     if deadLetters != other.deadLetters {
-      // Without the topic's name, which the client may not be allowed to know.
+      // Without the topic's name, which the client may lack the permission to see.
       return other.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
     }
     return "has another filter"

@@ -1,39 +1,39 @@
 import SluiceIO
 import SluiceWire
 
-/// Decides which member of a group gets which record, and what is given out again.
+/// Decides which member of a group gets which record, and which records are delivered again.
 ///
-/// A value without I/O and without a clock: members that join, leave and ask, the head of the topic, verdicts and the time come in; ``assignments``
-/// come out. It sees offsets and hashes of keys, never a record.
+/// A value without I/O and without a clock. Its input is members that join, leave and request records, the topic's head, verdicts and the time; its output is
+/// ``assignments``. It sees offsets and hashes of keys, never a record.
 ///
-/// Each record goes to the member with demand that has waited longest; what is given out again goes first, lowest offset first. A group
-/// with automatic acknowledgement remembers nothing of single records. One with explicit acknowledgement has an entry for each that was
-/// looked at and isn't done with, and looks at no more than `limit` beyond those that are done.
+/// Each record goes to the member with demand that has waited longest. Records to be delivered again go first, lowest offset first. A group with automatic
+/// acknowledgement keeps no state of single records. A group with explicit acknowledgement has an entry for each record that was examined and isn't settled,
+/// and examines at most `limit` records beyond the settled ones.
 package struct GroupState: Sendable {
-  /// What has to be known of a group's settings.
+  /// The settings of a group that decide how records are assigned.
   package struct Rules: Hashable, Sendable {
     var isExplicit = false
-    /// Of records with one key, only one is with a member at a time.
+    /// Whether at most one record of each key is with a member at a time.
     var isOrdered = false
-    /// How long a record may be with a member; nil for ever.
+    /// How long a member may hold a record; nil for no deadline.
     package var deadline: Duration?
-    /// How often a record is given out at the most; 0 for no limit.
+    /// The most deliveries of a record; 0 for no limit.
     var deliveries: UInt32 = 0
     var hasDeadLetters = false
-    /// Whether each record must be looked at before it is given out: for its key, or a filter.
+    /// Whether each record must be examined before it is assigned: for its key, or a filter.
     var looksAtRecords = false
   }
 
-  /// Records that a member gets: not all need still be there.
+  /// Records assigned to a member. The topic may have dropped some of them.
   package struct Assignment: Hashable, Sendable {
     package var member: Int
     package var first: UInt64
     package var count: UInt32
-    /// Which time these are given out, from 1 on.
+    /// The number of this delivery, from 1 on.
     package var delivery: UInt32
   }
 
-  /// Why a record came back. The number is the one that is stored.
+  /// Why a record came back. The raw value is stored.
   package enum Reason: UInt8 {
     case refused = 0
     case rejected = 1
@@ -41,29 +41,28 @@ package struct GroupState: Sendable {
     case memberLeft = 3
   }
 
-  /// How many records came to such an end.
+  /// Counts of records by outcome.
   struct Counts: Hashable, Sendable {
-    /// Given out again, each time counted.
+    /// Delivered again, each delivery counted.
     package var redeliveries: UInt64 = 0
-    /// Appended to the dead letters.
+    /// Appended to the dead-letter topic.
     package var deadLetters: UInt64 = 0
-    /// Given up without dead letters to go to.
+    /// Given up without a dead-letter topic.
     package var dropped: UInt64 = 0
-    /// No longer in the topic when a member could have had them.
+    /// Dropped by the topic before a member could get them.
     package var lost: UInt64 = 0
   }
 
   package let rules: Rules
   /// The most entries.
   package let limit: Int
-  /// The most entries for now, if that is fewer. Those that are there stay.
+  /// The most entries at present, if that is fewer. Existing entries stay.
   var allowed = Int.max
-  /// The lowest offset that wasn't looked at.
+  /// The lowest offset that hasn't been examined.
   private(set) var frontier: UInt64
-  /// What was given out since it was taken last, in order.
+  /// Records assigned since the last call of ``takeAssignments()``, in order.
   private(set) var assignments: [Assignment] = []
-  /// Counts how often a record was taken back after it was given out. A member that still has records to send asks ``holds(_:_:delivery:)`` when this
-  /// has changed.
+  /// Counts how often an assigned record was taken back. When it has changed, a member that still has records to send asks ``holds(_:_:delivery:)``.
   private(set) var revocations: UInt64 = 0
   private var members = GroupMembers()
   private var records: GroupRecords
@@ -79,72 +78,72 @@ package struct GroupState: Sendable {
 
   var counts: Counts { records.counts }
 
-  /// The lowest offset that isn't done with.
+  /// The lowest offset that isn't settled.
   var floor: UInt64 {
     rules.isExplicit
       ? records.first ?? frontier : min(frontier, records.firstDue ?? .max, members.firstUnsent)
   }
 
-  /// About how many bytes its records under way take, in whole KiB: so that it doesn't change with each.
+  /// About how many bytes the outstanding records take, rounded down to whole KiB so that it doesn't change with each record.
   package var memory: Int { records.memory & ~1023 }
 
-  /// Entries of records that were looked at and aren't done with; 0 with automatic acknowledgement.
+  /// Entries of records that were examined and aren't settled; 0 with automatic acknowledgement.
   package var entries: Int { records.count }
 
-  /// Records that are with members.
+  /// Records that members hold.
   package var outstanding: Int { rules.isExplicit ? records.out : Int(clamping: members.unsent) }
 
-  /// Whether everything before `head` is done with.
+  /// Whether all records before `head` are settled.
   package func isDone(through head: UInt64) -> Bool {
     frontier >= head && records.count == 0 && !records.hasDue && members.unsent == 0
   }
 
-  /// Whether there is something that a member with demand would get, as far as is known.
+  /// Whether a member with demand would get a record, as far as is known.
   package func hasMore(before head: UInt64) -> Bool {
     records.hasDue || (frontier < head && records.count < limit)
   }
 
-  /// When time takes something back; nil for never.
+  /// The next deadline at which a record is taken back; nil for none.
   var nextDeadline: MonotonicTime? { records.nextDeadline }
 
-  /// Whether a member still has what it was given.
+  /// Whether a member still holds a record that was assigned to it.
   package func holds(_ member: Int, _ offset: UInt64, delivery: UInt32) -> Bool {
     records.holds(member, offset, delivery: delivery)
   }
 
   // MARK: Members
 
-  /// Adds a member without demand. Returns its number, which is reused when it has left.
+  /// Adds a member without demand. Returns its number, which is reused after it has left.
   package mutating func join() -> Int { members.join() }
 
   /// Removes a member.
   ///
-  /// - Parameter unsent: what of its assignments was never sent; those don't count as delivered.
+  /// - Parameter unsent: its assignments that were never sent; these don't count as delivered.
   package mutating func leave(_ member: Int, unsent: [Assignment]) {
     members.leave(member)
     for run in unsent { records.takeBackUnsent(run) }
     records.takeBackAll(of: member)
   }
 
-  /// Sets how many more records a member may be given now.
+  /// Sets how many more records a member may be assigned now.
   mutating func setRoom(_ room: UInt64, of member: Int) { members.setRoom(room, of: member) }
 
-  /// A member was sent so many of its records. With automatic acknowledgement they are done.
+  /// Handles records that were sent to a member. With automatic acknowledgement they are settled.
   ///
-  /// - Parameter next: the first of its assignments that it hasn't been sent; nil when it has all.
+  /// - Parameter next: the first of its assignments that it hasn't been sent; nil if it has been sent all.
   package mutating func sent(_ count: UInt64, by member: Int, next: UInt64?) {
     if !rules.isExplicit, members.contains(member) { members.sent(count, by: member, next: next) }
   }
 
   // MARK: Giving out
 
-  /// Takes what was given out.
+  /// Takes the records assigned since the last call.
   mutating func takeAssignments() -> [Assignment] {
     defer { assignments.removeAll(keepingCapacity: true) }
     return assignments
   }
 
-  /// Gives records before `head` to the members that are ready. Where records must be looked at, only those that were: see ``wantsRecord(before:)``.
+  /// Assigns records before `head` to members that are ready. If records must be examined, assigns only those that were: see ``wantsRecord(before:)``.
   mutating func distribute(before head: UInt64, now: MonotonicTime) {
     defer { records.dropStale() }
     while let member = members.first {
@@ -165,25 +164,24 @@ package struct GroupState: Sendable {
     }
   }
 
-  /// Whether the record at the frontier should be looked at: then it goes to ``offer(key:now:)`` or ``pass()``.
+  /// Whether the record at the frontier should be examined: the caller then calls ``offer(key:now:)`` or ``pass()``.
   func wantsRecord(before head: UInt64) -> Bool {
     mayPass(before: head) && records.count < min(limit, allowed) && members.first != nil && !records.hasDue
   }
 
-  /// Whether the record at the frontier may be looked at only to see if it can be passed by.
+  /// Whether the record at the frontier may be examined only to see whether it can be skipped.
   func mayPass(before head: UInt64) -> Bool {
     rules.looksAtRecords && frontier < head
   }
 
-  /// The record at the frontier isn't for this group.
+  /// Skips the record at the frontier, which isn't for this group.
   mutating func pass() {
     frontier += 1
   }
 
-  /// The record at the frontier is for the first member that is ready, which there must be, or has to wait for another one with its key.
+  /// Assigns the record at the frontier to the first ready member, which must exist, or makes it wait for another record with its key.
   ///
-  /// - Parameter key: the key's hash; nil without one. Keys with the same hash wait for each other, though they may differ: that
-  ///   costs time, not order.
+  /// - Parameter key: the key's hash; nil without one. Different keys with the same hash wait for each other: that costs time, but keeps the order.
   package mutating func offer(key: UInt64?, now: MonotonicTime) {
     guard let member = members.first else { return }
     if rules.isExplicit {
@@ -194,7 +192,7 @@ package struct GroupState: Sendable {
     frontier += 1
   }
 
-  /// A record's first time.
+  /// Assigns a record for the first time.
   private mutating func add(_ offset: UInt64, key: UInt64?, to member: Int, now: MonotonicTime) {
     if let slot = records.add(offset, key: key) { handOut(slot, to: member, now: now) }
   }
@@ -219,10 +217,10 @@ package struct GroupState: Sendable {
 
   // MARK: Verdicts, deadlines, dead letters, losses
 
-  /// Applies a member's verdict to records. Those to which it doesn't apply any more are passed over.
+  /// Applies a member's verdict to records. Skips records to which it no longer applies.
   ///
-  /// - Parameter most: how many records are looked at. Of those that the frame names, only records under way are.
-  /// - Returns: how many were looked at, and the part of the frame that is left to be done; nil when none is.
+  /// - Parameter most: how many records to examine. Only outstanding records are examined.
+  /// - Returns: how many were examined, and the part of the frame that remains to be done; nil if none remains.
   @discardableResult
   package mutating func settle(
     _ frame: Settle, atMost most: Int = .max, now: MonotonicTime
@@ -235,26 +233,26 @@ package struct GroupState: Sendable {
     revocations += records.expire(now: now)
   }
 
-  /// The next record for the dead letters, how often it was given out, and why it came back the last time.
+  /// The next record for the dead-letter topic, its number of deliveries, and why it came back the last time.
   mutating func nextDeadLetter() -> (offset: UInt64, deliveries: UInt32, reason: Reason)? {
     records.nextDeadLetter()
   }
 
-  /// The numbers of dead letters, where they have some.
+  /// The sequences of dead letters, if they have any.
   var outbox: GroupOutbox { records.outbox }
 
-  /// The record that ``nextDeadLetter()`` told of has the next number from now on.
+  /// Assigns the next sequence to the record that ``nextDeadLetter()`` returned.
   mutating func numberDeadLetter(_ offset: UInt64) { records.numberDeadLetter(offset) }
 
-  /// The dead letters with lower numbers are where they belong.
+  /// Handles the answer that the dead-letter topic has all dead letters with lower sequences.
   mutating func deadLettersKept(before next: UInt64) { records.deadLettersKept(before: next) }
 
-  /// The record that ``nextDeadLetter()`` told of is among the dead letters, or gone altogether.
+  /// Removes the record that ``nextDeadLetter()`` returned: it is stored in the dead-letter topic, or was dropped.
   mutating func deadLetterDone(_ offset: UInt64, isKept: Bool) {
     records.deadLetterDone(offset, isKept: isKept)
   }
 
-  /// The topic has no record any more before `oldest`. Those that weren't given out are done with; members may still settle what they have.
+  /// Settles all records before `oldest`, which the topic has dropped, except those assigned to members: members may still settle those.
   ///
   /// - Returns: how many records are lost.
   package mutating func lost(before oldest: UInt64) -> UInt64 {
@@ -263,12 +261,12 @@ package struct GroupState: Sendable {
     return records.lost(before: oldest, besides: skipped)
   }
 
-  /// A member was given records that the topic had dropped before they could be sent: they are done with.
+  /// Settles records that were assigned to a member and dropped by the topic before they could be sent.
   package mutating func lost(_ run: Assignment) {
     records.lost(run)
   }
 
-  /// Checks everything that must hold between two operations. Compiled to nothing in release.
+  /// Checks the invariants that hold between operations. Compiled out in release.
   func _checkInvariants() {
     #if DEBUG
       records.checkInvariants(limit: limit, frontier: frontier) { members.contains($0) }
@@ -278,27 +276,27 @@ package struct GroupState: Sendable {
 
   // MARK: Snapshots
 
-  /// What must be known to go on in another process, where none of the members is.
+  /// The state needed to continue in another process, without the members.
   package struct Snapshot: Hashable, Sendable {
-    /// A record that was looked at and isn't done with.
+    /// A record that was examined and isn't settled.
     package struct Entry: Hashable, Sendable {
       package var offset: UInt64
-      /// How many times it was given out.
+      /// The number of deliveries so far.
       var deliveries: UInt32 = 0
-      /// The key's hash; nil for one that waits for no other.
+      /// The key's hash; nil for a record that waits for no other.
       package var key: UInt64?
-      /// Why it is on its way to the dead letters; nil when it isn't.
+      /// Why the record goes to the dead-letter topic; nil if it doesn't.
       var deadLetterReason: Reason?
     }
 
-    /// From there on nothing is done with.
+    /// No record from this offset on is settled.
     var frontier: UInt64
-    /// In the order of their offsets, all of them below the frontier.
+    /// In the order of offsets, all below the frontier.
     package var entries: [Entry] = []
-    /// The numbers of dead letters.
+    /// The sequences of dead letters.
     package var outbox = GroupOutbox()
 
-    /// The record with the offset `origin` has offset 0 from now on; what is before it is done with.
+    /// Subtracts `origin` from all offsets; records before it are settled.
     mutating func shift(by origin: UInt64) {
       frontier -= min(origin, frontier)
       entries.removeAll { $0.offset < origin }
@@ -306,7 +304,7 @@ package struct GroupState: Sendable {
       outbox.offset = outbox.offset.flatMap { $0 < origin ? nil : $0 - origin }
     }
 
-    /// Forgets records from `head` on: the topic has lost them.
+    /// Removes records from `head` on, which the topic has lost.
     mutating func cut(at head: UInt64) {
       frontier = min(frontier, head)
       while let last = entries.last, last.offset >= head { entries.removeLast() }
@@ -314,15 +312,15 @@ package struct GroupState: Sendable {
     }
   }
 
-  /// With automatic acknowledgement single records aren't remembered: everything from the first that may not have been sent is given out again.
+  /// With automatic acknowledgement no single records are stored: all records from the first that may be unsent are delivered again.
   package var snapshot: Snapshot {
     rules.isExplicit
       ? Snapshot(frontier: frontier, entries: records.snapshot, outbox: records.outbox)
       : Snapshot(frontier: floor)
   }
 
-  /// Goes on where `snapshot` was taken, as if all members had left then, each with what it was sent. Records that had been given out as often
-  /// as may be are dead letters then.
+  /// Continues from `snapshot` as if all members had left at that moment, each with the records that it was sent. Records that had reached the most
+  /// deliveries become dead letters.
   init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
     if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox) }
@@ -330,7 +328,7 @@ package struct GroupState: Sendable {
 }
 
 extension [GroupState.Assignment] {
-  /// Adds a run, as a part of the last one if it goes on with that.
+  /// Adds a run, merged with the last one if it follows that directly.
   mutating func join(_ run: GroupState.Assignment) {
     guard let last, last.member == run.member, last.delivery == run.delivery,
       last.first + UInt64(last.count) == run.first

@@ -5,21 +5,21 @@ import SluiceWire
 ///
 ///     u8 version · u64 epoch · u64 seed · u32 length · settings
 ///     u64 frontier · c records in all
-///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 what the key comes to])
+///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 hash of the key])
 ///     in version 2: u64 number of the next dead letter · u8 1 when a record has it, else 0 [· u64 the record's offset]
 ///
-/// Version 1 is that of a group none of whose dead letters had a number.
+/// Version 1 lacks the last line: none of the group's dead letters has a sequence.
 ///
-/// A run is records in a row that are alike. Its offset is counted from the end of the run before it, or 0. Dying is 0, or one more than the
-/// reason's number. Key is 0 for none, 1 for one that is new and follows, and 2 more than its number for one that was new before.
+/// A run is consecutive records with equal state. Its offset is counted from the end of the previous run, or from 0. `end` is 0, or the number of the reason
+/// plus one. `key` is 0 for no key, 1 for a new key, whose hash follows, and otherwise the number of an earlier new key plus 2.
 package struct StoredGroup: Hashable, Sendable {
   private static let versions: ClosedRange<UInt8> = 1...2
-  /// No group may have more.
+  /// The most records of a stored group.
   static let mostRecords: UInt64 = 1 << 24
 
-  /// Of the epoch in which the offsets mean something.
+  /// The number of the epoch to which the offsets belong.
   package var epoch: UInt64
-  /// What keys come to depends on it.
+  /// The seed of the hashes of keys.
   var seed: UInt64
   package var settings: JoinGroup.Settings
   package var state: GroupState.Snapshot
@@ -51,7 +51,7 @@ package struct StoredGroup: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// - Parameter limit: the most records that it may have.
+  /// - Parameter limit: the most records that the group may have.
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
   init(decoding bytes: [UInt8], atMost limit: UInt64 = mostRecords) throws(StoreError) {
     self = try StoredValue.decode("a group's state", Self.versions, bytes) {
@@ -178,7 +178,7 @@ package struct StoredGroup: Hashable, Sendable {
 }
 
 extension GroupState.Snapshot.Entry {
-  /// Whether it is like `other`, and at this offset.
+  /// Whether it continues a run of records like `other`, at this offset.
   fileprivate func follows(_ other: Self, at offset: UInt64) -> Bool {
     self.offset == offset && deliveries == other.deliveries && key == other.key
       && deadLetterReason == other.deadLetterReason

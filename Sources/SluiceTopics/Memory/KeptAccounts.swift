@@ -25,7 +25,7 @@ package final class KeptAccounts: Sendable {
     var connections = 0
   }
 
-  /// Of the broker's own parts and of what was restored.
+  /// The account of the broker's own parts and of restored objects.
   package let broker: KeptAccount
   private let nodes: KeptAccount
   private let shares: Shares
@@ -81,7 +81,7 @@ package final class KeptAccounts: Sendable {
 
   /// Accounts that have used at least that part of their share, those with the most bytes first.
   ///
-  /// - Parameter limit: at most so many.
+  /// - Parameter limit: the most accounts.
   package func full(to part: Double, atMost limit: Int) -> [Fullness] {
     let full = entries.withLock { entries in
       entries.values.compactMap { entry -> Fullness? in

@@ -3,21 +3,21 @@ import Synchronization
 
 /// Counts and bounds the bytes that the broker keeps for its clients besides records: the sum of all accounts.
 ///
-/// Whatever a client's frame makes the broker keep beyond the frame's turn is charged to a ``KeptAccount``, and the object owns its ``KeptAccount/Charge``:
+/// All memory that a client's frame uses beyond the frame's turn is charged to a ``KeptAccount``; the object owns its ``KeptAccount/Charge``:
 ///
-/// | what a client can add | how it is bounded |
+/// | added by clients | bounded by |
 /// |---|---|
 /// | topics, groups, durable cursors, remembered producers | charged to the identity or address that has made them; `--max-topics`, `--max-cursors`, `--max-producers` |
-/// | records that groups have under way | charged with the group; beyond the limit a group has few of them |
-/// | names that a durable topic has forgotten, and that aren't deleted on disk yet | charged with the topic |
+/// | outstanding records of groups | charged with the group; beyond the limit a group has few of them |
+/// | removed names of a durable topic that aren't deleted on disk yet | charged with the topic |
 /// | subscriptions, members of groups, publications, requests, with their filters and positions | charged to the connection; `--max-subscriptions`, `--max-publications` |
 /// | topics that patterns match, numbers of streams | charged to the connection; `--max-matches`, `--max-streams` |
 /// | connections | `--max-connections` |
-/// | frames in part, answers, copied records, what waits in gateways and in links to other nodes | ``BrokerMetric/bufferedBytes`` |
+/// | partial frames, answers, copied records, bytes waiting in gateways and in links to other nodes | ``BrokerMetric/bufferedBytes`` |
 /// | records in memory | the pool of segments |
 /// | records that wait for the disk | `--storage-backlog` |
 /// | credentials that wait to be verified | `--max-authentications` |
-/// | identities | only those that are connected, keep something, or were connected a quarter of a second ago |
+/// | identities | only those that are connected, own objects, or were connected a quarter of a second ago |
 ///
 /// ```
 ///  0 ────────────────────────── 7/8 ──────── limit: half of the memory ceiling
@@ -25,15 +25,15 @@ import Synchronization
 ///    account's share              │ of which each account may have an eighth of this part
 /// ```
 ///
-/// Objects that exist stay. The numbers are estimates of what such an object takes.
+/// Existing objects stay. The numbers are estimates of the memory that such an object uses.
 ///
 /// From any thread.
 package final class KeptMemory: Sendable {
   /// Bytes of a topic without records, besides its name.
   package static let topic = 3_072
-  /// Bytes of a group with nothing under way, besides its settings.
+  /// Bytes of a group without outstanding records, besides its settings.
   package static let group = 2_048
-  /// Bytes of a record that a group with explicit acknowledgement has under way.
+  /// Bytes of an outstanding record of a group with explicit acknowledgement.
   static let groupRecord = 160
   /// Bytes of a cursor, besides its name.
   package static let cursor = 400
@@ -41,7 +41,7 @@ package final class KeptMemory: Sendable {
   /// Bytes of a topic in a pattern's subscription.
   package static let match = 1_024
 
-  /// Records that a group may have under way when memory is used up: few, so that its members make progress.
+  /// The most outstanding records of a group when memory is used up: few, so that its members make progress.
   static let leastGroupRecords = 16
 
   /// In bytes; 0 for none.

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// ```
 ///  0 ─────────────── 90 % ───── ceiling ───── + 1/8
-///    producers go on │ unchanged │ no grants  │ connections with publications aren't read
+///    producers run   │ unchanged │ no grants  │ connections with publications aren't read
 /// ```
 ///
 /// From any thread. A check costs a few loads, and is made at the end of each loop's turn.
@@ -20,7 +20,7 @@ package final class MemoryWatch: Sendable {
   package let ceiling: Int
   /// The bytes that are kept besides records and the buffers of connections.
   package let kept: KeptMemory
-  /// What each client makes the broker keep of it.
+  /// The parts of `kept` by client.
   package let accounts: KeptAccounts
   private let windowBytes: Int
   private let pool: SegmentPool

@@ -75,7 +75,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case revokedConnections
   /// Streams refused or ended because the client lacks the permission.
   case deniedPermissions
-  /// Messages and wills of clients of MQTT that weren't published, since the broker can't name their topics.
+  /// Messages and wills of MQTT clients that weren't published because the broker can't name their topics.
   case unnamedMessages
 
   /// Present subscriptions and publications of all connections.
@@ -90,31 +90,31 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case refusedPatterns
   case refusedMatches
 
-  /// How often clients have changed settings of topics, and trimmed topics; and records that late subscribers don't get any more by that.
+  /// How often clients have changed settings of topics, and trimmed topics; and the records that late subscribers no longer get because of that.
   case settingChanges
   case trims
   case recordsTrimmed
   /// Connections that operators have closed.
   case closedByOperators
 
-  /// Bytes buffered in connections, in both directions: those of doors and of links to other nodes included.
+  /// Bytes buffered in connections, in both directions, including gateways and links to other nodes.
   case bufferedBytes
-  /// Connections closed because all together buffered too much.
+  /// Connections closed because all connections together buffered too much.
   case closedForBuffering
-  /// Streams refused because they sent too much: places of patterns, the message of a failure.
+  /// Streams refused because they sent too much: positions of patterns, or the message of a failure.
   case refusedOversizes
 
-  /// Bytes of records, of connections' buffers and of what else is kept for clients; and the ceiling above which producers wait, 0 for none.
+  /// Bytes of records, of connections' buffers and of other objects of clients; and the ceiling above which producers wait, 0 for none.
   case memoryUsed
   case memoryCeiling
-  /// Bytes of topics, groups, cursors, remembered producers, subscriptions and publications; and how often a new one was refused because of them.
+  /// Bytes of topics, groups, cursors, remembered producers, subscriptions and publications; and how often a new one was refused because of their limit.
   case keptBytes
   case refusedKept
   /// How often the ceiling was reached.
   case memoryCeilingReached
-  /// Grants refused because of it.
+  /// Grants refused because of the ceiling.
   case memoryHolds
-  /// How often reading from a connection was paused because memory exceeded the ceiling nevertheless.
+  /// How often reading from a connection was paused because memory exceeded the ceiling even so.
   case memoryPauses
 
   /// How often a publication, and how often a connection's subscriptions, waited for their identity's rate.
@@ -124,7 +124,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   /// Commits of durable topics, failed commits, and bytes of records written.
   case commits
   case failedCommits
-  /// Changes of topics that the store rejected for their contents.
+  /// Changes of topics that the store rejected because of their contents.
   case rejectedChanges
   case bytesStored
   /// Bytes of records that wait to be written to disk.
@@ -134,7 +134,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   public enum Kind: Sendable {
     /// Only ever grows.
     case counter
-    /// Goes up and down.
+    /// Increases and decreases.
     case gauge
   }
 
@@ -147,7 +147,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
     }
   }
 
-  /// The name outside of the program: `refused_connections`.
+  /// The name outside the program: `refused_connections`.
   public var name: String {
     "\(self)".reduce(into: "") { name, letter in
       name += letter.isUppercase ? "_" + letter.lowercased() : String(letter)

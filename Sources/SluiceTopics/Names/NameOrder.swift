@@ -1,24 +1,24 @@
 import SluiceWire
 
-/// Values in byte order of their names, so that a page of them costs what the page has, not what there is in all.
+/// Values in byte order of their names. The cost of a page depends on its size, not on the number of values.
 ///
 /// ```
 /// [a … c] [d … k] [l … z]      chunks, each sorted and behind the one before
 /// ```
 ///
-/// Finding a place takes two binary searches; entering and taking out move the rest of one chunk.
+/// Finding a place takes two binary searches; insertion and removal move the rest of one chunk.
 package struct NameOrder<Value> {
   package typealias Entry = (name: String, value: Value)
 
   package private(set) var chunks: [[Entry]] = []
   private let limit: Int
 
-  /// - Parameter chunk: the most that stand in one chunk, at least 2.
+  /// - Parameter chunk: the most entries of a chunk, at least 2.
   init(chunk: Int = 512) {
     limit = max(chunk, 2)
   }
 
-  /// Enters a value under a name that isn't there yet.
+  /// Inserts a value under a name that isn't in use.
   package mutating func insert(_ name: String, _ value: Value) {
     guard !chunks.isEmpty else { return chunks.append([(name, value)]) }
     let index = max(chunksBeginning(notBehind: name) - 1, 0)
@@ -30,7 +30,7 @@ package struct NameOrder<Value> {
     chunks.insert(rest, at: index + 1)
   }
 
-  /// Takes out what was entered under exactly this name, if it is there.
+  /// Removes the value with exactly this name, if any.
   package mutating func remove(_ name: String) {
     let index = chunksBeginning(notBehind: name) - 1
     guard index >= 0 else { return }
@@ -40,9 +40,9 @@ package struct NameOrder<Value> {
     if chunks[index].isEmpty { chunks.remove(at: index) }
   }
 
-  /// Calls `body` with each value whose name comes behind `name`, which needn't be there, in order, until it returns false.
+  /// Calls `body` in order with each value whose name follows `name`, until it returns false. `name` itself need not exist.
   ///
-  /// - Parameter spans: which names these may have: in order, and apart from each other. What lies between them costs nothing.
+  /// - Parameter spans: the names to visit, as spans in order and without overlap. Names between spans cost nothing.
   func forEach(after name: String, in spans: [NameSpan] = [.all], _ body: (Value) -> Bool) {
     for span in spans where !span.isBefore(name) {
       let isEntered = !NameSpan.precedes(name, span.first)
@@ -50,8 +50,8 @@ package struct NameOrder<Value> {
     }
   }
 
-  /// - Parameter orAt: leaves out the one of just that name.
-  /// - Returns: false when `body` has.
+  /// - Parameter orAt: whether to include the value with exactly that name.
+  /// - Returns: false if `body` returned false.
   private func forEach(from name: String, orAt: Bool, to span: NameSpan, _ body: (Value) -> Bool) -> Bool {
     guard !chunks.isEmpty else { return true }
     let first = max(chunksBeginning(notBehind: name) - 1, 0)
@@ -66,7 +66,7 @@ package struct NameOrder<Value> {
     return true
   }
 
-  /// The values behind `name`, in order, at most so many, and whether there are more.
+  /// The values that follow `name`, in order, at most `limit` of them, and whether there are more.
   package func page(after name: String, atMost limit: Int) -> (values: [Value], more: Bool) {
     var (values, more) = ([Value](), false)
     forEach(after: name) { value in
@@ -94,7 +94,7 @@ package struct NameOrder<Value> {
 
   /// How many entries of a chunk come before `name`.
   ///
-  /// - Parameter orAt: counts the one of that name as well.
+  /// - Parameter orAt: whether to count the entry with that name as well.
   private func entries(in chunk: [Entry], before name: String, orAt: Bool) -> Int {
     var (low, high) = (0, chunk.count)
     while low < high {

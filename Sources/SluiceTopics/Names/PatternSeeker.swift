@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// Finds the names that a pattern selects among names in byte order, and tells which names in between can be left out.
+/// Finds the names that a pattern selects among names in byte order, and which names in between can be skipped.
 ///
-/// The caller goes through the names in order, and asks of each with ``judge(_:)`` where to go on. So a search takes time by the names
-/// that are selected and by the different tokens at wildcards, not by all names.
+/// The caller visits names in order; ``judge(_:)`` returns how to continue after each. A search therefore takes time in proportion to the selected names and
+/// the different tokens at wildcards, not to all names.
 ///
 /// ```
 /// orders.*.new    orders.eu.fix ─┐ seek orders.eu.new        orders.eu.new ─┐ seek orders.eu/, behind all of orders.eu
@@ -11,13 +11,13 @@ import SluiceWire
 /// ```
 struct PatternSeeker: Sendable {
   enum Verdict: Hashable, Sendable {
-    /// The pattern selects the name. The next one may be looked at.
+    /// The pattern selects the name. Continue with the next name.
     case selected
-    /// It doesn't. The next one may be looked at.
+    /// Not selected. Continue with the next name.
     case next
-    /// It doesn't, nor any name before ``target``, which comes behind it.
+    /// Neither this name is selected nor any other before ``target``, which follows it.
     case seek
-    /// It doesn't, nor any name behind it.
+    /// Neither this name is selected nor any that follows.
     case end
   }
 
@@ -29,12 +29,12 @@ struct PatternSeeker: Sendable {
 
   private let pattern: TopicPattern
   private let tokens: [Token]
-  /// Whether one token or more follow.
+  /// Whether one or more tokens follow.
   private let hasRest: Bool
   private let startsWithWildcard: Bool
-  /// Whether names that have the tokens still have to be compared with the pattern: some characters may be written in several ways.
+  /// Whether names with matching tokens must still be compared with the pattern, because some characters have several encodings.
   private let mustCompare: Bool
-  /// The name to go on with, in UTF-8, after ``Verdict/seek``.
+  /// The name to continue with, in UTF-8, after ``Verdict/seek``.
   private(set) var target: [UInt8] = []
 
   init(_ pattern: TopicPattern) {
@@ -50,13 +50,13 @@ struct PatternSeeker: Sendable {
     mustCompare = parts.contains { $0 != Self.wildcard && !$0.allSatisfy(Self.isWrittenInOneWay) }
   }
 
-  /// Whether selected names have exactly this byte. These three ASCII characters, and others beyond ASCII, have canonical equivalents, like the Kelvin
+  /// Whether selected names have exactly this byte. Characters beyond ASCII and these three ASCII characters have canonical equivalents, such as the Kelvin
   /// sign.
   private static func isWrittenInOneWay(_ byte: UInt8) -> Bool {
     byte < 0x80 && !"K;`".utf8.contains(byte)
   }
 
-  /// Tells where to go on after a name, which must be valid.
+  /// Returns how to continue after a name, which must be valid.
   mutating func judge(_ name: String) -> Verdict {
     let verdict = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe judge($0) } ?? judgeCopy(name)
     return verdict == .selected && mustCompare && !pattern.selects(name) ? .next : verdict
@@ -80,7 +80,7 @@ struct PatternSeeker: Sendable {
         let isHere = unsafe end - start == literal.count && rest.starts(with: literal)
         guard isHere else {
           if unsafe rest.lexicographicallyPrecedes(literal) { return unsafe seek(name[..<start], literal) }
-          // A token that only begins so may come before those behind the dot.
+          // Tokens that only begin with this one may precede names below it, which continue with the dot.
           if needsMore, unsafe rest.lexicographicallyPrecedes(literal + [Self.dot]) {
             return unsafe seek(name[..<start], literal + [Self.dot])
           }
@@ -91,7 +91,7 @@ struct PatternSeeker: Sendable {
       }
       guard end < name.count else {
         if !needsMore { return .selected }
-        // Other tokens that begin like this one stand before what is below it.
+        // Other tokens with this prefix precede the names below it.
         if case .any = token { return .next }
         return unsafe seek(name[...], [Self.dot])
       }
@@ -101,7 +101,7 @@ struct PatternSeeker: Sendable {
     return .selected
   }
 
-  /// Leaves out together the names that a first wildcard doesn't select.
+  /// Skips all names at once that a leading wildcard doesn't select.
   private mutating func judgePrivate(_ name: UnsafeBufferPointer<UInt8>) -> Verdict? {
     if unsafe name.first == UInt8(ascii: "$") {
       target = [UInt8(ascii: "$") + 1]
@@ -115,7 +115,7 @@ struct PatternSeeker: Sendable {
     return unsafe name.elementsEqual(inbox.dropLast()) ? .next : nil
   }
 
-  /// Nothing more is selected that has the same token at the last wildcard.
+  /// Skips all names with the same token at the last wildcard, since no more of them are selected.
   private mutating func exhausted(_ name: UnsafeBufferPointer<UInt8>, _ wildcardEnd: Int?) -> Verdict {
     guard let wildcardEnd else { return .end }
     return unsafe seek(name[..<wildcardEnd], [Self.behindDot])

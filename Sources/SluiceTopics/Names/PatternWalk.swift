@@ -1,15 +1,15 @@
 import Glibc
 import SluiceWire
 
-/// A search for the topics, or what else has names, that a pattern selects, as they were at one moment, in byte order of their names.
+/// A search for the topics, or other named values, that a pattern selects, as they were at one moment, in byte order of their names.
 ///
-/// A value over the index of names as it was; topics that were deleted meanwhile are still found. Each ``next(looks:)`` takes time by what
-/// it looks at, and may stop before it has found one, so that a long search can be spread over turns.
+/// A value over a snapshot of the index of names; topics deleted meanwhile are still found. Each ``next(looks:)`` takes time in proportion to the names that
+/// it visits, and may stop before it has found a topic, so that a long search can be spread over turns.
 package struct PatternWalk<Value>: Sequence, IteratorProtocol {
   private var names: NameOrder<Value>
   private var seeker: PatternSeeker
   private var place: NameOrder<Value>.Place
-  /// Whether nothing more is to be found. The index is released then.
+  /// Whether the search is complete. The index is then released.
   package private(set) var isDone = false {
     didSet { if isDone { names = NameOrder() } }
   }
@@ -20,9 +20,9 @@ package struct PatternWalk<Value>: Sequence, IteratorProtocol {
     place = names.start
   }
 
-  /// The next topic, after looking at no more names than `looks`, which is lowered by those.
+  /// The next topic. Visits at most `looks` names, and subtracts their number from `looks`.
   ///
-  /// - Returns: nil when there is none, or none was found yet: ``isDone`` tells which.
+  /// - Returns: nil if the search is complete, or if none was found yet: see ``isDone``.
   package mutating func next(looks: inout Int) -> Value? {
     while looks > 0, !isDone {
       guard let entry = names.entry(at: place) else {
@@ -50,13 +50,13 @@ package struct PatternWalk<Value>: Sequence, IteratorProtocol {
 }
 
 extension NameOrder {
-  /// Where an entry stands. Good as long as nothing is entered or taken out.
+  /// The place of an entry. Valid until an entry is inserted or removed.
   package struct Place: Hashable, Sendable {
     fileprivate var chunk: Int
     fileprivate var entry: Int
   }
 
-  /// Entries that are looked at one by one before a place is searched for.
+  /// The number of entries that are visited one by one before a place is searched for.
   private static var nearby: Int { 4 }
 
   package var start: Place { Place(chunk: 0, entry: 0) }

@@ -3,7 +3,7 @@
 /// A queue that has one element at a time, as those of most connections have, allocates nothing.
 @usableFromInline package struct ReadyQueue<Element> {
   @usableFromInline var front: Element?
-  /// Behind the first; those before `head` are gone.
+  /// The elements after the first; those before `head` were taken.
   @usableFromInline var others: [Element] = []
   @usableFromInline var head: Int32 = 0
 
@@ -15,7 +15,7 @@
 
   @inlinable package mutating func append(_ element: Element) {
     guard front != nil else { return front = element }
-    // What was taken is dropped before the array would grow for it.
+    // Removes the elements already taken, so that the array need not grow.
     if head > 0, others.count == others.capacity {
       others.removeFirst(Int(head))
       head = 0

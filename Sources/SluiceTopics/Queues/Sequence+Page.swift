@@ -1,7 +1,7 @@
 extension Sequence {
-  /// The first elements in an order, and whether there are more: without sorting those that aren't among them.
+  /// The first elements in an order, and whether there are more. Elements beyond the page aren't sorted.
   ///
-  /// - Parameter limit: at most so many.
+  /// - Parameter limit: the most elements.
   func page(
     atMost limit: Int, by precedes: (Element, Element) -> Bool
   ) -> (page: [Element], more: Bool) {

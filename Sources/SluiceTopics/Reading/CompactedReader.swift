@@ -1,15 +1,15 @@
 import SluiceLog
 import SluiceWire
 
-/// Reads the newest record of each key of a compact topic, up to where the log takes over.
+/// Reads the newest record of each key of a compact topic, up to the offset from which the log is read.
 ///
 /// ```
 ///   offset ──►  start                      end
 ///               | newest of each key        | every record, from the log
 /// ```
 ///
-/// The end is the head of the log when the reader began, or when the log had dropped what was to be read next. What a newer record
-/// replaces before it is read isn't missed: the newer one comes, here or from the log.
+/// The end is the head of the log when the reader began, or when the log had dropped the records that were to be read next. A record that a newer one
+/// replaces before it is read isn't missed: the newer one follows, from here or from the log.
 @usableFromInline package struct CompactedReader: Sendable {
   /// About the most bytes that are copied under the lock of the records.
   private static let portion = 64 << 10
@@ -17,15 +17,15 @@ import SluiceWire
   private let records: CompactedRecords
   /// The offset from which on the log is read.
   @usableFromInline package private(set) var end: UInt64
-  /// Deletions from that offset on are handed out as well: the receiver may have what was deleted.
+  /// Deletions from that offset on are returned as well, because the receiver may have the deleted records.
   private var deletionsFrom: UInt64
-  /// The time of the last mark handed out since the beginning; nil when the next record needs one.
+  /// The time of the last mark returned since the start; nil if the next record needs one.
   private var time: Int64?
   private let headroom: Int
 
   /// - Parameters:
   ///   - deletionsFrom: `end` for a receiver that has no record of the topic yet.
-  ///   - headroom: the bytes that the receiver wants ahead of each run of copies, at least 16.
+  ///   - headroom: the bytes that the receiver needs before each run of copies, at least 16.
   package init(_ records: CompactedRecords, before end: UInt64, deletionsFrom: UInt64, headroom: Int) {
     self.records = records
     self.end = end
@@ -33,18 +33,18 @@ import SluiceWire
     self.headroom = headroom
   }
 
-  /// Begins anew, up to another end: the log has dropped records that were to be read next.
+  /// Starts again, up to another end, because the log has dropped records that were to be read next.
   mutating func restart(before end: UInt64) {
     self.end = end
     time = nil
   }
 
-  /// Copies the next records that `matcher` lets through, and moves `offset` behind what was looked at.
+  /// Copies the next records that match `matcher`, and moves `offset` behind the records that were examined.
   ///
   /// - Parameters:
   ///   - offset: before the end.
-  ///   - demand: the most records. With none, everything is passed by up to the next record that is wanted.
-  ///   - bytes: about the most bytes to look at. At least one record is looked at, however long.
+  ///   - demand: the most records. Without demand, records are skipped up to the next one that matches.
+  ///   - bytes: about the most bytes to examine. At least one record is examined, however long.
   package mutating func next(
     at offset: inout UInt64, demand: UInt64, bytes: Int, largest: Int, _ matcher: RecordMatcher?
   ) -> RecordSource.Step {
@@ -53,7 +53,7 @@ import SluiceWire
       records: demand, bytes: portion, largest: largest, headroom: headroom, time: time)
     var passed = 0
     let walk = records.walk(from: offset, before: end, deletionsFrom: deletionsFrom) { record in
-      // The walk stops ahead of a record, never at one that was passed by: the next call would look at that one again.
+      // The walk stops before a record, never at one that was skipped: the next call would examine that one again.
       guard passed == 0 || passed < portion else { return false }
       guard let matcher, unsafe !matcher.matches(item: record.item) else { return copies.take(record) }
       unsafe passed += record.item.count
@@ -67,7 +67,7 @@ import SluiceWire
       defer { offset = next }
       return .lagged(missed: next - offset)
     case .deletionsMissed(let next):
-      // Records before them may be there all the same, so the offset stays.
+      // The topic may still have records before them, so the offset stays.
       defer { deletionsFrom = next }
       return .lagged(missed: next - max(offset, deletionsFrom))
     }

@@ -1,7 +1,7 @@
 import SluiceLog
 import SluiceWire
 
-/// A block of memory of its own.
+/// A block of memory that this object owns.
 @safe
 package final class OwnedBytes {
   package let bytes: UnsafeMutableRawBufferPointer
@@ -21,21 +21,21 @@ package final class OwnedBytes {
   }
 }
 
-/// Copies of records, as items, in one block of memory: runs of offsets without a gap, each behind room for a header of the receiver's.
+/// Copies of records, as items, in one block of memory: runs of consecutive offsets, each preceded by room for a header of the receiver.
 ///
 /// ```
 /// | headroom | items of a run | headroom | items of the next run | …
 /// ```
 ///
-/// Until the receiver writes its header, the headroom describes the run: first offset, number of records, bytes of items. Where there are gaps nearly
-/// every record is a run of its own; in one block they are sent as one piece of memory.
+/// Until the receiver writes its header, the headroom describes the run: first offset, number of records, bytes of items. If most offsets are missing, nearly
+/// every record is a run of its own; one block sends them as one piece of memory.
 @safe
 package struct CopiedRecords {
   /// The least headroom.
   private static let description = 16
 
   private let headroom: Int
-  /// The most records, about the most bytes, and the most of one run.
+  /// The most records, about the most bytes, and the most bytes of one run.
   private let limit: UInt64
   private let bytes: Int
   private let largest: Int
@@ -47,11 +47,11 @@ package struct CopiedRecords {
   private var run: (firstOffset: UInt64, count: UInt32) = (0, 0)
   private var isFull = false
 
-  /// Of the first record taken.
+  /// The offset of the first record taken.
   package private(set) var firstOffset: UInt64 = 0
-  /// Behind the last record taken.
+  /// The offset after the last record taken.
   package private(set) var endOffset: UInt64 = 0
-  /// Records taken, and the bytes of these.
+  /// The number of records taken, and their bytes.
   package private(set) var count: UInt64 = 0
   package private(set) var recordBytes = 0
   /// The time of the last mark.
@@ -60,7 +60,7 @@ package struct CopiedRecords {
   /// - Parameters:
   ///   - headroom: at least 16 bytes.
   ///   - largest: the most bytes of a run. The first record is taken however long it is; if it is longer than that, it is the only one.
-  ///   - time: of the last mark before; nil when the first record needs one.
+  ///   - time: the time of the previous mark; nil if the first record needs one.
   init(records: UInt64, bytes: Int, largest: Int, headroom: Int, time: Int64?) {
     assert(headroom >= Self.description)
     limit = records
@@ -70,7 +70,7 @@ package struct CopiedRecords {
     self.time = time
   }
 
-  /// Copies a record. Returns false when it isn't taken, because there is no room.
+  /// Copies a record. Returns false if it isn't taken because there is no room.
   package mutating func take(_ record: CompactedRecord) -> Bool {
     let item = unsafe record.item
     guard !isFull, count < limit else { return false }
@@ -107,7 +107,7 @@ package struct CopiedRecords {
     return true
   }
 
-  /// All records are taken. There must be one.
+  /// Completes the runs after the last record. There must be at least one record.
   package mutating func finish() {
     describeRun()
   }
@@ -120,7 +120,7 @@ package struct CopiedRecords {
     unsafe header.storeBytes(of: UInt32(used - start - headroom), toByteOffset: 12, as: UInt32.self)
   }
 
-  /// Hands out the headroom of every run, to be filled, and what it says of the run; and then the block. Can be done once.
+  /// Passes the headroom of every run to the caller, to be filled, with the description of the run; returns the block. Can be called once.
   package func fill(
     _ write: (_ header: UnsafeMutableRawPointer, _ firstOffset: UInt64, _ count: UInt32, _ bytes: Int) -> Void
   ) -> (owner: OwnedBytes, bytes: UnsafeRawBufferPointer)? {

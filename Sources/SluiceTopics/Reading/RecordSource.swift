@@ -1,9 +1,9 @@
 import SluiceLog
 import SluiceWire
 
-/// The newest segment that the readers on a loop have read of a topic: where those that follow the head find their records without a lock.
+/// The newest segment that the readers on a loop have read of a topic. Readers that follow the head find their records in it without a lock.
 ///
-/// An object, so that a reader needn't have all of its owner's state to itself while it reads. Belongs to that loop.
+/// An object, so that a reader doesn't need exclusive access to all of its owner's state while it reads. Belongs to that loop.
 package final class SegmentHint {
   private var segment: Segment?
   private var log: TopicLog?
@@ -22,7 +22,7 @@ package final class SegmentHint {
     self.log = log
   }
 
-  /// What the log has dropped isn't kept alive for the sake of a short cut.
+  /// Releases a segment that the log has dropped, so that the hint doesn't keep it alive.
   func dropRetired() {
     if let segment, segment.isRetired { clear() }
   }
@@ -41,41 +41,40 @@ package final class SegmentHint {
 ///   others                                 ┘
 /// ```
 ///
-/// A value without I/O. Its owner asks for runs of records with ``next(demand:before:bytes:largest:hint:)``, says what a lag means, and has
-/// ``StoreRequest``s carried out. It belongs to one loop, or to a lock of its owner.
+/// A value without I/O. Its owner takes runs of records with ``next(demand:before:bytes:largest:hint:)``, decides what a lag means, and performs the
+/// ``StoreRequest``s. It belongs to one loop, or to a lock of its owner.
 @usableFromInline package struct RecordSource: Sendable {
-  /// What there is at the cursor.
+  /// The result of reading at the cursor.
   package enum Step {
-    /// Records from one segment, behind which the cursor has moved; and the time to be told before them, if any.
+    /// Records from one segment, behind which the cursor has moved; and the time to send before them, if any.
     case run(LogSlice, mark: Int64?)
-    /// Copies of the newest records of their keys, likewise. Records of so many bytes were passed by, which the filter doesn't let through.
+    /// Copies of the newest record of each key, likewise. `passed` is the bytes of records that the filter has skipped.
     case copies(CopiedRecords, passed: Int)
-    /// Only passed by, and perhaps the end of the newest records was reached. There may be more: ask again.
+    /// Records were only skipped, and the end of the newest records may have been reached. There may be more: call again.
     case passed(bytes: Int)
-    /// There are records, and no demand.
+    /// There are records, but no demand.
     case demandExhausted
     /// There is no record yet.
     case caughtUp
-    /// So many records are gone. The cursor has moved behind them.
+    /// So many records were dropped. The cursor has moved behind them.
     case lagged(missed: UInt64)
-    /// The records are in storage and have to be loaded; nil when they are being loaded. Ask again when they were taken in.
+    /// The records are in storage and must be loaded; nil while they are being loaded. Call again after they were taken in.
     case loading(StoreRequest?)
   }
 
-  /// Says which records are wanted; nil for all. Copies are of these only; runs are of all records.
+  /// Selects the wanted records; nil for all. Copies contain only these; runs contain all records.
   @usableFromInline package let matcher: RecordMatcher?
   private let log: TopicLog
   @usableFromInline var cursor: LogCursor
   /// Nil unless late readers of the topic get the newest record of each key.
   @usableFromInline var compacted: CompactedReader?
-  /// Nil unless the topic is durable, and readers that are behind get all of its records.
+  /// Nil unless the topic is durable, and readers that lag get all of its records.
   private var store: StoreReader?
-  /// Whether the cursor's place is one in the chunk that was read from storage: a segment of the log may begin at the same offset, and a place in the one means
-  /// nothing in the other.
+  /// Whether the cursor's place is in the chunk that was read from storage. A segment of the log may begin at the same offset, but its places are different.
   private var isInChunk = false
 
   /// - Parameters:
-  ///   - compacted: of a topic that is compact.
+  ///   - compacted: the newest record of each key, for a compact topic.
   ///   - portions: how much is read from storage at a time.
   package init(
     _ epoch: TopicEpoch, at cursor: LogCursor, matcher: RecordMatcher? = nil,
@@ -98,22 +97,22 @@ package final class SegmentHint {
     return cursor.nextOffset < compacted.end
   }
 
-  /// Whether some offsets never come, without being missed.
+  /// Whether some offsets are never returned, without being missed.
   @inlinable package var leavesGaps: Bool { compacted != nil || matcher != nil }
 
-  /// Where copies end that were made last: no record before that comes again.
+  /// The end of the last copies: no earlier record is returned again.
   package var compactedEnd: UInt64 { compacted?.end ?? cursor.nextOffset }
 
   // MARK: Reading
 
-  /// The next records, at least one however large, and moves the cursor behind them.
+  /// Returns the next records, at least one however large, and moves the cursor behind them.
   ///
   /// - Parameters:
-  ///   - demand: the most records that may be sent. With a ``matcher`` runs may have more, of which only those that are wanted need demand.
-  ///   - limit: no run goes beyond that offset, which must be beyond the cursor.
+  ///   - demand: the most records that may be sent. With a ``matcher``, a run may have more records; only those that match use demand.
+  ///   - limit: no run extends beyond that offset, which must be beyond the cursor.
   ///   - bytes: about the most bytes.
-  ///   - largest: the most bytes of a run, if there is no matcher, and of a run of copies. A single record may be longer.
-  ///   - hint: of the loop and the topic.
+  ///   - largest: the most bytes of a run of copies, and of any run if there is no matcher. A single record may be longer.
+  ///   - hint: the hint of the loop and the topic.
   @inline(__always)
   package mutating func next(
     demand: UInt64, before limit: UInt64 = .max, bytes: Int, largest: Int = .max, hint: SegmentHint
@@ -129,7 +128,7 @@ package final class SegmentHint {
     if isInChunk, let slice = nextInChunk(records, bytes) {
       return .run(slice, mark: cursor.pendingTimeMark.take())
     }
-    // Behind each run there is mostly nothing more, which is told without looking at a segment.
+    // After a run the cursor is mostly at the head, which this check finds without accessing a segment.
     if cursor.nextOffset >= log.head { return .caughtUp }
     switch log.next(&cursor, records: records, bytes: bytes, hint: hint.segment(of: log)) {
     case .slice(let slice):
@@ -140,7 +139,7 @@ package final class SegmentHint {
     }
   }
 
-  /// Returns nil when the log has its turn.
+  /// Returns nil if the log is to be read next.
   @inline(never)
   private mutating func nextCompacted(_ demand: UInt64, _ bytes: Int, _ largest: Int) -> Step? {
     var offset = cursor.nextOffset
@@ -150,7 +149,7 @@ package final class SegmentHint {
     return step
   }
 
-  /// Returns nil when the chunk is at its end.
+  /// Returns nil at the end of the chunk.
   @inline(never)
   private mutating func nextInChunk(_ records: UInt64, _ bytes: Int) -> LogSlice? {
     if let chunk = store?.chunk, cursor.nextOffset < chunk.endOffset,
@@ -164,7 +163,7 @@ package final class SegmentHint {
     return nil
   }
 
-  /// The log has dropped what is to be read next: the newest of each key may be there, or storage may have it.
+  /// Continues after the log has dropped the next records: the newest record of each key may be available, or storage may have them.
   @inline(never)
   private mutating func nextBelowLog(
     _ missed: UInt64, _ demand: UInt64, _ records: UInt64, _ bytes: Int, _ largest: Int
@@ -192,12 +191,12 @@ package final class SegmentHint {
 
   // MARK: Moving
 
-  /// Goes back over the last records of the run that came last: so many of them, and so many bytes of items.
+  /// Moves back over the last records of the latest run: so many records, and so many bytes of items.
   package mutating func stepBack(records: Int, bytes: Int) {
     cursor.stepBack(records: records, bytes: bytes)
   }
 
-  /// Moves the cursor ahead of the record with that offset.
+  /// Moves the cursor to the record with that offset.
   package mutating func move(to offset: UInt64, hint: SegmentHint) {
     if let chunk = store?.chunk, chunk.baseOffset <= offset, offset < chunk.endOffset {
       if isInChunk { cursor.move(to: offset, hint: chunk) }
@@ -216,32 +215,32 @@ package final class SegmentHint {
 
   // MARK: Storage
 
-  /// Has the records behind those that come from storage now loaded ahead of time. Returns what is to be loaded, if anything.
+  /// Starts to load the records that follow those read from storage now. Returns the request to perform, if any.
   @inline(__always)
   package mutating func readAhead() -> StoreRequest? {
     isInChunk ? store?.readAhead(before: log) : nil
   }
 
-  /// Whether the result of a request is of use: the source may have been moved elsewhere meanwhile.
+  /// Whether the result of a request is still needed: the source may have been moved meanwhile.
   package func awaits(_ request: StoreRequest) -> Bool { store?.awaits(request) ?? false }
 
-  /// Takes what was loaded. A request that has failed stays open until it is repeated or abandoned.
+  /// Takes loaded records. A failed request stays open until it is repeated or abandoned.
   package mutating func take(_ records: StoredRecords, for request: StoreRequest) {
     store?.take(records, for: request)
   }
 
-  /// A request has failed, and isn't repeated.
+  /// Abandons a failed request, which isn't repeated.
   package mutating func abandon(_ request: StoreRequest) {
     store?.abandon(request)
   }
 
-  /// Lets go of what was read from storage.
+  /// Releases the records that were read from storage.
   package mutating func dropStored() {
     if isInChunk { place(at: cursor.nextOffset) }
     store?.drop()
   }
 
-  /// Lets go of what was read from storage if other readers need the memory: this one has no demand.
+  /// Releases the records that were read from storage if other readers need the memory; this reader has no demand.
   package mutating func dropStoredIfCrowded() {
     if let store, store.isCrowded { dropStored() }
   }

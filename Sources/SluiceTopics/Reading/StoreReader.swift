@@ -2,14 +2,14 @@ import SluiceIO
 import SluiceLog
 import Synchronization
 
-/// A part of a topic's records that is to be read from storage.
+/// A part of a topic's records to be read from storage.
 package struct StoreRequest: Sendable {
   package let storage: StoreTopicState
   package let offset: UInt64
   /// About how many bytes.
   package let bytes: Int
 
-  /// Reads on another thread, and hands the records over on `loop`.
+  /// Reads on another thread, and passes the records to the completion on `loop`.
   package func load(
     of topic: String, on loop: any EventLoop, _ completion: @escaping @Sendable (StoredRecords) -> Void
   ) {
@@ -17,32 +17,32 @@ package struct StoreRequest: Sendable {
   }
 }
 
-/// Records of a durable topic that are no longer in memory, for one reader: a chunk at a time, and one ahead.
+/// Reads the records of a durable topic that are no longer in memory, for one reader: one chunk, and the next one ahead of time.
 ///
-/// A value without I/O: it says what is to be loaded, and is given what was. A chunk is a segment like those of the log, of the same items, so that what
-/// reads and sends the one does the other.
+/// A value without I/O: it returns requests, and takes their results. A chunk is a segment like those of the log, with the same items, so the same code reads
+/// and sends both.
 package struct StoreReader: Sendable {
-  /// What there is at an offset.
+  /// The result of looking up an offset.
   package enum Place {
-    /// The chunk has it.
+    /// The chunk contains it.
     case ready(Segment)
-    /// It has to be loaded; nil when it is being loaded.
+    /// It must be loaded; nil while it is being loaded.
     case loading(StoreRequest?)
-    /// It isn't there any more, and the next that is has that offset.
+    /// It was dropped; `next` is the next offset that exists.
     case missed(next: UInt64)
   }
 
-  /// Bytes of the first chunk, and the most of any. Small at first: most readers that come late want little, and wait for it.
+  /// Bytes of the first chunk, and of the largest. The first is small: most late readers need few records, and wait for them.
   static let portions = 64 << 10...1 << 20
 
   private let storage: StoreTopicState
   private let portions: ClosedRange<Int>
   private var bytes: Int
-  /// What is being read from.
+  /// The chunk that is being read.
   private var loaded: LoadedSegment?
-  /// What was loaded for an offset, and hasn't been read from.
+  /// Loaded records that haven't been read yet, and their offset.
   private var ahead: (offset: UInt64, records: StoredRecords)?
-  /// The offset from which on records are being loaded.
+  /// The offset from which records are being loaded.
   private var awaited: UInt64?
 
   init(_ storage: StoreTopicState, portions: ClosedRange<Int>) {
@@ -51,10 +51,10 @@ package struct StoreReader: Sendable {
     bytes = portions.lowerBound
   }
 
-  /// What is being read from.
+  /// The chunk that is being read.
   package var chunk: Segment? { loaded?.segment }
 
-  /// Records before this offset are passed by, also those that are loaded.
+  /// Records before this offset are skipped, even if they are loaded.
   var goneBefore: UInt64 { storage.goneBefore }
 
   /// Looks for the record with that offset.
@@ -69,7 +69,7 @@ package struct StoreReader: Sendable {
     }
     ahead = nil
     loaded = found.records.segment
-    // What is read on after this is worth larger portions.
+    // A reader that continues gets larger portions.
     bytes = min(bytes * 2, portions.upperBound)
     guard let chunk, found.records.next == offset else {
       return .missed(next: max(found.records.next, offset + 1))
@@ -77,7 +77,7 @@ package struct StoreReader: Sendable {
     return .ready(chunk)
   }
 
-  /// Has the records behind the chunk loaded while those in it are being sent, unless they are in memory.
+  /// Starts to load the records after the chunk while those in it are sent, unless they are in memory.
   package mutating func readAhead(before log: TopicLog) -> StoreRequest? {
     guard awaited == nil, ahead == nil, let chunk, chunk.endOffset < log.oldestOffset else { return nil }
     return request(chunk.endOffset)
@@ -88,48 +88,48 @@ package struct StoreReader: Sendable {
     return StoreRequest(storage: storage, offset: offset, bytes: bytes)
   }
 
-  /// Whether the result of a request is of use: the reader may have gone elsewhere meanwhile.
+  /// Whether the result of a request is still needed: the reader may have moved meanwhile.
   func awaits(_ request: StoreRequest) -> Bool { awaited == request.offset }
 
-  /// Takes what was loaded, if it is of use. After a failure the request stays open, since it isn't known that the records are gone.
+  /// Takes loaded records, if they are still needed. After a failure the request stays open, since the records may still exist.
   package mutating func take(_ records: StoredRecords, for request: StoreRequest) {
     guard awaits(request), !records.isFailure else { return }
     awaited = nil
     ahead = (request.offset, records)
   }
 
-  /// A request has failed, and isn't repeated.
+  /// Abandons a failed request, which isn't repeated.
   package mutating func abandon(_ request: StoreRequest) {
     if awaits(request) { awaited = nil }
   }
 
-  /// Lets go of everything: the reader doesn't need it at the moment, or at all.
+  /// Releases all records: the reader doesn't need them at the moment, or at all.
   package mutating func drop() {
     self = StoreReader(storage, portions: portions)
   }
 
-  /// Whether other readers need the memory more than one that asks for nothing.
+  /// Whether other readers need the memory more than a reader without demand.
   var isCrowded: Bool {
     storage.service.loadedBytes.load(ordering: .relaxed) > storage.service.limits.catchUpMemory
   }
 }
 
-/// What reads from storage on a loop, and is told when there is more.
+/// A reader from storage on a loop, which is notified when records were loaded.
 package protocol StoreConsumer: AnyObject {
   var source: RecordSource { get set }
 
-  /// The records that the source was waiting for have come.
+  /// The records that the source was waiting for were loaded.
   func storedRecordsArrived()
 }
 
-/// Carries out the requests of one consumer's source, on its loop.
-// @unchecked: belongs to the loop; what was read comes by a job on that loop.
+/// Performs the requests of one consumer's source, on its loop.
+// @unchecked: belongs to the loop; a job on that loop passes the records that were read.
 package final class StoreLoader: @unchecked Sendable {
   private static let retry = Duration.seconds(1)
 
   private let topic: String
   private let loop: any EventLoop
-  /// It owns this. Not weak: a weak reference would have the runtime count every reference to the consumer by its slow path.
+  /// It owns this object. Not weak: with a weak reference, the runtime would count every reference to the consumer on its slow path.
   package unowned var consumer: (any StoreConsumer)?
 
   /// Nil for a topic that is in memory only.
@@ -139,7 +139,7 @@ package final class StoreLoader: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// Has records loaded.
+  /// Performs a request, if there is one.
   package func load(_ request: StoreRequest?) {
     guard let request else { return }
     request.load(of: topic, on: loop) { [weak self] records in self?.arrived(records, for: request) }

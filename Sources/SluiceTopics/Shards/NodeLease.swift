@@ -1,11 +1,11 @@
 import SluiceIO
 import Synchronization
 
-/// Until when this node of a cluster may believe that its shards are its own, by its own clock. From any thread.
+/// The time until which this node of a cluster owns its shards, by its own clock. From any thread.
 ///
-/// To deliver what the engine has confirmed needs no lease, since the engine refuses a former owner. Everything else does: acknowledgements, records that are
-/// only in this process's memory, and what groups and durable cursors have come to. Loops look at the end of each turn, with the present time, so that a
-/// process which was stopped for longer than its lease tells no client anything of the kind when it goes on.
+/// Delivering records that the engine has confirmed needs no lease, since the engine refuses a former owner. Everything else does: acknowledgements, records
+/// that are only in this process's memory, and the progress of groups and durable cursors. Loops check the lease at the end of each turn, with the present
+/// time, so a process that was paused for longer than its lease sends none of these to clients when it resumes.
 package final class NodeLease: Sendable {
   private let end = Atomic<UInt64>(0)
 

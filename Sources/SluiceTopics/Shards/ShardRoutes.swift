@@ -19,7 +19,7 @@ package enum TopicRoute: Hashable, Sendable {
   /// By this node.
   case local
   case remote(RemoteNode)
-  /// Its shard has no owner at the moment, or the owner opens or closes it: to be tried again when the routes have changed.
+  /// Its shard has no owner at the moment, or the owner opens or closes it: retry when the routes have changed.
   case moving
 }
 
@@ -28,7 +28,7 @@ package enum TopicRoute: Hashable, Sendable {
 /// A broker of one node has none. Looked up once for each stream that is opened, under one short lock; never per record. From any thread.
 package final class ShardRoutes: Sendable {
   private struct State {
-    /// Nil before this node has heard of it.
+    /// Nil before this node has received it.
     var shardCount: Int?
     var routes: [ShardID: TopicRoute] = [:]
     var nodes: [RemoteNode] = []
@@ -44,7 +44,7 @@ package final class ShardRoutes: Sendable {
   /// The node's name, for operators of other nodes; empty for none.
   package let name: String
 
-  /// - Parameter name: the node's.
+  /// - Parameter name: the node's name.
   package init(of name: String = "") {
     self.name = name
   }
@@ -91,13 +91,13 @@ package final class ShardRoutes: Sendable {
     return owners.sorted { $0.name < $1.name }
   }
 
-  /// The other nodes that live, sorted by name.
+  /// The other live nodes, sorted by name.
   package var nodes: [RemoteNode] { state.withLock { $0.nodes } }
 
-  /// Why this node hasn't been able to reach another one for longer than a lease, although that lives; nil if it can be reached.
+  /// Why this node hasn't reached another live node for longer than a lease; nil if it can be reached.
   package func problem(of node: RemoteNode) -> String? { state.withLock { $0.problems[node.name] } }
 
-  /// The names of the other nodes that live; nil while this node doesn't know, since it isn't in touch with the engine.
+  /// The names of the other live nodes; nil while this node doesn't know them because it has no connection to the engine.
   package func otherNodes(at now: MonotonicTime) -> Set<String>? {
     guard lease.isValid(at: now) else { return nil }
     return state.withLock { state in state.shardCount.map { _ in Set(state.nodes.map(\.name)) } }
@@ -109,13 +109,13 @@ package final class ShardRoutes: Sendable {
 
   // MARK: Changes
 
-  /// Changes routes, and then calls the observers, on this thread.
+  /// Changes routes, then calls the observers on this thread.
   ///
   /// - Parameters:
   ///   - shardCount: the number of shards of the cluster; nil leaves it as it is.
-  ///   - nodes: the other nodes that live; nil leaves them as they are.
-  ///   - problems: why nodes that live can't be reached, by their names; nil leaves them as they are.
-  ///   - routes: those that change.
+  ///   - nodes: the other live nodes; nil leaves them unchanged.
+  ///   - problems: why live nodes can't be reached, by their names; nil leaves them unchanged.
+  ///   - routes: the routes that change.
   package func update(
     shardCount: Int? = nil, nodes: [RemoteNode]? = nil, problems: [String: String]? = nil,
     _ routes: [ShardID: TopicRoute]
@@ -130,7 +130,7 @@ package final class ShardRoutes: Sendable {
     for number in observers.keys.sorted() { observers[number]?() }
   }
 
-  /// Has `body` called after each change, on the thread that makes the change.
+  /// Calls `body` after each change, on the thread that makes the change.
   ///
   /// - Returns: the number for ``endObservation(_:)``.
   package func observe(_ body: @escaping @Sendable () -> Void) -> UInt64 {
@@ -141,7 +141,7 @@ package final class ShardRoutes: Sendable {
     }
   }
 
-  /// Ends an observation. A call that is under way may still arrive.
+  /// Ends an observation. A call in progress may still arrive.
   package func endObservation(_ number: UInt64) {
     state.withLock { $0.observers[number] = nil }
   }

@@ -1,6 +1,6 @@
 import SluiceStore
 
-/// A set of shards, reduced to two numbers by which nodes find out whether they mean the same one.
+/// A set of shards, reduced to two numbers with which nodes check that they mean the same set.
 package struct ShardSet: Hashable, Sendable {
   /// How many shards there are.
   package var count: UInt64
@@ -28,11 +28,11 @@ package struct ShardSet: Hashable, Sendable {
   }
 }
 
-/// Which nodes serve which shards, when each shard has one.
+/// Which nodes serve which shards, if every shard has a node.
 package struct ShardAgreement: Hashable, Sendable {
   /// This node's shards.
   package var own = ShardSet()
-  /// Those of the other nodes that have some.
+  /// The shards of the other nodes that have some.
   package var others: [RemoteNode: ShardSet] = [:]
 
   package init() {}

@@ -1,8 +1,8 @@
 import SluiceIO
 
-/// Commits of which it isn't known yet what becomes of them, in the order in which they were begun, and the calls that wait for those before them.
+/// Commits whose result is pending, in the order in which they were begun, and the callbacks that wait for earlier commits.
 ///
-/// `Work` is what a commit is for.
+/// `Work` describes the purpose of a commit.
 struct CommitsUnderWay<Work> {
   struct Entry {
     var number: UInt64
@@ -14,44 +14,44 @@ struct CommitsUnderWay<Work> {
   private(set) var entries: [Entry] = []
   /// Bytes of records in all of them.
   private(set) var bytes = 0
-  /// The number of the last commit that was begun.
+  /// The number of the last commit begun.
   private(set) var last: UInt64 = 0
   private var flushes: [(number: UInt64, body: @Sendable () -> Void)] = []
 
   var isEmpty: Bool { entries.isEmpty }
   var count: Int { entries.count }
 
-  /// Returns the number of a commit that begins.
+  /// Returns the number of the next commit.
   mutating func next() -> UInt64 {
     last += 1
     return last
   }
 
-  /// The commit that has begun last is under way.
+  /// Adds the commit that was begun last.
   ///
-  /// - Parameter count: how many bytes of records are in it.
+  /// - Parameter count: the bytes of its records.
   mutating func add(_ work: Work, bytes count: Int = 0, since start: MonotonicTime) {
     entries.append(Entry(number: last, start: start, bytes: count, work: work))
     bytes += count
   }
 
-  /// A commit is settled. Returns nil for one that isn't under way.
+  /// Removes a settled commit. Returns nil if no commit has that number.
   mutating func settle(_ number: UInt64) -> Entry? {
     guard let index = entries.firstIndex(where: { $0.number == number }) else { return nil }
     bytes -= entries[index].bytes
     return entries.remove(at: index)
   }
 
-  /// Forgets all of them.
+  /// Removes all commits.
   mutating func removeAll() {
     entries = []
     bytes = 0
   }
 
-  /// Has `body` taken by ``takeFlushed()`` when all that was begun before is settled.
+  /// Registers `body`, which ``takeFlushed()`` returns when all commits begun before are settled.
   mutating func whenSettled(_ body: @escaping @Sendable () -> Void) { flushes.append((last, body)) }
 
-  /// Takes the calls for which nothing is under way any longer, in order.
+  /// Takes the callbacks whose commits are all settled, in order.
   mutating func takeFlushed() -> [@Sendable () -> Void] {
     guard !flushes.isEmpty else { return [] }
     let first = entries.first?.number ?? .max
@@ -60,6 +60,6 @@ struct CommitsUnderWay<Work> {
     return settled
   }
 
-  /// Forgets the calls that wait.
+  /// Removes the callbacks that wait.
   mutating func removeFlushes() { flushes = [] }
 }

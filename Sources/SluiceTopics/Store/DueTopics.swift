@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// The topics that have something to be stored, and when.
+/// The topics with changes to be stored, and when each is due.
 struct DueTopics {
   private(set) var entries: [ObjectIdentifier: (topic: any DurableTopic, time: MonotonicTime)] = [:]
 
@@ -9,7 +9,7 @@ struct DueTopics {
   /// The earliest time at which a topic is due; nil without topics.
   var first: MonotonicTime? { entries.values.lazy.map(\.time).min() }
 
-  /// The topic is due at that time, or when it was already.
+  /// Makes the topic due at that time; keeps its time if that is earlier.
   mutating func add(_ topic: any DurableTopic, at time: MonotonicTime) {
     let known = entries[ObjectIdentifier(topic)]
     entries[ObjectIdentifier(topic)] = (topic, known.map { min($0.time, time) } ?? time)
@@ -17,7 +17,7 @@ struct DueTopics {
 
   mutating func remove(_ topic: any DurableTopic) { entries[ObjectIdentifier(topic)] = nil }
 
-  /// Takes out so many topics at most, due or not: the earliest of more.
+  /// Removes at most `most` topics, due or not, and returns them: the earliest if there are more.
   mutating func take(_ most: Int) -> [any DurableTopic] {
     guard entries.count > most else {
       defer { entries.removeAll(keepingCapacity: entries.capacity <= 1024) }

@@ -2,8 +2,8 @@ import SluiceLog
 import SluiceStore
 import SluiceWire
 
-/// Finds up to where limits of age have put the records of restored topics below the floor, before clients use these topics: a store that doesn't block need not
-/// have the headers at hand that say so.
+/// Finds how far limits of age have raised the floors of restored topics, before clients use these topics. A store that doesn't block may not have the
+/// headers in memory that contain the times.
 // @unchecked: belongs to the store's loop.
 final class FloorSearch: @unchecked Sendable {
   private static let atATime = 16
@@ -16,9 +16,9 @@ final class FloorSearch: @unchecked Sendable {
   private var done: (@Sendable (StoreError?) -> Void)?
 
   /// - Parameters:
-  ///   - topics: those whose floors aren't known.
+  ///   - topics: the topics whose floors aren't known.
   ///   - wallClock: the present time in milliseconds since 1970.
-  ///   - done: called once, on the store's loop; with what keeps the store from being read.
+  ///   - done: called once, on the store's loop, with the error if the store can't be read.
   init(
     _ topics: [StoreTopicState], in store: any ShardStore, wallClock: Int64,
     _ done: @escaping @Sendable (StoreError?) -> Void
@@ -37,13 +37,13 @@ final class FloorSearch: @unchecked Sendable {
   private func search(_ topic: StoreTopicState) {
     guard let cutoff = topic.retention.cutoff(at: wallClock) else { return }
     underWay += 1
-    // What was appended before the clock was set back to an earlier time is older than that, whatever its times say.
+    // Records appended before the clock was set back to a time before the cutoff are older than the cutoff, whatever their timestamps.
     let lowest = max(topic.clock.outdated(before: cutoff), topic.floor(before: topic.committed))
     topic.find(cutoff, from: lowest, in: store) { [self] offset, error in
       underWay -= 1
       switch error?.kind {
       case nil: topic.raiseFloor(to: offset, by: .age)
-      // The writer drops what it can read later; the others aren't to wait for that.
+      // The writer drops records that it can read later; the other topics don't wait for that.
       case .damaged: break
       default: failure = error
       }
@@ -56,8 +56,8 @@ extension StoreTopicState {
   /// Finds the first stored record with that time or a later one.
   ///
   /// - Parameters:
-  ///   - lowest: the offset of the first record that counts.
-  ///   - body: gets its offset, one behind all that is stored when there is none; and what kept the store from being read.
+  ///   - lowest: the lowest offset to consider.
+  ///   - body: gets the record's offset, or the offset after all stored records if there is none; and the error if the store couldn't be read.
   func find(
     _ time: Int64, from lowest: UInt64, in store: any ShardStore,
     _ body: @escaping @Sendable (UInt64, StoreError?) -> Void

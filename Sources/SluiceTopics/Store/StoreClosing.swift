@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// How a store's writer comes to its end: what waits is committed, and commits under way are awaited, for a time; then the store is closed.
+/// The steps by which a store's writer closes: it commits all waiting changes, waits for commits in progress for a limited time, then closes the store.
 ///
 /// ```
 ///  open ── begin ──► closing ── next: await, at most so long … finish ──► closed
@@ -9,31 +9,31 @@ import SluiceWire
 struct StoreClosing {
   typealias Body = @Sendable () -> Void
 
-  /// How long commits under way are awaited.
+  /// How long the writer waits for commits in progress.
   static let patience = Duration.seconds(10)
 
   private enum Phase {
     case open
-    /// - Parameter isTimed: whether a timer for the end of the wait was asked for.
+    /// - Parameter isTimed: whether the timer for the end of the wait was started.
     case closing(Body, isTimed: Bool)
     case closed
   }
 
-  /// What follows while the writer closes.
+  /// The next step while the writer closes.
   enum Step: Hashable {
-    /// Something is under way, which is awaited.
+    /// Wait for the commits in progress.
     case await
-    /// The same, and the wait ends after ``patience``.
+    /// Wait likewise, and end the wait after ``patience``.
     case awaitAtMost
-    /// Nothing is under way any longer.
+    /// No commits are in progress.
     case finish
   }
 
-  /// What becomes of the store.
+  /// The state in which the writer leaves the store.
   enum End: Hashable {
-    /// It is closed in order.
+    /// The store is closed normally.
     case close
-    /// It is left as it is, and the operator is told why.
+    /// The store is left as it is; `message` is the reason for the operator.
     case leave(message: String)
   }
 
@@ -42,19 +42,19 @@ struct StoreClosing {
   var isClosing: Bool { if case .closing = phase { true } else { false } }
   var isClosed: Bool { if case .closed = phase { true } else { false } }
 
-  /// The writer is to close.
+  /// Begins to close.
   ///
   /// - Parameter body: called at the end.
-  /// - Returns: whether it does; not when it does already.
+  /// - Returns: false if the writer closes already.
   mutating func begin(_ body: @escaping Body) -> Bool {
     guard case .open = phase else { return false }
     phase = .closing(body, isTimed: false)
     return true
   }
 
-  /// Everything that may be committed is.
+  /// Returns the next step after all that can be committed was begun.
   ///
-  /// - Parameter isSettled: whether nothing is under way.
+  /// - Parameter isSettled: whether no commits are in progress.
   mutating func next(isSettled: Bool) -> Step {
     if isSettled { return .finish }
     guard case .closing(let body, isTimed: false) = phase else { return .await }
@@ -65,9 +65,9 @@ struct StoreClosing {
   /// Ends the wait.
   ///
   /// - Parameters:
-  ///   - refusal: why the store takes no records; nil when it does.
-  ///   - isSettled: whether it is known what became of all commits.
-  /// - Returns: what becomes of the store, and what is called then; nil when that has happened already.
+  ///   - refusal: why the store accepts no records; nil if it does.
+  ///   - isSettled: whether the results of all commits are known.
+  /// - Returns: the state in which to leave the store, and the body to call; nil if the wait has already ended.
   mutating func finish(refusal: Fault?, isSettled: Bool) -> (end: End, body: Body)? {
     guard case .closing(let body, _) = phase else { return nil }
     phase = .closed

@@ -3,11 +3,11 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Whether the store takes records, why not, since when, and how large it is. The writer's loop changes it; any thread reads it.
+/// Whether the store accepts records, why not, since when, and how large it is. The writer's loop changes it; any thread reads it.
 final class StoreHealth: Sendable {
   struct Failure {
     var fault: Fault
-    /// The store's files are no longer where they were.
+    /// Whether the store's files were moved or removed.
     var isRemoved = false
     var since: MonotonicTime
   }
@@ -16,7 +16,7 @@ final class StoreHealth: Sendable {
   private let presentFailure = Mutex<Failure?>(nil)
   private let presentSize = Mutex<StoreSize?>(nil)
 
-  /// Nil while the store takes records.
+  /// Nil while the store accepts records.
   var failure: Failure? { isFaulty.load(ordering: .acquiring) ? presentFailure.withLock { $0 } : nil }
 
   var size: StoreSize? {
@@ -24,7 +24,7 @@ final class StoreHealth: Sendable {
     set { presentSize.withLock { $0 = newValue } }
   }
 
-  /// Returns whether that is another failure than the one before.
+  /// Records a failure. Returns whether it differs from the previous one.
   func failed(_ error: StoreError, now: MonotonicTime) -> Bool {
     let fault = Self.fault(error)
     let isNew = presentFailure.withLock { failure in
@@ -36,14 +36,14 @@ final class StoreHealth: Sendable {
     return isNew
   }
 
-  /// Returns whether there was a failure.
+  /// Records that the store works again. Returns whether there was a failure.
   func recovered() -> Bool {
     guard isFaulty.exchange(false, ordering: .acquiringAndReleasing) else { return false }
     presentFailure.withLock { $0 = nil }
     return true
   }
 
-  /// What clients are told, without paths.
+  /// The error that clients get, without paths.
   static func fault(_ error: StoreError) -> Fault {
     let waits = "what was published to durable topics waits, try again later"
     let (code, message): (ErrorCode, String) =

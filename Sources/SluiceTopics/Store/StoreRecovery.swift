@@ -2,27 +2,27 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// What is tried after commits have failed: first what makes room, then the commits themselves.
+/// The attempts after commits have failed: first changes that free space, then the commits themselves.
 ///
 /// ```
 ///   light changes ─► deletions ─► truncations ─► trims ─► all together ─► one by one, the smallest first
 /// ```
 ///
-/// A commit that was refused for its contents is tried topic by topic. Steps are taken one at a time by the writer, which belongs to one loop.
+/// If the store rejected a commit for its contents, each topic's change is tried alone. The writer takes one step at a time, on one loop.
 final class StoreRecovery {
-  /// One commit, and what it is for.
+  /// One commit, and its purpose.
   struct Step {
     enum What {
-      /// Changes without records, which may fit where they failed together with larger ones.
+      /// Changes without records, which may fit even though a commit with larger changes failed.
       case light([TopicCommit])
       case deletion(TopicCommit)
-      /// Drops what the failed commit of a topic drops, without what it adds.
+      /// Drops the records that a topic's failed commit drops, without adding any.
       case truncation
-      /// Drops records that have become too old meanwhile.
+      /// Drops records that have expired meanwhile.
       case trim(TopicCommitBuilder, DroppedRecords.Cause?)
       case all([TopicCommit])
       case one(TopicCommit)
-      /// A topic's change alone, without the states that the store refuses.
+      /// A topic's change alone, without the states that the store rejects.
       case alone(TopicCommit, rejected: [TopicChange.State])
     }
 
@@ -39,22 +39,22 @@ final class StoreRecovery {
     case all
     case one(TopicCommit)
     case alone(TopicCommit)
-    /// Everything was stored.
+    /// All commits were stored.
     case recovered
   }
 
-  /// Has the recovery.
+  /// Owns the recovery.
   private unowned let writer: StoreWriter
-  /// The last one comes first.
+  /// In reverse order: the last one is next.
   private var plans: [Plan]
 
-  /// Tries a commit that was refused for its contents topic by topic.
+  /// Tries the changes of a commit one by one, because the store rejected the commit for its contents.
   init(each commits: [TopicCommit], of writer: StoreWriter) {
     self.writer = writer
     plans = [.recovered] + commits.reversed().map { .alone($0) }
   }
 
-  /// Tries failed commits again.
+  /// Retries failed commits.
   init(stuckOf writer: StoreWriter) {
     self.writer = writer
     plans = [.light]
@@ -65,14 +65,14 @@ final class StoreRecovery {
     plans.reverse()
   }
 
-  /// Commits that weren't tried alone yet, in order.
+  /// Commits that haven't been tried alone yet, in order.
   var untried: [TopicCommit] {
     plans.reversed().compactMap { if case .alone(let commit) = $0 { commit } else { nil } }
   }
 
   // MARK: Steps
 
-  /// The next commit to be tried; nil at the end.
+  /// The next commit to try; nil at the end.
   func next() -> Step? {
     while let plan = plans.popLast() {
       if let step = step(plan) { return step }
@@ -128,12 +128,12 @@ final class StoreRecovery {
     }
   }
 
-  /// A step is settled.
+  /// Handles the result of a step.
   ///
   /// - Parameters:
-  ///   - step: the one that ``next()`` returned last.
-  ///   - error: why nothing of it is stored; nil when it is.
-  ///   - start: when it was begun.
+  ///   - step: the step that ``next()`` returned last.
+  ///   - error: why the commit wasn't stored; nil if it was.
+  ///   - start: when the step was begun.
   func conclude(_ step: Step, _ error: StoreError?, since start: MonotonicTime) {
     switch step.what {
     case .light(let commits):
@@ -182,7 +182,7 @@ final class StoreRecovery {
     plans = oneByOne(writer.stuck.all)
   }
 
-  /// They need too much room together: the smallest comes first.
+  /// Plans the commits one by one, smallest first, because together they need too much space.
   private func oneByOne(_ commits: [TopicCommit]) -> [Plan] {
     guard commits.count > 1 else { return [] }
     return commits.sorted { $0.taken.bytes > $1.taken.bytes }.map { .one($0) }
@@ -212,7 +212,7 @@ final class StoreRecovery {
     writer.service.report(.rejected(topic: topic.name, message: message))
   }
 
-  /// Nothing more of this topic can be stored. Its waiting changes are dropped, and clients get the reason.
+  /// Drops all waiting changes of a topic that can no longer be stored; clients get the reason.
   private func quarantine(_ commit: TopicCommit, _ message: String) {
     report(commit.topic, message)
     let fault = Fault(

@@ -2,8 +2,7 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// What the operator is told while a store fails: that it fails, once for each kind of failure; at an interval that producers wait; and that it takes records
-/// again.
+/// Decides what is reported to the operator while a store fails: each kind of failure once, waiting producers at an interval, and the recovery.
 struct StoreReports {
   /// How often waiting producers are reported.
   private static let interval = Duration.seconds(60)
@@ -16,21 +15,21 @@ struct StoreReports {
     self.health = health
   }
 
-  /// Nothing can be stored.
+  /// Returns the report of a failure, if it is new.
   mutating func failed(_ error: StoreError, at now: MonotonicTime) -> StoreEvent? {
     guard health.failed(error, now: now) else { return nil }
     next = next ?? now
     return .failed(message: error.message, isFull: error.kind == .full)
   }
 
-  /// Something was stored, or the store says that it takes records.
+  /// Returns the report of a recovery, after a commit was stored or the store has signalled that it accepts records.
   mutating func recovered() -> StoreEvent? {
     guard health.recovered() else { return nil }
     next = nil
     return .recovered
   }
 
-  /// Time has passed.
+  /// Returns the report of waiting producers, if it is due.
   ///
   /// - Parameters:
   ///   - publishers: how many producers wait.

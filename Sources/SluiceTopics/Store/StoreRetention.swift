@@ -2,14 +2,15 @@ import SluiceLog
 import SluiceStore
 import SluiceWire
 
-/// Which of a durable topic's oldest batches its limits no longer keep. A value: what there is comes in, where to cut comes out.
+/// Decides which of a durable topic's oldest batches its limits no longer keep. A value: its input is the stored batches, its output the offset at which to
+/// cut.
 ///
-/// Batches are dropped whole, so that up to one batch more than the limits say may be left.
+/// Batches are dropped whole, so a topic may exceed its limits by up to one batch.
 package struct StoreRetention {
-  /// An old batch, as far as it matters here.
+  /// The properties of an old batch that the limits need.
   package struct Batch: Hashable {
     var endOffset: UInt64
-    /// Bytes of the topic's records up to its end.
+    /// Bytes of the topic's records up to the batch's end.
     package var bytesThrough: UInt64
     var lastTime: Int64
 
@@ -19,7 +20,7 @@ package struct StoreRetention {
       self.lastTime = lastTime
     }
 
-    /// Nil for a header that can't be one of that topic's, as a damaged one may be.
+    /// Nil for a header that can't be from that topic, such as a damaged one.
     init?(_ header: BatchHeader, in extent: StoredExtent) {
       let bytesThrough = header.bytesBefore.addingReportingOverflow(UInt64(header.recordBytes))
       guard !bytesThrough.overflow, bytesThrough.partialValue <= extent.bytesThrough,
@@ -33,54 +34,54 @@ package struct StoreRetention {
   var retention: Retention
   /// The clock of the topic's records.
   var clock = RecordClock()
-  /// The oldest batches, as far as they were looked at.
+  /// The oldest batches read so far.
   private var batches: [Batch] = []
   private var start = 0
-  /// Whether all of those may go, so that more may.
+  /// Whether the limits drop all of those, so that more batches must be read.
   private var isExhausted = true
 
   init(_ retention: Retention) {
     self.retention = retention
   }
 
-  /// Whether ``cut(_:now:)`` needs more of the oldest batches to decide.
+  /// Whether ``cut(_:now:)`` needs more of the oldest batches.
   func wantsBatches(_ extent: StoredExtent, now: Int64) -> Bool {
     guard isExhausted, extent.firstOffset < extent.head else { return false }
     if let limit = retention.bytes, extent.bytes > limit { return true }
     return retention.ageMilliseconds != nil
   }
 
-  /// Adds the batches behind those that it has.
+  /// Adds the batches that follow.
   package mutating func take(_ more: [Batch]) {
     batches = batches[start...] + more
     start = 0
   }
 
-  /// Where the limits cut a topic off.
+  /// The offset at which the limits cut a topic off.
   package struct Cut {
-    /// The first record that is kept.
+    /// The offset of the first record that is kept.
     package var offset: UInt64
-    /// How many bytes the topic had before it, as far as that is known.
+    /// The number of bytes before that offset, as far as known.
     package var bytes: UInt64
-    /// What cuts there; nil when all records are kept.
+    /// The limit that cuts there; nil if all records are kept.
     package var cause: DroppedRecords.Cause?
   }
 
-  /// Before which offset records aren't kept any more, at this time.
+  /// Returns the offset before which the limits keep no records at this time.
   ///
-  /// - Parameter extent: what there is, with what is about to be added.
+  /// - Parameter extent: the stored records, including those about to be added.
   mutating func cut(_ extent: StoredExtent, now: Int64) -> Cut {
     var cut = Cut(offset: extent.firstOffset, bytes: extent.bytesBefore)
     if let limit = retention.records {
       let offset = extent.head - min(limit, extent.head)
       if offset > cut.offset { (cut.offset, cut.cause) = (offset, .records) }
     }
-    // From the front each time: a reader may have needed what could have been dropped.
+    // Starts at the front each time: a reader may have kept batches that the limits could have dropped.
     while start < batches.count, batches[start].endOffset <= extent.firstOffset { start += 1 }
     var next = start
     while next < batches.count {
       let batch = batches[next]
-      // What was to be added with a commit that failed is known here, and isn't there.
+      // The batches of a failed commit are known here, but aren't stored.
       guard batch.endOffset <= extent.head else { break }
       if batch.endOffset > cut.offset {
         guard let limit = limit(outdating: batch, extent, now) else { break }
@@ -93,7 +94,7 @@ package struct StoreRetention {
     return cut
   }
 
-  /// Where the last batch ends of which nothing is kept from that offset on; the extent's beginning when there is none. Batches are dropped whole.
+  /// The end of the last batch that lies completely before that offset; the extent's first offset if there is none. Batches are dropped whole.
   package func end(ofWholeBatchesBefore offset: UInt64, _ extent: StoredExtent) -> UInt64 {
     var end = extent.firstOffset
     for batch in batches[start...] {

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// How long to wait before failed commits are tried again: twice as long each time, up to a limit.
+/// The delay before failed commits are retried: doubled each time, up to a limit.
 struct StoreRetry {
   private static let first = Duration.milliseconds(100)
   private static let longest = Duration.seconds(2)
@@ -13,6 +13,6 @@ struct StoreRetry {
     return delay
   }
 
-  /// Something was stored.
+  /// Resets the delay after a commit was stored.
   mutating func reset() { delay = Self.first }
 }

@@ -4,17 +4,17 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// What was read from the store for a subscriber that is behind the records in memory.
+/// The result of reading stored records for a subscriber that needs records older than those in memory.
 package struct StoredRecords: Sendable {
-  /// Nil when there was nothing that could be read.
+  /// Nil if no records could be read.
   package var segment: LoadedSegment?
-  /// The offset of the first record that is there; beyond the one asked for when some are gone, or damaged.
+  /// The offset of the first record that exists; higher than the requested one if records were dropped or are damaged.
   package var next: UInt64
-  /// The store couldn't be read, so that nothing is known of its contents.
+  /// The store couldn't be read, so its contents are unknown.
   var isFailure = false
 }
 
-/// A segment that was read from storage. It is counted in ``StoreService/loadedBytes`` for as long as it is held.
+/// A segment that was read from storage. It counts towards ``StoreService/loadedBytes`` as long as it exists.
 package final class LoadedSegment: Sendable {
   package let segment: Segment
   private let service: StoreService
@@ -30,15 +30,15 @@ package final class LoadedSegment: Sendable {
   }
 }
 
-/// Takes batches of one topic into a segment.
-// @unchecked: belongs to one read, whose calls come one after the other.
+/// Copies batches of one topic into a segment.
+// @unchecked: belongs to one read, which makes one call after another.
 private final class BatchLoading: @unchecked Sendable {
   private let topic: TopicID
   private let offset: UInt64
   private let bytes: Int
   private let pool: SegmentPool
   private var loader: SegmentLoader?
-  /// Where the first batch begins that can't be read, if that was found before one that can.
+  /// The offset of the first batch that can't be read, if it precedes all readable ones.
   private(set) var damaged: UInt64?
 
   init(_ topic: TopicID, from offset: UInt64, bytes: Int, pool: SegmentPool) {
@@ -50,10 +50,10 @@ private final class BatchLoading: @unchecked Sendable {
 
   var isEmpty: Bool { loader == nil }
 
-  /// Returns whether there is room for more.
+  /// Returns whether there is room for more batches.
   func take(_ first: UInt64, _ value: UnsafeRawBufferPointer) -> Bool {
     guard let batch = unsafe BatchView(value, of: topic, at: first) else {
-      // What is behind it is for the next time, if there is anything to hand over.
+      // The batches after it are read by the next request, if this one already has some.
       if damaged == nil, loader == nil { damaged = max(first, offset) }
       return loader == nil
     }
@@ -74,7 +74,7 @@ private final class BatchLoading: @unchecked Sendable {
 }
 
 extension StoreService {
-  /// Reads about so many bytes of records from that offset on, and passes them to `completion` on `loop`.
+  /// Reads about `bytes` bytes of records from that offset on, and passes them to `completion` on `loop`.
   package func load(
     _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int, on loop: any EventLoop,
     _ completion: @escaping @Sendable (StoredRecords) -> Void
@@ -94,7 +94,7 @@ extension StoreService {
     _ loading: BatchLoading, _ error: StoreError?, _ storage: StoreTopicState, _ topic: String,
     from offset: UInt64
   ) -> StoredRecords {
-    // What was read before an error is good.
+    // Records read before an error are used.
     if let error, loading.isEmpty {
       lost(topic, error.message)
       return StoredRecords(segment: nil, next: offset, isFailure: true)
@@ -105,10 +105,11 @@ extension StoreService {
     return StoredRecords(segment: segment.map { LoadedSegment($0, self) }, next: next)
   }
 
-  /// Finds the first record with that time or a later one that a late subscriber gets, on another thread. An offset behind all that is stored when there is none.
+  /// Finds the first record with that time or a later one that a late subscriber gets, on another thread. Passes the offset after all stored records if there
+  /// is none.
   package func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
     read(topic.id) { store in
-      // Of what the limits no longer keep some may be stored, which a subscriber that asks for a time doesn't miss.
+      // The store may still have records that the limits no longer keep. A subscriber that starts at a time doesn't miss those.
       topic.find(time, from: topic.floor(before: topic.committed), in: store) { offset, _ in body(offset) }
     }
   }

@@ -5,9 +5,9 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Has the durable topics of one shard committed to its store and reads them back: one loop writes for all topics and connections, others read.
+/// Commits the durable topics of one shard to its store and reads them back: one loop writes for all topics and connections, others read.
 ///
-/// A broker of one node has one shard and one service; one of several nodes has a service for each shard that it owns.
+/// A broker of one node has one shard and one service; a node of a cluster has a service for each shard that it owns.
 ///
 /// ```
 ///   loops ── enqueue(topic) ──► arrivals ── one signal a turn ──► StoreWriter: take, commit, publish the outcome
@@ -17,14 +17,14 @@ package final class StoreService: Sendable {
   static let longestDelay = Duration.seconds(1)
   /// The delay of changes that no client waits for: positions of cursors and groups.
   static let idleDelay = Duration.milliseconds(200)
-  /// So many waiting bytes of one topic are committed before their delay is over.
+  /// When so many bytes of one topic wait, they are committed before their delay ends.
   static let commitBytes = 4 << 20
 
   package let store: any ShardStore
   package let pool: SegmentPool
   package let limits: TopicLimits
-  /// The most bytes of one topic's records that may wait to be written, and of all together. What waits is written in one go, and has to fit into the
-  /// store beside what is about to be dropped for it.
+  /// The most bytes that may wait to be written, of one topic and of all topics. Waiting records are written at once, and must fit into the store beside the
+  /// records that they replace.
   private let topicBacklog: Int
   private let backlogInAll: Int
   private let writingLoop: any EventLoop
@@ -41,20 +41,20 @@ package final class StoreService: Sendable {
   private let hasArrivals = StoreArrivals()
   private let arrivalsOfAll: StoreArrivals?
   let health = StoreHealth()
-  /// Producers that were rejected while the store takes no records.
+  /// Producers that were rejected while the store accepts no records.
   package let waiters = StoreWaiters()
-  /// Bytes of records that wait, of all topics.
+  /// Waiting bytes of records, of all topics.
   private let waitingBytes = Atomic<Int>(0)
   let metrics: BrokerMetrics
   private let commitTimes = Mutex(Histogram())
-  /// Bytes of records that were read for subscribers behind the records in memory.
+  /// Bytes of records read for subscribers that need records older than those in memory.
   let loadedBytes = Atomic<Int>(0)
   private let writing = Mutex<(writer: StoreWriter, signal: any LoopSignal)?>(nil)
 
   /// - Parameters:
-  ///   - writer: the loop on which the store is used. A store that blocks blocks its thread while something is written.
-  ///   - readers: their threads are blocked while something is read from such a store; at least one.
-  ///   - arrivalsOfAll: is told, too, when something is enqueued: what this service has in common with others.
+  ///   - writer: the loop on which the store is used. A store that blocks blocks the loop's thread while it writes.
+  ///   - readers: the threads that such a store blocks while it reads; at least one.
+  ///   - arrivalsOfAll: also notified when a topic is enqueued; several services share it.
   package init(
     _ store: any ShardStore, pool: SegmentPool, limits: TopicLimits, writer: any EventLoop,
     readers: [any EventLoop], metrics: BrokerMetrics, arrivalsOfAll: StoreArrivals? = nil,
@@ -74,9 +74,9 @@ package final class StoreService: Sendable {
     self.report = report
   }
 
-  /// Before anything else.
+  /// Starts the writer. Call it before anything else.
   ///
-  /// - Parameter notify: called when the store begins or ceases to take records.
+  /// - Parameter notify: called when the store begins or ceases to accept records.
   package func start(nextTopic: TopicID, notify: @escaping @Sendable () -> Void) {
     arrivals.withLock { $0.nextID = nextTopic }
     let writer = StoreWriter(self, on: writingLoop, notify: notify)
@@ -84,7 +84,7 @@ package final class StoreService: Sendable {
     writing.withLock { $0 = (writer, signal) }
     store.begin { [weak self] event in
       guard let self else { return }
-      // Jobs of the loop keep their order, and the store's events with them.
+      // Jobs of a loop keep their order, so the store's events do too.
       if writingLoop.isCurrent { withWriter { $0.received(event) } } else { write { $0.received(event) } }
     }
     write { $0.tick() }
@@ -99,7 +99,7 @@ package final class StoreService: Sendable {
 
   // MARK: From any loop
 
-  /// The topic has something to be committed within that time. It is taken up at the end of the turn, or with ``kick()``.
+  /// Enqueues a topic whose changes must be committed within that time. The writer starts at the end of the turn, or with ``kick()``.
   func enqueue(_ topic: any DurableTopic, within delay: Duration) {
     arrivals.withLock { arrivals in
       if !arrivals.isClosed { arrivals.topics.append((topic, delay)) }
@@ -108,12 +108,12 @@ package final class StoreService: Sendable {
     arrivalsOfAll?.note()
   }
 
-  /// Wakes the writer for what was enqueued. At the end of a turn.
+  /// Wakes the writer if topics were enqueued. Called at the end of a turn.
   func kick() {
     if hasArrivals.take() { writing.withLock { $0 }?.signal.fire() }
   }
 
-  /// What was enqueued. On the writer's loop.
+  /// Takes the enqueued topics. On the writer's loop.
   func takeArrivals() -> [(topic: any DurableTopic, delay: Duration)] {
     arrivals.withLock { arrivals in
       defer { arrivals.topics.removeAll(keepingCapacity: arrivals.topics.capacity <= 1024) }
@@ -121,10 +121,10 @@ package final class StoreService: Sendable {
     }
   }
 
-  /// Why durable topics take no records now; nil when they do.
+  /// Why durable topics accept no records now; nil if they do.
   package var refusal: Fault? { health.failure?.fault }
 
-  /// The store as it is. From any thread.
+  /// The state of the store. From any thread.
   package var snapshot: StoreSnapshot {
     var snapshot = StoreSnapshot()
     if let failure = health.failure {
@@ -148,45 +148,45 @@ package final class StoreService: Sendable {
 
   func noteWaiting(_ bytes: Int) { waitingBytes.add(bytes, ordering: .relaxed) }
 
-  /// Bytes of records that wait, of all topics.
+  /// Waiting bytes of records, of all topics.
   package var backlog: Int { waitingBytes.load(ordering: .relaxed) }
 
-  /// How long commits took that succeeded.
+  /// The durations of successful commits.
   package var commitHistogram: Histogram { commitTimes.withLock { $0 } }
 
   func commitTook(_ nanoseconds: UInt64) { commitTimes.withLock { $0.add(nanoseconds) } }
 
-  /// How many more bytes of a topic's records may wait to be written, besides those that do.
+  /// How many more bytes of a topic's records may wait to be written, besides the waiting ones.
   package func room(besides waiting: Int) -> Int {
     let inAll = backlogInAll - waitingBytes.load(ordering: .relaxed)
     return max(min(topicBacklog - waiting, inAll), 0)
   }
 
-  /// Calls `body` where a topic may be read: on the thread of a reader if the store blocks, at once if it doesn't.
+  /// Calls `body` on a thread where a topic may be read: a reader's thread if the store blocks, this thread at once otherwise.
   package func read(_ id: TopicID, _ body: @escaping @Sendable (any ShardStore) -> Void) {
     guard store.isBlocking else { return body(store) }
     let reader = readers[Int(id.rawValue % UInt64(readers.count))]
     reader.execute { [store] in body(store) }
   }
 
-  /// Reports what can't be read of a topic.
+  /// Reports data of a topic that can't be read.
   package func lost(_ topic: String, _ message: String) {
     report(.lost(topic: topic, message: message))
   }
 
   // MARK: On the writer's loop
 
-  /// Keeps track of topics that were restored from the store.
+  /// Registers topics that were restored from the store.
   package func adopt(_ topics: [any DurableTopic]) {
     write { $0.adopt(topics) }
   }
 
-  /// Commits what waits, if that is possible, and calls `body` on the writer's loop when what was begun is settled.
+  /// Commits all waiting changes if possible, and calls `body` on the writer's loop when the commits are settled.
   package func flush(_ body: @escaping @Sendable () -> Void) {
     write { $0.flush(body) }
   }
 
-  /// Commits what waits, and closes the store, which may not be used any more. Calls `body` on the writer's loop.
+  /// Commits all waiting changes and closes the store, which must not be used afterwards. Calls `body` on the writer's loop.
   package func close(_ body: @escaping @Sendable () -> Void) {
     write { [self] writer in
       writer.close { [self] in
@@ -203,7 +203,7 @@ package final class StoreService: Sendable {
     writingLoop.execute { [self] in withWriter(body) }
   }
 
-  /// Calls `body` with the writer, which uses the service. On the writer's loop.
+  /// Calls `body` with the writer, exclusively. On the writer's loop.
   func withWriter(_ body: (StoreWriter) -> Void) {
     guard let writer = writing.withLock({ $0?.writer }) else { return }
     withExtendedLifetime(self) { body(writer) }

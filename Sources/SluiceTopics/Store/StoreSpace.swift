@@ -1,23 +1,23 @@
 import SluiceStore
 
-/// When a store's space is looked after: what deleted topics have left behind is freed a piece at a time, so that commits don't wait for it, and the size is read
-/// once after the commits that may have changed it.
+/// Decides when a store's space is maintained. The space of deleted topics is freed in pieces, so that commits don't wait for it. The size is read once after
+/// the commits that may have changed it.
 struct StoreSpace {
-  /// Whether there may be something to be freed. Former runs of the broker may have left something.
+  /// Whether there may be space to free. Earlier runs of the broker may have left some.
   private(set) var hasGarbage = true
-  /// Whether there was a commit, or an attempt at one, since the size was read.
+  /// Whether a commit was attempted since the size was read.
   private var hasChanged = true
 
-  /// A commit is tried.
+  /// Notes that a commit is attempted.
   mutating func commitBegins() { hasChanged = true }
 
-  /// The deletion of a topic is stored.
+  /// Notes that the deletion of a topic was stored.
   mutating func topicDeleted() { hasGarbage = true }
 
-  /// Frees a piece. One that can't be freed is left for the next deletion.
+  /// Frees a piece. A piece that can't be freed is left for the next deletion.
   ///
-  /// - Parameter piece: frees it, and returns whether there is more.
-  /// - Returns: whether another piece is to be freed, later.
+  /// - Parameter piece: frees a piece, and returns whether there are more.
+  /// - Returns: whether another piece is to be freed later.
   mutating func free(_ piece: () throws(StoreError) -> Bool) -> Bool {
     guard hasGarbage else { return false }
     do throws(StoreError) {
@@ -28,11 +28,11 @@ struct StoreSpace {
     return hasGarbage
   }
 
-  /// Returns the size; nil where it is as it was, or can't be read.
+  /// Returns the size; nil if it hasn't changed or can't be read.
   ///
   /// - Parameters:
-  ///   - isFailing: whether the store takes no records, so that what its disk has left is looked at each time.
-  ///   - read: reads it; nil where the store has none.
+  ///   - isFailing: whether the store accepts no records; the free space of its disk is then checked each time.
+  ///   - read: reads the size; nil if the store has none.
   mutating func size(isFailing: Bool, _ read: () throws(StoreError) -> StoreSize?) -> StoreSize? {
     guard hasChanged || isFailing else { return nil }
     hasChanged = false

@@ -3,16 +3,16 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-// How a compact topic is stored: its batches as those of any topic, and, before these are dropped, each record that is still the newest of its key by
+// How a compact topic is stored: in batches like any topic. Before a batch is dropped, each of its records that is still the newest of its key is stored by
 // itself, as a state. See ``StoredNewest``.
 extension StoreTopicState {
-  /// About the most bytes of records that a commit takes out of batches.
+  /// About the most bytes of records that a commit copies from batches into states.
   private static let carried = 1 << 20
 
-  /// Adds to a commit what the newest records need of it: removals of those that were replaced or dropped, copies of those whose batches are to go, and the
-  /// truncation.
+  /// Adds to a commit the changes that the newest records need: removal of records that were replaced or dropped, copies of records whose batches are to be
+  /// dropped, and the truncation.
   ///
-  /// With the topic's lock held, so that all that has replaced a stored record is stored itself, or in this commit.
+  /// With the topic's lock held, so that every record that has replaced a stored one is stored itself, or in this commit.
   func addNewest(to change: inout TopicChange) {
     guard let newest else { return }
     let changes = newest.takeStorageChanges(
@@ -29,19 +29,19 @@ extension StoreTopicState {
     if changes.carriedBefore > firstOffset { change.truncateBefore = changes.carriedBefore }
   }
 
-  /// Whether the newest records need a commit, though nothing else of the topic is to be stored.
+  /// Whether the newest records need a commit even though the topic has no other changes.
   var hasNewestChanges: Bool {
     newest?.hasStorageChanges(
       before: committed, bytesThrough: bytesThrough) ?? false
   }
 
-  /// Takes the newest records up again: those that are stored by themselves, and those in batches.
+  /// Restores the newest records: those stored by themselves, and those in batches.
   ///
   /// - Parameters:
   ///   - topic: the topic's name, for reports.
   ///   - states: all of kind ``StoredState/Kind/newest``, in order.
   ///   - wallClock: the present time, in milliseconds since 1970.
-  ///   - done: called once, perhaps before this returns; with what kept the store from being read.
+  ///   - done: called once, possibly before this returns, with the error if the store couldn't be read.
   func restoreNewest(
     _ topic: String, _ states: [StoredState], wallClock: Int64,
     _ done: @escaping @Sendable (StoreError?) -> Void
@@ -58,15 +58,15 @@ extension StoreTopicState {
   }
 }
 
-/// Puts a compact topic's newest records together from what is stored.
-// @unchecked: belongs to one read, whose calls come one after the other.
+/// Assembles a compact topic's newest records from stored states and batches.
+// @unchecked: belongs to one read, which makes one call after another.
 private final class NewestRestoration: @unchecked Sendable {
   private let newest: CompactedRecords
   private let topic: String
   private let storage: StoreTopicState
-  /// The offset of the record that comes next.
+  /// The offset of the next record to restore.
   private(set) var nextOffset: UInt64
-  /// What can't be read ends before this offset; 0 for nothing.
+  /// The end of the unreadable records; 0 if all could be read.
   private var lostBefore: UInt64 = 0
 
   init(_ newest: CompactedRecords, _ topic: String, _ storage: StoreTopicState) {
@@ -76,7 +76,7 @@ private final class NewestRestoration: @unchecked Sendable {
     nextOffset = storage.birthExtent.firstOffset
   }
 
-  /// Takes the records that are stored by themselves.
+  /// Restores the records that are stored by themselves.
   func take(_ states: [StoredState]) {
     var marks: CompactedRecords.Marks?
     var records: [StoredNewest.Record] = []
@@ -95,15 +95,15 @@ private final class NewestRestoration: @unchecked Sendable {
     let extent = storage.birthExtent
     newest.beginRestoring(marks, batchesFrom: extent.firstOffset, bytesBefore: extent.bytesBefore)
     if let marks { nextOffset = min(marks.carriedBefore, extent.head) }
-    // Records from there on are in the batches.
+    // Records from that offset on are in the batches.
     for record in records where record.offset < nextOffset {
       unsafe record.item.withUnsafeBytes { unsafe newest.restore($0, at: record.offset, time: record.time) }
     }
-    // Batches behind those that were carried are missing.
+    // The batches between the copied records and the first stored batch are missing.
     if nextOffset < extent.firstOffset { lose(before: extent.firstOffset) }
   }
 
-  /// Takes a batch. Returns whether another one is wanted.
+  /// Restores a batch. Returns whether another one is needed.
   func take(_ first: UInt64, _ value: UnsafeRawBufferPointer) -> Bool {
     guard let batch = unsafe BatchView(value, of: storage.id, at: first) else { return true }
     if first > nextOffset { lose(before: first) }
@@ -114,7 +114,7 @@ private final class NewestRestoration: @unchecked Sendable {
     return nextOffset < storage.birthExtent.head
   }
 
-  /// There are no more batches.
+  /// Completes the restoration after the last batch.
   func finish(wallClock: Int64) {
     let extent = storage.birthExtent
     if nextOffset < extent.head { lose(before: extent.head) }

@@ -4,39 +4,39 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// State of a durable topic in the store: which records it has, and what it has dropped. From any thread.
+/// The state of a durable topic in the store: the records that it contains, and those that it has dropped. From any thread.
 package final class StoreTopicState: Sendable {
   package let id: TopicID
-  /// Keeps its topics until it is closed, as they keep it.
+  /// Keeps its topics alive until it is closed, as they keep it.
   package let service: StoreService
   let sync: TopicSettings.Sync
-  /// The newest record of each key, for a compact topic: its limits apply to these, and its batches go as soon as these can do without.
+  /// The newest record of each key, for a compact topic: the limits apply to these, and a batch is dropped as soon as they don't need it.
   package let newest: CompactedRecords?
-  /// What was stored when the broker opened the topic.
+  /// The extent that was stored when the broker opened the topic.
   let birthExtent: StoredExtent
 
-  /// The offset of the oldest record in the store, and of the first that isn't there yet.
+  /// The offset of the oldest stored record, and the offset after the newest.
   private let first: Atomic<UInt64>
   private let end: Atomic<UInt64>
   /// Bytes of records between the two.
   private let bytes: Atomic<UInt64>
   /// Bytes of all records that were ever stored.
   private let through: Atomic<UInt64>
-  /// Bytes of records that are kept beyond the limits, because a reader still needs them.
+  /// Bytes of records that are kept beyond the limits because a reader still needs them.
   private let lapsed = Atomic<UInt64>(0)
   /// The places at which cursors and groups were found in the store.
   package let places = StoredPlaces()
-  /// What the limits, and trims, have dropped since the broker opened the topic.
+  /// The records that limits and trims have dropped since the broker opened the topic.
   private let lost = Mutex(DroppedRecords())
 
-  /// What late subscribers can get.
+  /// The records that late subscribers can get.
   fileprivate struct Limits {
     var retention: Retention
-    /// Late subscribers get no record before this offset, whatever the limits are now: what trims, and limits as they took effect, have raised the floor to.
+    /// Late subscribers get no record before this offset, whatever the present limits: trims, and limits when they took effect, have raised the floor to it.
     var raisedFloor: UInt64
-    /// What has raised it last.
+    /// The cause of the last raise.
     var cause = DroppedRecords.Cause.trim
-    /// No reader that begins gets a record before this offset, one that was under way included. At most `raisedFloor`.
+    /// No new or returning reader gets a record before this offset. At most `raisedFloor`.
     var trimmedTo: UInt64
   }
 
@@ -55,7 +55,7 @@ package final class StoreTopicState: Sendable {
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
-    // Records that a damaged store has lost don't put later ones below the floor.
+    // Records that a damaged store has lost don't put later records below the floor.
     let floor = min(floor, extent.head)
     limits = Mutex(
       Limits(
@@ -71,11 +71,12 @@ package final class StoreTopicState: Sendable {
   /// Whether records are delivered only once they are on disk.
   package var isSynchronous: Bool { sync == .always }
 
-  /// So many bytes of records make a commit. Records that aren't on disk are in one with the positions behind them, which cursors and groups have already.
+  /// Bytes of records of a full commit. Unless `sync` is `always`, all waiting records are stored in one commit, because cursors and groups may already have
+  /// positions after them.
   var commitBytes: Int { isSynchronous ? service.store.commitBytes : .max }
 
   package var firstOffset: UInt64 { first.load(ordering: .acquiring) }
-  /// What comes before that offset is on disk.
+  /// All records before this offset are on disk.
   package var committed: UInt64 { end.load(ordering: .acquiring) }
   var storedBytes: UInt64 { bytes.load(ordering: .relaxed) }
   var bytesThrough: UInt64 { through.load(ordering: .relaxed) }
@@ -83,7 +84,7 @@ package final class StoreTopicState: Sendable {
 
   package var dropped: DroppedRecords { lost.withLock { $0 } }
 
-  /// How soon new records are to be on disk.
+  /// The longest time until new records are on disk.
   package var delay: Duration {
     switch sync {
     case .always: .zero
@@ -92,10 +93,10 @@ package final class StoreTopicState: Sendable {
     }
   }
 
-  /// The clock of the topic's records, of which the setbacks are current. The ``UncommittedTail`` gives records their times.
+  /// The clock of the topic's records; its setbacks are current. The ``UncommittedTail`` assigns times to records.
   package var clock: RecordClock { recordClock.withLock { $0 } }
 
-  /// The clock was set back.
+  /// Takes the clock after it was set back.
   func take(_ clock: RecordClock) {
     recordClock.withLock {
       $0 = clock
@@ -105,7 +106,7 @@ package final class StoreTopicState: Sendable {
 
   var retention: Retention { limits.withLock { $0.retention } }
 
-  /// Changes the limits: the next commit drops what they don't keep. What the former limits keep no longer stays below the floor.
+  /// Changes the limits: the next commit drops the records that they don't keep. Records that the former limits have expired stay below the floor.
   func retain(_ retention: Retention, before head: UInt64) {
     limits.withLock { limits in
       if let limit = limits.retention.records { limits.raise(to: head - min(limit, head), by: .records) }
@@ -113,9 +114,9 @@ package final class StoreTopicState: Sendable {
     }
   }
 
-  /// Raises the floor to that offset: the next commit drops what comes before it.
+  /// Raises the floor to that offset: the next commit drops the records before it.
   ///
-  /// - Parameter keep: the offset of a record that a reader needs, as it does those behind it; nil for none.
+  /// - Parameter keep: the offset from which a reader still needs records; nil for none.
   func trim(to offset: UInt64, keepingFrom keep: UInt64?) {
     limits.withLock { limits in
       limits.raise(to: offset, by: .trim)
@@ -138,7 +139,7 @@ package final class StoreTopicState: Sendable {
 
   // MARK: The floor
 
-  /// The floor: that of the limit of records is exact; that of the limits of bytes and age is the first record of the oldest batch of which they keep any.
+  /// The floor. With a limit of records it is exact; with limits of bytes or age it is the first record of the oldest batch of which they keep any record.
   func floor(before head: UInt64) -> UInt64 {
     let limits = limits.withLock { $0 }
     let first = min(max(firstOffset, limits.raisedFloor), head)
@@ -146,7 +147,7 @@ package final class StoreTopicState: Sendable {
     return max(first, head - min(limit, head))
   }
 
-  /// The lowest offset that a reader can get which was under way before.
+  /// The lowest offset that a returning reader can get.
   var lowestForReturning: UInt64 { max(firstOffset, limits.withLock { $0.trimmedTo }) }
 
   /// The lowest offset that an attached reader can get.
@@ -155,12 +156,12 @@ package final class StoreTopicState: Sendable {
   /// No reader gets a stored record before this offset, even if it is loaded already: such records were trimmed, and no reader needed them.
   var goneBefore: UInt64 { gone.load(ordering: .acquiring) }
 
-  /// Where the floor was raised to, at least, and by what; a broker that starts with the same store begins there.
+  /// The offset to which the floor was raised, and the cause; a broker that starts with the same store begins with this floor.
   var raisedFloor: (offset: UInt64, cause: DroppedRecords.Cause) {
     limits.withLock { ($0.raisedFloor, $0.cause) }
   }
 
-  /// Limits have taken effect: they keep nothing before that offset.
+  /// Raises the floor after limits have taken effect: they keep no record before that offset.
   func raiseFloor(to offset: UInt64, by cause: DroppedRecords.Cause) {
     limits.withLock { $0.raise(to: offset, by: cause) }
   }

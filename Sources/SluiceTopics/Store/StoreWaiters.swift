@@ -2,23 +2,23 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// A producer that was rejected because the store takes no records: its publication was ended, or wasn't opened.
+/// A producer that was rejected because the store accepts no records: its publication was ended, or wasn't opened.
 package struct StoreWaiter: Sendable {
-  /// The connection by which it has come: its own, or that of the node that serves its client.
+  /// The connection through which its requests arrive: its own, or that of the node that serves its client.
   package let carrier: UInt64
   /// Its own connection, at its node.
   package let connection: UInt64
   package let client: String
-  /// The other node that its client is connected to; empty for none.
+  /// The other node to which its client is connected; empty for none.
   package let node: String
   package let identity: String
   package let stream: UInt32
   package let topic: String
   package let since: MonotonicTime
   package let reason: TopicInfo.Publication.WaitReason
-  /// The records that the topic has of it.
+  /// The records that the topic has received from it.
   package let received: UInt64
-  /// When it was rejected last.
+  /// When it was last rejected.
   fileprivate(set) var asked: MonotonicTime
 
   /// - Parameter user: its client.
@@ -52,8 +52,8 @@ package struct StoreWaiter: Sendable {
 
 /// The producers that wait for the store, by connection and topic. From any loop.
 ///
-/// A producer is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again; one of another node's
-/// client, whose connection ends elsewhere, also when it hasn't come back for some time.
+/// A producer is removed when it has another publication on the topic, when its connection ends, and when the store accepts records again. For a client of
+/// another node, the connection ends elsewhere; its producer is also removed when it hasn't retried for some time.
 package final class StoreWaiters: Sendable {
   private struct Key: Hashable {
     var carrier: UInt64
@@ -70,15 +70,15 @@ package final class StoreWaiters: Sendable {
     }
   }
 
-  /// A producer that waits comes back within half a minute, about.
+  /// A waiting producer retries within about half a minute.
   private static let patience = Duration.seconds(75)
 
-  /// The most that are known one by one; a client may ask for publications on any number of topics.
+  /// The most producers that are listed individually; a client may request publications on any number of topics.
   private static let most = 10_000
 
   private struct State {
     var waiters: [Key: StoreWaiter] = [:]
-    /// How many there are on each topic.
+    /// The number of waiting producers by topic.
     var counts: [String: Int] = [:]
 
     mutating func add(_ waiter: StoreWaiter, _ key: Key) {
@@ -104,7 +104,7 @@ package final class StoreWaiters: Sendable {
   package func add(_ waiter: StoreWaiter) {
     let key = Key(waiter)
     change { state in
-      // A producer that asks again has waited since it was rejected first.
+      // A producer that retries has waited since it was first rejected.
       if state.waiters[key] != nil {
         state.waiters[key]?.asked = waiter.asked
       } else if state.waiters.count < Self.most {
@@ -113,15 +113,15 @@ package final class StoreWaiters: Sendable {
     }
   }
 
-  /// A client has a publication on the topic.
+  /// Removes a producer whose client has a publication on the topic.
   ///
-  /// - Parameter carrier: the connection by which it has come.
+  /// - Parameter carrier: the connection through which its requests arrive.
   package func remove(_ user: Origin, by carrier: UInt64, topic: String) {
     guard count > 0 else { return }
     change { $0.remove(Key(carrier, user.node, user.connection, topic)) }
   }
 
-  /// The connection has ended.
+  /// Removes the producers of a connection that has ended.
   package func remove(carrier: UInt64) {
     guard count > 0 else { return }
     change { state in
@@ -129,7 +129,7 @@ package final class StoreWaiters: Sendable {
     }
   }
 
-  /// Forgets producers of other nodes' clients that don't come back.
+  /// Removes producers of other nodes' clients that have stopped retrying.
   func forgetSilent(at now: MonotonicTime) {
     guard count > 0 else { return }
     change { state in
@@ -139,20 +139,20 @@ package final class StoreWaiters: Sendable {
     }
   }
 
-  /// The store takes records again.
+  /// Removes all producers, because the store accepts records again.
   package func removeAll() { change { $0 = State() } }
 
-  /// How many wait on a topic.
+  /// The number of producers that wait on a topic.
   package func count(on topic: String) -> Int {
     count == 0 ? 0 : state.withLock { $0.counts[topic] ?? 0 }
   }
 
-  /// Those on a topic, the longest first.
+  /// The producers that wait on a topic, longest first.
   package func waiters(on topic: String) -> [StoreWaiter] {
     all.filter { $0.topic == topic }
   }
 
-  /// All of them, the longest first.
+  /// All producers that wait, longest first.
   package var all: [StoreWaiter] {
     guard count > 0 else { return [] }
     return state.withLock { Array($0.waiters.values) }

@@ -3,15 +3,15 @@ import SluiceLog
 import SluiceStore
 import SluiceWire
 
-/// Commits what durable topics have to be stored, and keeps the store within its topics' limits. What has failed is tried again by the ``StoreRecovery``.
+/// Commits the changes of durable topics, and keeps the store within its topics' limits. ``StoreRecovery`` retries failed commits.
 ///
-/// While commits are under way the next one gathers, so that one sync serves all topics that changed meanwhile. A store that blocks has one under
-/// way, which is settled when the call returns; one far away has several, which settle in order.
+/// While commits are in progress, changes gather for the next one, so that one sync serves all topics that changed meanwhile. A store that blocks has at most
+/// one commit in progress, which is settled when the call returns; a remote store has several, which settle in order.
 // @unchecked: belongs to `loop`, whose thread is blocked while a store that blocks writes something.
 final class StoreWriter: @unchecked Sendable {
   private static let trimInterval = Duration.seconds(1)
 
-  /// What a commit under way is for.
+  /// The purpose of a commit in progress.
   private enum Work {
     case commits([TopicCommit])
     case step(StoreRecovery.Step)
@@ -19,9 +19,9 @@ final class StoreWriter: @unchecked Sendable {
 
   private let store: any ShardStore
   let loop: any EventLoop
-  /// Has the writer, and calls it: see ``StoreService/withWriter(_:)``.
+  /// Owns the writer, and calls it: see ``StoreService/withWriter(_:)``.
   unowned let service: StoreService
-  /// Called when the store begins or ceases to take records.
+  /// Called when the store begins or ceases to accept records.
   private let notify: @Sendable () -> Void
 
   private(set) var due = DueTopics()
@@ -30,7 +30,7 @@ final class StoreWriter: @unchecked Sendable {
   private var underWay = CommitsUnderWay<Work>()
   private let pace: CommitPace
   var stuck = StuckCommits()
-  /// What is tried at the moment after a failure. Nothing else is committed meanwhile.
+  /// The recovery in progress after a failure. No other commits are made meanwhile.
   private var recovery: StoreRecovery?
   private var retry = StoreRetry()
   private var retryTimer: TimerToken?
@@ -38,7 +38,7 @@ final class StoreWriter: @unchecked Sendable {
   private var reports: StoreReports
   private var closing = StoreClosing()
   private var closingTimer: TimerToken?
-  /// Another owner has the shard: nothing is stored any more.
+  /// Another owner has the shard: no more changes are stored.
   private var isFenced = false
 
   init(_ service: StoreService, on loop: any EventLoop, notify: @escaping @Sendable () -> Void) {
@@ -54,12 +54,12 @@ final class StoreWriter: @unchecked Sendable {
   /// The most changes of one commit.
   var mostChanges: Int { store.mostChanges }
 
-  /// Whether the store takes another commit.
+  /// Whether the store accepts another commit.
   private var isFree: Bool {
     stuck.isEmpty && recovery == nil && !isFenced && underWay.count < store.depth
   }
 
-  /// Whether the next commit may be begun.
+  /// Whether the next commit may begin.
   private var isReady: Bool {
     isFree
       && pace.mayBegin(
@@ -70,7 +70,7 @@ final class StoreWriter: @unchecked Sendable {
     guard !closing.isClosed else { return }
     takeArrivals()
     let now = loop.now
-    // A commit takes everything along, due or not: the sync is paid for.
+    // A commit takes the changes of all topics, due or not, because the cost of the sync is the same.
     while isReady, due.first.map({ $0 <= now }) ?? false { commitAll() }
     setTimer()
   }
@@ -95,7 +95,7 @@ final class StoreWriter: @unchecked Sendable {
 
   // MARK: Commits
 
-  /// - Parameter isLast: takes changes along whose delay isn't over.
+  /// - Parameter isLast: whether to take changes whose delay hasn't passed.
   private func commitAll(isLast: Bool = false) {
     let now = isLast ? loop.now + StoreService.idleDelay : loop.now
     let topics = due.take(store.mostChanges)
@@ -128,11 +128,11 @@ final class StoreWriter: @unchecked Sendable {
     case nil:
       count(commits, since: start)
       retry.reset()
-      // A store that doesn't block reports itself when it takes records again.
+      // A store that doesn't block signals by itself when it accepts records again.
       if store.isBlocking { recovered() }
       for commit in commits { done(commit) }
     case .invalid:
-      // The store refuses one of the changes for its contents: each topic's change is tried alone, and those that are refused are set aside.
+      // The store rejects one of the changes for its contents: each topic's change is tried alone, and the rejected ones are dropped.
       recover(StoreRecovery(each: commits, of: self))
     case .fenced:
       stuck.add(commits)
@@ -140,13 +140,13 @@ final class StoreWriter: @unchecked Sendable {
     default:
       stuck.add(commits)
       guard let error, underWay.isEmpty else { return }
-      // Those that were refused meanwhile come behind these.
+      // Commits that were rejected meanwhile follow these.
       if let rest = recovery.take()?.untried { stuck.add(rest) }
       failed(error)
     }
   }
 
-  /// Counts a commit that is stored.
+  /// Counts a stored commit.
   func count(_ commits: [TopicCommit], since start: MonotonicTime) {
     let end = loop.readClock()
     service.commitTook(end > start ? end.nanoseconds - start.nanoseconds : 0)
@@ -154,7 +154,7 @@ final class StoreWriter: @unchecked Sendable {
     service.metrics.add(.bytesStored, commits.reduce(0) { $0 + $1.taken.bytes })
   }
 
-  /// - Parameter rejected: states that aren't stored, for what they are.
+  /// - Parameter rejected: states that aren't stored because of their contents.
   func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
     service.noteWaiting(-commit.taken.bytes)
     if commit.change.isDeletion {
@@ -177,7 +177,7 @@ final class StoreWriter: @unchecked Sendable {
       message: "the store refuses what was asked for in topic \(topic.name); the broker's log says why")
   }
 
-  // MARK: What the store reports
+  // MARK: Events of the store
 
   func received(_ event: ShardStoreEvent) {
     switch event {
@@ -191,7 +191,7 @@ final class StoreWriter: @unchecked Sendable {
   }
 
   private func settled(_ number: UInt64, _ error: StoreError?) {
-    // After a fence nothing is under way any more.
+    // After a fence, no commits are in progress.
     guard let entry = underWay.settle(number) else { return }
     switch entry.work {
     case .commits(let commits): settled(commits, error, since: entry.start)
@@ -232,7 +232,7 @@ final class StoreWriter: @unchecked Sendable {
     notify()
   }
 
-  /// Tries failed commits again.
+  /// Retries failed commits.
   private func tryAgain() {
     retryTimer = nil
     guard !closing.isClosed, !stuck.isEmpty, recovery == nil, !isFenced else { return }
@@ -245,12 +245,12 @@ final class StoreWriter: @unchecked Sendable {
     advance()
   }
 
-  /// Takes the next steps of the recovery: one at a time, with nothing else under way.
+  /// Takes the next steps of the recovery: one at a time, without other commits in progress.
   private func advance() {
     while underWay.isEmpty, let recovery {
       guard let step = recovery.next() else {
         self.recovery = nil
-        // The timer may have fired while the steps were under way.
+        // The timer may have fired while the steps were in progress.
         if !stuck.isEmpty { armRetry() }
         if closing.isClosing { goOnClosing() } else { run() }
         return
@@ -268,7 +268,7 @@ final class StoreWriter: @unchecked Sendable {
     recovery?.conclude(step, error, since: start)
   }
 
-  /// Another owner has the shard: nothing more is stored of these topics, granted, or acknowledged.
+  /// Handles that another owner has the shard: no more records of these topics are stored, granted or acknowledged.
   private func fenced(_ error: StoreError) {
     guard !isFenced else { return }
     isFenced = true
@@ -289,17 +289,17 @@ final class StoreWriter: @unchecked Sendable {
     tellFlushed()
   }
 
-  /// Drops what a topic has to be stored; clients get the reason.
+  /// Drops a topic's waiting changes; clients get the reason.
   func set(aside topic: any DurableTopic, _ taken: UncommittedTail.Taken, _ fault: Fault) {
     let (bytes, completions) = topic.quarantine(taken, fault)
     service.noteWaiting(-bytes)
     for completion in completions { completion.body(fault) }
   }
 
-  /// Takes a topic out of those that are due.
+  /// Removes a topic from those that are due.
   func removeDue(_ topic: any DurableTopic) { due.remove(topic) }
 
-  /// The topic is due at once.
+  /// Makes a topic due at once.
   func makeDue(_ topic: any DurableTopic) { due.add(topic, at: loop.now) }
 
   /// Drops the failed commits of a deleted topic.
@@ -312,7 +312,7 @@ final class StoreWriter: @unchecked Sendable {
 
   // MARK: Periodic work
 
-  /// Drops records that have become too old, and frees the space of deleted topics.
+  /// Drops expired records, and frees the space of deleted topics.
   func tick() {
     guard !closing.isClosed else { return }
     checkPlace()
@@ -325,11 +325,11 @@ final class StoreWriter: @unchecked Sendable {
     _ = loop.schedule(after: Self.trimInterval) { [weak service] in service?.withWriter { $0.tick() } }
   }
 
-  /// Notices that the store's files were removed, or are back, also while nothing is committed.
+  /// Detects that the store's files were removed, or are back, also while there are no commits.
   private func checkPlace() {
     do throws(StoreError) {
       try store.checkPlace()
-      // What waits is tried again by itself.
+      // Waiting commits are retried by a timer anyway.
       if service.health.failure?.isRemoved == true, stuck.isEmpty, recovery == nil { recovered() }
     } catch {
       if error.kind == .removed { report(failure: error) }
@@ -366,7 +366,7 @@ final class StoreWriter: @unchecked Sendable {
 
   // MARK: The end
 
-  /// Commits what waits, if that is possible, and calls `body` when all that was begun is settled.
+  /// Commits all waiting changes if possible, and calls `body` when the commits are settled.
   func flush(_ body: @escaping @Sendable () -> Void) {
     takeArrivals()
     while isFree, !closing.isClosed, !due.isEmpty { commitAll() }
@@ -378,7 +378,7 @@ final class StoreWriter: @unchecked Sendable {
     for body in underWay.takeFlushed() { body() }
   }
 
-  /// Commits what waits, closes the store, which may not be used any more, and calls `body`.
+  /// Commits all waiting changes, closes the store, which must not be used afterwards, and calls `body`.
   func close(_ body: @escaping @Sendable () -> Void) {
     guard closing.begin(body) else { return body() }
     takeArrivals()
@@ -394,7 +394,7 @@ final class StoreWriter: @unchecked Sendable {
     while isFree, !due.isEmpty { commitAll(isLast: true) }
     switch closing.next(isSettled: underWay.isEmpty && recovery == nil) {
     case .await: break
-    // The store may never say what became of the last commits.
+    // The store may never report the results of the last commits.
     case .awaitAtMost:
       closingTimer = loop.schedule(after: StoreClosing.patience) { [weak service] in
         service?.withWriter { $0.finishClosing() }

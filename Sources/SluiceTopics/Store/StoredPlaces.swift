@@ -3,18 +3,18 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Places of a durable topic that were looked up in its store, for the age and the bytes of what cursors and groups have yet to read. From any thread.
+/// Places of a durable topic that were looked up in its store, to compute the age and bytes of the backlogs of cursors and groups. From any thread.
 ///
-/// Bounded: the oldest of ``kept`` places is replaced. A look-up that finds no exact place has it read for the next time, one read at a time.
+/// Bounded: the oldest of ``kept`` places is replaced. A look-up without an exact place starts to read it for the next time, one read at a time.
 package final class StoredPlaces: Sendable {
   /// A record in the store.
   package struct Place: Hashable, Sendable {
     package var offset: UInt64
-    /// When it was appended, or the first record of its batch was; in milliseconds since 1970.
+    /// The time at which it, or the first record of its batch, was appended; in milliseconds since 1970.
     package var time: Int64
     /// Bytes of records from there to `end`.
     package var bytes: UInt64
-    /// The offset behind the last record that was stored when the place was looked up.
+    /// The offset after the last record that was stored when the place was looked up.
     package var end: UInt64
   }
 
@@ -30,7 +30,7 @@ package final class StoredPlaces: Sendable {
 
   package init() {}
 
-  /// The place of a record: as it was read, or between the nearest ones that were; nil when neither is known.
+  /// The place of a record: exact if it was read, else estimated from the nearest places; nil if there are none.
   package func place(of offset: UInt64) -> (place: Place, isExact: Bool)? {
     let places = state.withLock { $0.places }
     if let exact = places.last(where: { $0.offset == offset }) { return (exact, true) }
@@ -47,7 +47,7 @@ package final class StoredPlaces: Sendable {
     return (place, false)
   }
 
-  /// - Returns: false when another read is under way.
+  /// - Returns: false if another read is in progress.
   fileprivate func beginReading() -> Bool {
     state.withLock { state in
       if state.isReading { return false }
@@ -69,13 +69,13 @@ package final class StoredPlaces: Sendable {
 }
 
 extension StoreTopicState {
-  /// Has places read that aren't known, unless a read is under way. From any thread; returns at once.
+  /// Starts to read unknown places, unless a read is in progress. From any thread; returns at once.
   func prepare(_ offsets: [UInt64]) {
     guard !offsets.isEmpty, places.beginReading() else { return }
     findPlaces(offsets) {}
   }
 
-  /// Reads places on a thread of the store, and calls `completion` there; not at all when the store is closed before.
+  /// Reads places on a thread of the store, and calls `completion` there; never if the store is closed before.
   package func findPlaces(_ offsets: [UInt64], _ completion: @escaping @Sendable () -> Void) {
     service.read(id) { [self] store in
       findPlaces(offsets.prefix(StoredPlaces.kept), [], store, completion)
@@ -94,7 +94,7 @@ extension StoreTopicState {
     let header = ReadHeader()
     unsafe store.read(id, from: offset, bytes: 1) { [id] first, value in
       header.value = unsafe BatchView(value, of: id, at: first)?.header
-      // A damaged batch is passed over.
+      // Skips a damaged batch.
       return header.value == nil
     } _: { [self] _ in
       let place = header.value.map { StoredPlaces.Place(offset, in: $0, extent) }
@@ -104,7 +104,7 @@ extension StoreTopicState {
 }
 
 /// The header of the batch that was read.
-// @unchecked: belongs to one read, whose calls come one after the other.
+// @unchecked: belongs to one read, which makes one call after another.
 private final class ReadHeader: @unchecked Sendable {
   var value: BatchHeader?
 }

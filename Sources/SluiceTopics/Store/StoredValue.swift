@@ -1,15 +1,15 @@
 import SluiceStore
 import SluiceWire
 
-/// What the small states of a topic have in common: a version comes first, and nothing is left behind the last field.
+/// The common format of a topic's small states: a version comes first, and no bytes follow the last field.
 enum StoredValue {
   /// Reads a whole value.
   ///
   /// - Parameters:
   ///   - what: its name, with an article, for errors.
-  ///   - version: the only one that this software writes and reads.
-  ///   - fields: reads what follows the version.
-  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for what this version of the software doesn't know.
+  ///   - version: the only version that this software writes and reads.
+  ///   - fields: reads the fields after the version.
+  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for a version that this software doesn't support.
   package static func decode<Value>(
     _ what: String, _ version: UInt8, _ bytes: [UInt8],
     _ fields: (inout ByteReader) throws(WireError) -> Value
@@ -17,7 +17,7 @@ enum StoredValue {
     try decode(what, version...version, bytes) { reader, _ throws(WireError) in try fields(&reader) }
   }
 
-  /// The same of a value that comes in several versions, of which `fields` is told which it is.
+  /// Reads a value with several versions; `fields` gets the version.
   package static func decode<Value>(
     _ what: String, _ versions: ClosedRange<UInt8>, _ bytes: [UInt8],
     _ fields: (inout ByteReader, _ version: UInt8) throws(WireError) -> Value
@@ -47,10 +47,10 @@ enum StoredValue {
     }
   }
 
-  /// The key of what is known by a name.
+  /// The key of a state that is identified by a name.
   package static func key(_ name: String) -> [UInt8] { Array(name.utf8) }
 
-  /// - Throws: ``StoreError/Kind/damaged`` for a key that is no name's.
+  /// - Throws: ``StoreError/Kind/damaged`` for a key that isn't a name.
   package static func name(_ key: [UInt8]) throws(StoreError) -> String {
     guard let name = String(validating: key, as: UTF8.self) else {
       throw StoreError(.damaged, "a name in the store isn't valid UTF-8")
@@ -58,12 +58,12 @@ enum StoredValue {
     return name
   }
 
-  /// The key of what is known by a number: big-endian, so that keys are in the order of numbers.
+  /// The key of a state that is identified by a number: big-endian, so that keys are in the order of numbers.
   package static func key(_ number: UInt64) -> [UInt8] {
     unsafe withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) }
   }
 
-  /// - Throws: ``StoreError/Kind/damaged`` for a key that is no number's.
+  /// - Throws: ``StoreError/Kind/damaged`` for a key that isn't a number.
   package static func number(_ key: [UInt8]) throws(StoreError) -> UInt64 {
     guard key.count == 8 else {
       throw StoreError(.damaged, "a number in the store has \(key.count) bytes where 8 are due")

@@ -1,10 +1,10 @@
-/// Commits that failed and are tried again, at most one for each topic, in the order in which they were begun first.
+/// Commits that failed and are retried, at most one for each topic, in the order in which they were begun.
 struct StuckCommits {
   private(set) var all: [TopicCommit] = []
 
   var isEmpty: Bool { all.isEmpty }
 
-  /// Keeps failed commits, which come behind those that have failed before: what was begun first is stored first.
+  /// Adds failed commits after those that failed earlier, so that they are stored in the order in which they were begun.
   mutating func add(_ commits: [TopicCommit]) {
     guard !all.isEmpty else { return all = commits }
     var places: [ObjectIdentifier: Int] = [:]
@@ -27,7 +27,7 @@ struct StuckCommits {
     all.removeAll { topics.contains(ObjectIdentifier($0.topic)) }
   }
 
-  /// Takes out the commit of a topic.
+  /// Removes the commit of a topic, and returns it.
   mutating func take(of topic: any DurableTopic) -> [TopicCommit] {
     let found = all.filter { $0.topic === topic }
     remove(topic)
@@ -38,7 +38,7 @@ struct StuckCommits {
 
   mutating func replace(by commits: [TopicCommit]) { all = commits }
 
-  /// Takes out all of them.
+  /// Removes all commits, and returns them.
   mutating func takeAll() -> [TopicCommit] {
     defer { all = [] }
     return all

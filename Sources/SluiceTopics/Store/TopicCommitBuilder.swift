@@ -4,26 +4,26 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// What a commit does to a topic, and what has to be known when it is done.
+/// The changes of one topic in a commit, and the state needed when the commit is done.
 package struct TopicCommit {
   package let topic: any DurableTopic
   package var taken: UncommittedTail.Taken
   package var change: TopicChange
-  /// What was stored before.
+  /// The extent stored before the commit.
   package var before: StoredExtent
-  /// What is stored afterwards.
+  /// The extent stored after the commit.
   var extent: StoredExtent
-  /// Bytes of records that the limits don't keep, and a reader needs.
+  /// Bytes of records that the limits don't keep, but a reader needs.
   var lapsed: UInt64
-  /// Before that offset nothing is kept for late subscribers any more.
+  /// The floor: no record before this offset is kept for late subscribers.
   var floor: UInt64 = 0
-  /// What drops records with it; nil when it drops none.
+  /// The limit by which the commit drops records; nil if it drops none.
   package var cause: DroppedRecords.Cause?
 
-  /// Whether its truncation may be made without the rest: what it drops isn't copied by its states.
+  /// Whether its truncation may be stored without the other changes. That isn't so for a compact topic, whose states contain copies of dropped records.
   var truncatesAlone: Bool { change.truncateBefore != nil && topic.storage?.newest == nil }
 
-  /// Adds the topic's next commit, so that both are made as one.
+  /// Merges the topic's next commit, so that both are stored as one.
   mutating func merge(_ next: TopicCommit) {
     taken.merge(next.taken)
     let replaced = Set(next.change.states.map { TopicChange.State($0.kind, key: $0.key, value: nil) })
@@ -44,24 +44,24 @@ package struct TopicCommit {
   }
 }
 
-/// Builds a durable topic's commits: knows what is stored of it, and what its limits drop. Belongs to the writer's loop.
+/// Builds a durable topic's commits from what is stored of it and what its limits drop. Belongs to the writer's loop.
 final class TopicCommitBuilder {
-  /// So many old batches are looked at in one go.
+  /// The most old batches whose headers are read at once.
   private static let lookedAt = 64
 
   private let store: any ShardStore
   private let storage: StoreTopicState
-  /// What is stored.
+  /// The stored extent.
   private var extent: StoredExtent
-  /// What is stored when the commits under way are.
+  /// The extent that is stored when the commits in progress are settled.
   private var projected: StoredExtent
   private var retention: StoreRetention
   private let name: String
-  /// Whether the store didn't have the headers at hand by which the limits were to be decided last.
+  /// Whether the store lacked headers in memory when the limits were last evaluated.
   private(set) var lacksHeaders = false
-  /// Limits of which it was reported that they drop records.
+  /// Limits whose dropping of records was reported.
   private var reported: Set<DroppedRecords.Cause> = []
-  /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
+  /// The cut and the first offset for which no whole batch was found between the two.
   private var settled: (cut: UInt64, first: UInt64)?
 
   convenience init(_ topic: any DurableTopic, _ store: any ShardStore) {
@@ -78,7 +78,7 @@ final class TopicCommitBuilder {
     retention = StoreRetention(storage.retention)
   }
 
-  /// Takes the topic's uncommitted changes. Nil when there are none.
+  /// Takes the topic's uncommitted changes. Nil if there are none.
   package func commit(_ topic: any DurableTopic, now: MonotonicTime, wallClock: Int64) -> TopicCommit? {
     guard let (taken, changes, keep) = topic.takeForCommit(now: now) else { return nil }
     var change = changes
@@ -94,7 +94,7 @@ final class TopicCommitBuilder {
       after.bytesThrough = last.bytesThrough
       after.lastTime = last.lastTime
     }
-    // A compact topic's limits are about its newest records, and its change says already which batches go.
+    // A compact topic's limits apply to its newest records, and its change already states which batches are dropped.
     let isCompact = storage.newest != nil
     let cut =
       isCompact
@@ -116,8 +116,7 @@ final class TopicCommitBuilder {
       floor: cut.offset, cause: cut.cause)
   }
 
-  /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
-  /// needed them.
+  /// Whether there are whole batches to drop: because they have expired, because one commit couldn't drop all of them, or because a reader needed them.
   func isOutdated(_ topic: any DurableTopic, wallClock: Int64) -> Bool {
     if let newest = storage.newest {
       return storage.hasNewestChanges || isOutdated(before: newest.carriedBefore)
@@ -131,14 +130,14 @@ final class TopicCommitBuilder {
   /// Whether there is a whole batch before that offset.
   private func isOutdated(before cut: UInt64) -> Bool {
     guard cut > extent.firstOffset else { return false }
-    // Batches that the limit of records or a trim drops weren't looked at.
+    // Batches that are dropped by the limit of records or by a trim haven't been read yet.
     if let settled, settled == (cut, extent.firstOffset) { return false }
     if firstBatchEnds(by: cut) { return true }
     settled = (cut, extent.firstOffset)
     return false
   }
 
-  /// Raises the floor to where the limits cut the stored records off at this time. Returns the first record that is kept.
+  /// Raises the floor to the offset at which the limits cut the stored records at this time. Returns the first record that is kept.
   @discardableResult
   func raiseFloor(wallClock: Int64) -> UInt64 {
     let cut = cut(extent, wallClock)
@@ -155,7 +154,7 @@ final class TopicCommitBuilder {
     return ends
   }
 
-  /// A change that drops what the limits no longer keep; nil when there is nothing to drop.
+  /// A change that drops the records that the limits no longer keep; nil if there are none.
   package func trim(_ topic: any DurableTopic, wallClock: Int64) -> (
     change: TopicChange, cause: DroppedRecords.Cause?
   )? {
@@ -169,12 +168,12 @@ final class TopicCommitBuilder {
     return (change, cut.cause)
   }
 
-  /// A change of ``trim(_:wallClock:)`` is on disk.
+  /// Completes a change of ``trim(_:wallClock:)`` that is on disk.
   func trimmed(by cause: DroppedRecords.Cause?) {
     moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: cause)
   }
 
-  /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
+  /// - Parameter blocks: the batches about to be added: a commit may be larger than the limits allow.
   private func cut(
     _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
   ) -> StoreRetention.Cut {
@@ -224,9 +223,9 @@ final class TopicCommitBuilder {
     return cut
   }
 
-  /// The commit is on disk.
+  /// Completes a commit that is on disk.
   func moved(to commit: TopicCommit) {
-    // What was dropped is what the store says: batches are dropped whole.
+    // The store reports which records were dropped, since it drops whole batches.
     let after = (try? store.extent(of: storage.id)) ?? commit.extent
     if extent.head == 0, let first = commit.taken.blocks.first?.firstOffset { extent.firstOffset = first }
     if let cause = commit.cause { storage.raiseFloor(to: commit.floor, by: cause) }
@@ -248,7 +247,7 @@ final class TopicCommitBuilder {
       .init(
         records: after.firstOffset - before.firstOffset,
         bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: cause)
-    // A trim was requested, and is in the audit.
+    // A trim was requested by a client, and is in the audit log.
     guard cause != .trim, reported.insert(cause).inserted else { return }
     storage.service.report(.dropping(topic: name, limit: cause))
   }

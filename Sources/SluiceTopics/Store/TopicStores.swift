@@ -2,8 +2,7 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Where this node's durable topics are stored: one service for a broker of one node, and one for each of its shards in a cluster. From any
-/// thread.
+/// The stores of this node's durable topics: one service for a broker of one node, and one for each shard of a cluster's node. From any thread.
 package final class TopicStores: Sendable {
   private enum Kind: Sendable {
     /// There are no durable topics.
@@ -14,12 +13,12 @@ package final class TopicStores: Sendable {
 
   private let kind: Kind
   private let services = Mutex(ShardServices())
-  /// Of the shards' services.
+  /// The arrivals that the shards' services share.
   package let arrivals = StoreArrivals()
 
   /// - Parameters:
-  ///   - service: the only one; nil for a broker without durable topics, and for a node of a cluster.
-  ///   - routes: which shard a topic belongs to; nil for a broker of one node.
+  ///   - service: the only service; nil for a broker without durable topics, and for a node of a cluster.
+  ///   - routes: the shards of topics; nil for a broker of one node.
   package init(_ service: StoreService?, _ routes: ShardRoutes?) {
     if let routes {
       kind = .shards(routes)
@@ -34,7 +33,7 @@ package final class TopicStores: Sendable {
     return true
   }
 
-  /// The service that stores a topic; nil if this node doesn't.
+  /// The service that stores a topic; nil if this node doesn't store it.
   package func service(for topic: String) -> StoreService? {
     switch kind {
     case .none: nil
@@ -45,7 +44,7 @@ package final class TopicStores: Sendable {
 
   package func service(of shard: ShardID) -> StoreService? { services.withLock { $0[shard] } }
 
-  /// All of them, in the order of their shards.
+  /// All services, in the order of their shards.
   package var all: [StoreService] {
     switch kind {
     case .none: []
@@ -56,31 +55,31 @@ package final class TopicStores: Sendable {
 
   package func add(_ service: StoreService, of shard: ShardID) { services.withLock { $0[shard] = service } }
 
-  /// - Returns: the shard's service, if it had one.
+  /// - Returns: the shard's service, if any.
   package func remove(_ shard: ShardID) -> StoreService? {
     services.withLock { $0.remove(shard) }
   }
 
-  /// Removes a service that is closed; the shard may have another one by now.
+  /// Removes a closed service; the shard may already have a new one.
   package func remove(_ service: StoreService, of shard: ShardID) {
     services.withLock { if $0[shard] === service { $0[shard] = nil } }
   }
 
   // MARK: All of them
 
-  /// Wakes the writers for what was enqueued. At the end of a turn.
+  /// Wakes the writers if topics were enqueued. Called at the end of a turn.
   package func kick() {
     switch kind {
     case .none: break
     case .one(let service): service.kick()
     case .shards:
-      // Most turns bring none, and a node has many shards.
+      // In most turns no topic was enqueued, and a node has many shards.
       guard arrivals.take() else { return }
       for service in all { service.kick() }
     }
   }
 
-  /// A connection has ended.
+  /// Removes the waiting producers of a connection that has ended.
   package func forgetWaiters(of connection: UInt64) {
     for service in all { service.waiters.remove(carrier: connection) }
   }
@@ -90,7 +89,7 @@ package final class TopicStores: Sendable {
   /// Bytes of records that wait to be written.
   package var backlog: Int { all.reduce(0) { $0 + $1.backlog } }
 
-  /// How long commits took that succeeded; nil without a store.
+  /// The durations of successful commits; nil without a store.
   package var commitHistogram: Histogram? {
     let all = all
     guard var sum = all.first?.commitHistogram else { return nil }
@@ -98,7 +97,7 @@ package final class TopicStores: Sendable {
     return sum
   }
 
-  /// The stores as one; nil for a broker without.
+  /// The state of all stores together; nil for a broker without stores.
   package var snapshot: StoreSnapshot? {
     let snapshots = all.map(\.snapshot)
     guard var sum = snapshots.first else { return areAvailable ? StoreSnapshot() : nil }
@@ -106,10 +105,10 @@ package final class TopicStores: Sendable {
     return sum
   }
 
-  /// Commits what waits, as far as that is possible, and calls `body` when what was begun is settled, on any thread.
+  /// Commits all waiting changes as far as possible, and calls `body` when the commits are settled, on any thread.
   package func flush(_ body: @escaping @Sendable () -> Void) { forEach({ $0.flush($1) }, then: body) }
 
-  /// Commits what waits and closes the stores, which may not be used any more. Calls `body` on any thread.
+  /// Commits all waiting changes and closes the stores, which must not be used afterwards. Calls `body` on any thread.
   package func close(_ body: @escaping @Sendable () -> Void) { forEach({ $0.close($1) }, then: body) }
 
   private func forEach(
@@ -133,7 +132,7 @@ private final class SharedCount: Sendable {
 }
 
 extension StoreSnapshot {
-  /// Adds the store of another shard: the one that is worst off tells the state.
+  /// Adds the store of another shard. The state and message are those of the store that has failed longest.
   mutating func add(_ other: StoreSnapshot) {
     let isWorse = state == .working ? other.state != .working : other.since > since
     if isWorse {
@@ -148,7 +147,7 @@ extension StoreSnapshot {
   }
 }
 
-/// The services of a node's shards. In the order of the shards they are called, so that a simulation follows from its seed.
+/// The services of a node's shards. They are called in the order of the shards, so that a simulation is determined by its seed.
 private struct ShardServices {
   private var byShard: [ShardID: StoreService] = [:]
   private(set) var inOrder: [StoreService] = []
@@ -167,7 +166,7 @@ private struct ShardServices {
   }
 }
 
-/// Whether something was enqueued at any of several services. From any thread.
+/// Whether a topic was enqueued at any of several services. From any thread.
 package final class StoreArrivals: Sendable {
   private let areThere = Atomic(false)
 
@@ -175,7 +174,7 @@ package final class StoreArrivals: Sendable {
 
   func note() { areThere.store(true, ordering: .releasing) }
 
-  /// - Returns: whether something was enqueued since the last call.
+  /// - Returns: whether a topic was enqueued since the last call.
   func take() -> Bool {
     areThere.load(ordering: .acquiring) && areThere.exchange(false, ordering: .acquiring)
   }

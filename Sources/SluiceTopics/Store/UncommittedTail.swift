@@ -10,27 +10,27 @@ import SluiceWire
 ///
 /// A value without I/O: it belongs to its topic's state, and is protected by the topic's lock.
 package struct UncommittedTail {
-  /// What a commit takes along of it.
+  /// The changes that one commit takes from the tail.
   package struct Taken {
     var blocks: [BatchBlock] = []
     package var bytes = 0
-    /// Which record is expected next of each producer that has any in those.
+    /// The next sequence of each producer with records in `blocks`.
     package var producers: [UInt64: UInt64] = [:]
-    /// Names of durable cursors that have moved or are gone.
+    /// Names of durable cursors that have moved or were deleted.
     package var cursors: Set<String> = []
-    /// Names of groups that are gone.
+    /// Names of deleted groups.
     var deletedGroups: Set<String> = []
-    /// There is a group that was never stored.
+    /// A group must be stored soon: it was never stored, or a client waits for its state.
     var isGroupDue = false
     var isRowDue = false
     package var ending: PendingEnding?
     var completions: [Completion] = []
-    /// How many calls of ``UncommittedTail/take()`` it is from.
+    /// The number of calls of ``UncommittedTail/take(all:)`` whose results it contains.
     fileprivate(set) var takes = 0
-    /// Whether more waited behind it, which is due at once.
+    /// Whether more changes wait, which are due at once.
     package fileprivate(set) var hasMore = false
 
-    /// Adds what was taken next, so that both are in one commit.
+    /// Adds the changes taken next, so that both are in one commit.
     mutating func merge(_ next: Taken) {
       blocks += next.blocks
       bytes += next.bytes
@@ -46,11 +46,11 @@ package struct UncommittedTail {
     }
   }
 
-  /// What waits for a commit.
+  /// A callback that waits for a commit.
   package struct Completion: Sendable {
     /// The cursor or group that it waits for; nil for the topic's records and row.
     package var name: String?
-    /// Called with the reason when what it waits for can't be stored, with nil when it is.
+    /// Called with nil when the cursor, group or records are stored, or with the reason if that is impossible.
     package var body: @Sendable (Fault?) -> Void
   }
 
@@ -62,29 +62,29 @@ package struct UncommittedTail {
 
   /// The offset that the next record gets.
   package private(set) var nextOffset: UInt64
-  /// The offset behind the last record on disk.
+  /// The offset after the last record on disk.
   package private(set) var committed: UInt64
-  /// Bytes that wait, or are in a commit.
+  /// Bytes of records that wait, or are in a commit in progress.
   package private(set) var waitingBytes = 0
-  /// How soon a commit is to come, as was asked for; nil when none is due.
+  /// The requested delay of the next commit; nil if none is due.
   package private(set) var delay: Duration?
 
   private var bytesThrough: UInt64
-  /// Gives records their times.
+  /// Assigns times to records.
   package private(set) var clock: RecordClock
-  /// So many bytes of records make a commit.
+  /// Bytes of records of a full commit.
   private let commitBytes: Int
-  /// What came first, in portions of a commit each; records only, and what was noted while they came.
+  /// The oldest changes, in portions of one commit each: records, and the changes noted before the next portion began.
   private var full: [Taken] = []
-  /// What came last.
+  /// The newest changes.
   private var waiting = Taken()
-  /// How many times something was taken of which it isn't known yet what became of it.
+  /// The number of calls of ``take(all:)`` whose commits are in progress.
   private var inCommit = 0
   package private(set) var ending: PendingEnding?
 
   /// - Parameters:
-  ///   - extent: what is in the store.
-  ///   - commitBytes: so many bytes of records make a commit, unless a single batch has more.
+  ///   - extent: the records in the store.
+  ///   - commitBytes: bytes of records of a full commit; a single batch may have more.
   ///   - clock: the clock of these records.
   init(_ extent: StoredExtent, commitBytes: Int = .max, clock: RecordClock = RecordClock()) {
     self.clock = clock
@@ -94,9 +94,9 @@ package struct UncommittedTail {
     bytesThrough = extent.bytesThrough
   }
 
-  // MARK: What comes
+  // MARK: Adding changes
 
-  /// Takes a batch of records.
+  /// Appends a batch of records.
   ///
   /// - Returns: the offset of the first.
   package mutating func append(_ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64)
@@ -106,7 +106,7 @@ package struct UncommittedTail {
     if batch.count > commitBytes - waiting.bytes, !waiting.blocks.isEmpty {
       full.append(waiting)
       waiting = Taken()
-      // The writer may have left what was due for more to come.
+      // The writer may have put off a due commit until more records arrive.
       delay = nil
     }
     tell(milliseconds)
@@ -129,7 +129,7 @@ package struct UncommittedTail {
     return first
   }
 
-  /// Takes the present time. The topic's row, which has the setbacks, is stored with or before the next records.
+  /// Updates the clock. If it was set back, the topic's row, which contains the setbacks, is stored with or before the next records.
   ///
   /// - Returns: whether the clock was set back.
   @discardableResult
@@ -143,25 +143,25 @@ package struct UncommittedTail {
     waiting.blocks.append(BatchBlock(firstOffset: nextOffset, bytesBefore: bytesThrough))
   }
 
-  /// A producer has appended what comes before that sequence.
+  /// Notes the next sequence of a producer after its records were appended.
   package mutating func note(producer: UInt64, next: UInt64) { waiting.producers[producer] = next }
 
   package mutating func note(cursor name: String) { waiting.cursors.insert(name) }
 
   package mutating func note(deletedGroup name: String) { waiting.deletedGroups.insert(name) }
 
-  /// A group of that name is there again.
+  /// Notes that a group of that name was created, possibly after its deletion.
   package mutating func note(madeGroup name: String) {
     waiting.deletedGroups.remove(name)
     waiting.isGroupDue = true
   }
 
-  /// A group has a state that is waited for.
+  /// Notes that a client waits for a group's state to be stored.
   mutating func noteGroup() { waiting.isGroupDue = true }
 
   mutating func noteRow() { waiting.isRowDue = true }
 
-  /// The topic is over as soon as that is on disk.
+  /// Ends the topic, once the terminal event is on disk.
   package mutating func end(_ ending: Complete.Ending, by producer: UInt64) {
     let pending = PendingEnding(ending: ending, producer: producer)
     self.ending = pending
@@ -169,7 +169,7 @@ package struct UncommittedTail {
     waiting.isRowDue = true
   }
 
-  /// Calls the completion when everything noted so far is on disk. Returns false when it is already.
+  /// Registers a callback for when all changes noted so far are on disk. Returns false if they already are.
   package mutating func whenCommitted(_ completion: Completion) -> Bool {
     guard inCommit > 0 || hasWaiting else { return false }
     waiting.completions.append(completion)
@@ -185,18 +185,18 @@ package struct UncommittedTail {
   /// Bytes that wait for the next commit.
   var bytesForNextCommit: Int { waiting.bytes }
 
-  /// Asks for a commit within that time. Returns false when one is due by then anyway.
+  /// Requests a commit within that time. Returns false if one is due by then anyway.
   package mutating func ask(within time: Duration) -> Bool {
     if let delay, delay <= time { return false }
     delay = time
     return true
   }
 
-  // MARK: What goes
+  // MARK: Taking changes
 
-  /// Takes what waits, for a commit: a commit's portion of it, if there is more. Others may be under way.
+  /// Takes the waiting changes for a commit: at most one commit's portion. Other commits may be in progress.
   ///
-  /// - Parameter takesAll: takes all that waits, however much it is.
+  /// - Parameter takesAll: whether to take all waiting changes, regardless of their size.
   package mutating func take(all takesAll: Bool = false) -> Taken {
     var taken = waiting
     if !full.isEmpty {
@@ -216,7 +216,7 @@ package struct UncommittedTail {
     return taken
   }
 
-  /// What was taken last isn't on disk, and waits again, ahead of what has come since.
+  /// Restores the changes taken last, which aren't on disk, before newer ones.
   package mutating func undo(_ taken: Taken) {
     inCommit -= taken.takes
     var again = taken
@@ -227,15 +227,15 @@ package struct UncommittedTail {
     waiting = again
   }
 
-  /// Takes the completions that came since the topic was removed from the disk: nothing is committed of it any more.
+  /// Takes the callbacks registered after the topic was removed from the disk; its changes are no longer committed.
   mutating func takeCompletions() -> [Completion] {
     defer { waiting.completions = [] }
     return full.flatMap(\.completions) + waiting.completions
   }
 
-  /// What was taken can't be stored: the records among it, and those that have come since, are dropped.
+  /// Drops changes that can't be stored, and all newer ones, including their records.
   ///
-  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  /// - Returns: the bytes of records that no longer wait, and the callbacks that waited for them.
   mutating func discard(_ taken: Taken) -> (bytes: Int, completions: [Completion]) {
     inCommit = 0
     let dropped = (waitingBytes, taken.completions + takeCompletions())
@@ -246,7 +246,7 @@ package struct UncommittedTail {
     return dropped
   }
 
-  /// What was taken first is on disk.
+  /// Completes the changes taken first, which are now on disk.
   package mutating func committed(_ taken: Taken) {
     inCommit -= taken.takes
     waitingBytes -= taken.bytes

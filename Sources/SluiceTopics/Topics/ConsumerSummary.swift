@@ -3,11 +3,11 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// The durable cursors and groups of a topic: counts and sums of all, and those that are furthest behind.
+/// The durable cursors and groups of a topic: counts and sums of all, and those with the largest lags.
 public struct ConsumerSummary: Hashable, Sendable {
   public var cursors = 0
   public var groups = 0
-  /// Those with a lag.
+  /// The number of cursors and groups with a lag.
   public var behind = 0
   /// Sums over the groups, as in `TopicInfo.Consumer`.
   public var unacknowledged: UInt64 = 0
@@ -15,9 +15,9 @@ public struct ConsumerSummary: Hashable, Sendable {
   public var deadLetters: UInt64 = 0
   public var abandoned: UInt64 = 0
   public var missed: UInt64 = 0
-  /// Those that were selected, all if none were.
+  /// The number of cursors and groups selected; all if there was no selection.
   public var selected = 0
-  /// At most as many cursors, and as many groups, as were requested: the furthest behind first.
+  /// At most as many cursors, and as many groups, as were requested: largest lag first.
   public var furthest: [TopicInfo.Consumer] = []
 
   public init() {}
@@ -27,10 +27,10 @@ public struct ConsumerSummary: Hashable, Sendable {
   /// The largest lag in records.
   public var lag: UInt64 { furthest.first?.lag ?? 0 }
 
-  /// The largest known backlog in bytes; nil when none is known.
+  /// The largest known backlog in bytes; nil if none is known.
   public var bytes: UInt64? { known(\.bytes) }
 
-  /// The largest known age of a record that a cursor or a group has yet to take, in milliseconds; nil when none is known.
+  /// The largest known age of a record in a backlog, in milliseconds; nil if none is known.
   public var age: UInt64? { known(\.age) }
 
   private func known(_ value: KeyPath<TopicInfo.Consumer, UInt64>) -> UInt64? {
@@ -48,7 +48,7 @@ public struct ConsumerSummary: Hashable, Sendable {
     missed &+= group.missed
   }
 
-  /// Fills in the bytes and ages of the backlogs, as far as they are known without waiting for the store; the store looks up the rest for the next time.
+  /// Adds the bytes and ages of the backlogs that are known without waiting for the store; the store looks up the others for the next time.
   ///
   /// - Parameter wallClock: the present time in milliseconds since 1970.
   package mutating func measure(in epoch: TopicEpoch, wallClock: Int64) {
@@ -69,12 +69,12 @@ public struct ConsumerSummary: Hashable, Sendable {
 }
 
 extension TopicEpoch {
-  /// The time of the first record at or behind `offset` that there is, and the bytes of records from there to the head; nil when that isn't known without
-  /// waiting for the store.
+  /// The time of the first existing record at or after `offset`, and the bytes of records from there to the head; nil if unknown without waiting for the
+  /// store.
   package func backlog(from offset: UInt64) -> (found: (time: Int64, bytes: UInt64)?, isExact: Bool) {
     if let (time, bytes) = log.backlog(from: offset) { return ((time, UInt64(bytes)), true) }
     guard let storage, newest == nil else {
-      // What was dropped can't be taken any more.
+      // Dropped records aren't part of the backlog.
       return (log.backlog(from: log.oldestOffset).map { ($0.time, UInt64($0.bytes)) }, true)
     }
     guard let (place, isExact) = storage.places.place(of: offset) else { return (nil, false) }
@@ -83,14 +83,14 @@ extension TopicEpoch {
 }
 
 extension Topic {
-  /// The next records of those cursors and groups whose backlog isn't in memory: their places have to be looked up in the store. From any thread.
+  /// The next offsets of cursors and groups whose backlog isn't in memory: their places must be looked up in the store. From any thread.
   package func unmeasured(_ cursors: [CursorInfo]) -> [UInt64] {
     let epoch = epoch
     guard epoch.storage != nil, epoch.newest == nil else { return [] }
     return cursors.map(\.nextOffset).filter { $0 < epoch.log.head && !epoch.log.hasRecord($0) }
   }
 
-  /// The cursors and groups with the bytes and ages of their backlogs, as far as they are known without waiting for the store. From any thread.
+  /// The cursors and groups with the bytes and ages of their backlogs, if these are known without waiting for the store. From any thread.
   ///
   /// - Parameters:
   ///   - cursors: a page of ``cursors(after:limit:now:)``.
@@ -109,17 +109,17 @@ extension Topic {
     }
   }
 
-  /// Cursors that are visited while the topic's lock is held once.
+  /// The number of cursors visited under one lock of the topic.
   private static let visited = 1_000
 
-  /// Counts the durable cursors and groups, and finds those that are furthest behind. From any thread.
+  /// Counts the durable cursors and groups, and finds those with the largest lags. From any thread.
   ///
-  /// Takes time by their number: tens of nanoseconds for a cursor, about 200 for a group. The topic's lock is held for 1,000 cursors at a time.
+  /// Takes time in proportion to their number: tens of nanoseconds for a cursor, about 200 for a group. The topic's lock is held for 1,000 cursors at a time.
   ///
   /// - Parameters:
   ///   - limit: the most cursors, and the most groups, to list.
-  ///   - cursors: the most cursors, where that is another number. Finding the first thousands among many takes more time for each.
-  ///   - isSelected: whether one of that name is listed; nil for all. All are counted.
+  ///   - cursors: the most cursors to list, if different from `limit`. A list of thousands among many takes more time for each.
+  ///   - isSelected: whether to list a cursor or group of that name; nil for all. All are counted.
   ///   - now: the time by the broker's clock.
   package func consumers(
     atMost limit: Int, cursors: Int? = nil, selecting isSelected: ((String) -> Bool)? = nil,
@@ -169,7 +169,7 @@ extension Topic {
     return found
   }
 
-  /// Where a consumer belongs in a list that is in order.
+  /// The index at which a consumer belongs in a sorted list.
   private static func place(of consumer: TopicInfo.Consumer, in list: [TopicInfo.Consumer]) -> Int {
     var (low, high) = (0, list.count)
     while low < high {

@@ -3,14 +3,14 @@ import SluiceIO
 /// A topic's durable cursors by name: positions that outlive the subscriptions that move them.
 ///
 /// One subscription at a time uses a cursor; a later one takes it over, and the former one is notified. Bounded: a cursor that is unused for too long is
-/// forgotten, and beyond the limit no new one is made.
+/// removed, and at the limit no new cursor is created.
 ///
-/// A value without a lock and without I/O: it belongs to its topic's state. The name and ``place(of:)`` are what the store keeps of a cursor.
+/// A value without a lock and without I/O: it belongs to its topic's state. The store contains a cursor's name and ``place(of:)``.
 package struct CursorTable {
   package struct Limits: Sendable {
-    /// Cursors remembered, used or not.
+    /// The most cursors, used or not.
     package var cursors = 10_000
-    /// How long an unused cursor is remembered.
+    /// How long an unused cursor is kept.
     package var memory: Duration = .seconds(7 * 86_400)
   }
 
@@ -73,27 +73,27 @@ package struct CursorTable {
     var generation: UInt64
     /// Nil while it is unused.
     var holder: Holder?
-    /// When it was left, or made; valid while it is unused.
+    /// When its subscription left, or it was created; valid while it is unused.
     var since: MonotonicTime
-    /// It was moved and not used since: a subscription that only resumes would continue elsewhere.
+    /// It was moved and hasn't been used since: a subscription that only resumes would continue elsewhere.
     var isMoved = false
     /// The store has a cursor of that name, at any position.
     var isStored = false
-    /// Nil where memory isn't counted.
+    /// Nil if memory isn't counted.
     var charge: KeptAccount.Charge?
   }
 
   private let limits: Limits
-  /// The topic's charge, to which names that were forgotten are added; nil where memory isn't counted.
+  /// The topic's charge, which includes removed names that the store still has; nil if memory isn't counted.
   private let kept: KeptAccount.Charge?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [String: Int] = [:]
   private var generations: UInt64 = 0
-  /// Names forgotten since the last ``takeForgotten()``; nil where the table isn't stored.
+  /// Names removed since the last ``takeForgotten()``; nil if the table isn't stored.
   private var forgotten: Set<String>?
 
-  /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
+  /// - Parameter isKept: whether the table is stored, so that removed names must be deleted there: see ``takeForgotten()``.
   init(limits: Limits, isKept: Bool = false, kept: KeptAccount.Charge? = nil) {
     self.limits = limits
     self.kept = kept
@@ -103,10 +103,10 @@ package struct CursorTable {
   /// The number of cursors, expired ones included.
   package var count: Int { slots.count }
 
-  /// The cursor that a subscription finds under a name.
+  /// The result of looking up a cursor.
   package struct Finding: Hashable, Sendable {
     package var place: Place
-    /// Whether it was moved and not used since.
+    /// Whether it was moved and hasn't been used since.
     var isMoved: Bool
   }
 
@@ -115,12 +115,12 @@ package struct CursorTable {
     return Finding(place: entry.place, isMoved: entry.isMoved)
   }
 
-  /// Gives a cursor to a subscription and moves it to that place; makes it if there is none.
+  /// Gives a cursor to a subscription and moves it to that place; creates it if necessary.
   ///
   /// - Parameters:
-  ///   - charge: for the cursor, if there is none yet.
+  ///   - charge: the charge for a new cursor.
   ///   - others: the number of groups, which count towards the same limit.
-  /// - Returns: nil when the limit is reached.
+  /// - Returns: nil if the limit is reached.
   package mutating func use(
     _ name: String, at place: Place, _ holder: Holder, charge: KeptAccount.Charge? = nil,
     besides others: Int = 0, now: MonotonicTime
@@ -128,7 +128,7 @@ package struct CursorTable {
     put(name, at: place, holder, charge, losing: .taken, besides: others, now: now)
   }
 
-  /// Moves the cursor forward to that offset. Does nothing when the ticket is no longer valid, or the cursor is there or beyond.
+  /// Moves the cursor forward to that offset. Does nothing if the ticket is no longer valid, or the cursor is already at that offset or beyond.
   ///
   /// - Returns: the name of the cursor, if it has moved.
   @discardableResult
@@ -140,17 +140,17 @@ package struct CursorTable {
     return entry.name
   }
 
-  /// Ends a subscription's use of a cursor. The cursor is remembered for a while.
+  /// Ends a subscription's use of a cursor. The cursor is kept for a while.
   package mutating func leave(_ ticket: Ticket, now: MonotonicTime) {
     guard isCurrent(ticket) else { return }
     entries[ticket.slot]?.holder = nil
     entries[ticket.slot]?.since = now
   }
 
-  /// Moves a cursor; makes it if there is none.
+  /// Moves a cursor; creates it if necessary.
   ///
-  /// - Parameter charge: for the cursor, if there is none yet.
-  /// - Returns: nil when the limit is reached.
+  /// - Parameter charge: the charge for a new cursor.
+  /// - Returns: nil if the limit is reached.
   package mutating func move(
     _ name: String, to place: Place, charge: KeptAccount.Charge? = nil, besides others: Int = 0,
     now: MonotonicTime
@@ -160,7 +160,7 @@ package struct CursorTable {
     }
   }
 
-  /// - Returns: nil when there is none of that name.
+  /// - Returns: nil if there is no cursor of that name.
   package mutating func delete(_ name: String, now: MonotonicTime) -> Change? {
     guard let slot = slots[name], let entry = entries[slot], !isExpired(entry, now) else { return nil }
     let former = former(slot, .deleted)
@@ -168,7 +168,7 @@ package struct CursorTable {
     return Change(former: former)
   }
 
-  /// All that are remembered, in no order.
+  /// All cursors that haven't expired, in no order.
   func summaries(now: MonotonicTime) -> [Summary] {
     entries.compactMap { entry in
       guard let entry, !isExpired(entry, now) else { return nil }
@@ -180,7 +180,7 @@ package struct CursorTable {
 
   /// Calls `body` for the cursors in at most `count` slots from `slot` on, in no order.
   ///
-  /// - Returns: the slot to go on with; nil after the last one.
+  /// - Returns: the slot with which to continue; nil after the last one.
   func visit(
     from slot: Int, atMost count: Int, now: MonotonicTime,
     _ body: (_ name: String, _ place: Place, _ isUsed: Bool, _ since: MonotonicTime) -> Void
@@ -200,10 +200,10 @@ package struct CursorTable {
     entry(name).map { Finding(place: $0.place, isMoved: $0.isMoved) }
   }
 
-  /// Adds a cursor from the store, unused since `now`. Does nothing when the name is known already.
+  /// Adds a cursor from the store, unused since `now`. Does nothing if the table already has one of that name.
   package mutating func restore(_ name: String, _ found: Finding, now: MonotonicTime) {
     guard slots[name] == nil else { return }
-    // It isn't new, so it isn't checked against the limit, which may be lower than before.
+    // The limit may be lower than before, but applies only to new cursors.
     let charge = kept.map { $0.account.take(Self.bytes(of: name)) }
     let slot = add(name, at: found.place, charge, isMoved: found.isMoved, now: now)
     entries[slot]?.isStored = true
@@ -216,7 +216,7 @@ package struct CursorTable {
 
   func isStored(_ name: String) -> Bool { entry(name)?.isStored ?? false }
 
-  /// Returns the names that were forgotten or deleted since the last call and aren't known again, in no order.
+  /// Returns the names that were removed since the last call and haven't been used again, in no order.
   mutating func takeForgotten() -> [String] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
@@ -248,7 +248,7 @@ package struct CursorTable {
     return generations
   }
 
-  /// Puts a cursor at a place, for a new holder or unused.
+  /// Moves a cursor to a place, with a new holder or unused.
   private mutating func put(
     _ name: String, at place: Place, _ holder: Holder?, _ charge: KeptAccount.Charge?, losing loss: Loss,
     besides others: Int, now: MonotonicTime
@@ -269,7 +269,7 @@ package struct CursorTable {
     _ name: String, at place: Place, _ charge: KeptAccount.Charge?, besides others: Int, now: MonotonicTime
   ) -> Int? {
     if let slot = slots[name] {
-      // An expired cursor that is used again belongs to another account now.
+      // An expired cursor that is used again is charged to the account of its new user.
       if let charge { entries[slot]?.charge = charge }
       return slot
     }

@@ -1,30 +1,30 @@
 import SluiceIO
 import SluiceWire
 
-/// The producers that a topic knows by number, and the next sequence that it expects of each.
+/// A topic's producers by ID, and the sequence that the topic expects next of each.
 ///
-/// A producer that reconnects learns from it which of its records are in the log, and sends the rest: so each is appended once. Bounded: beyond
-/// the limit the producers that detached first are forgotten, and so is a producer that is detached for too long.
+/// A producer that reconnects gets from it which of its records are in the log, and sends the others, so that each is appended once. Bounded: at the limit,
+/// producers that detached first are removed, and so is a producer that is detached for too long.
 ///
-/// A value without a lock: the topic's lock protects it, so that an entry and the log never disagree.
+/// A value without a lock: the topic's lock protects it, so that an entry and the log always agree.
 package struct ProducerTable {
   package struct Limits: Sendable {
-    /// Producers remembered, attached or not.
+    /// The most producers, attached or not.
     package var producers = 10_000
-    /// How long a detached producer is remembered.
+    /// How long a detached producer is kept.
     package var memory: Duration = .seconds(86_400)
   }
 
-  /// The right of an attached producer to append. Valid until another publication attaches with the same number.
+  /// The right of an attached producer to append. Valid until another publication attaches with the same ID.
   package struct Ticket: Hashable, Sendable {
     fileprivate let slot: Int
     fileprivate let generation: UInt64
   }
 
-  /// The publication that is attached.
+  /// The attached publication.
   package struct Holder: Sendable {
-    /// The broker's number for the connection: a later connection's is larger. Nil when the publication came by way of another node, or is the broker's own: the
-    /// order of connections says nothing about it then, and the last one to open is the newest.
+    /// The broker's number for the connection: a later connection's is larger. Nil if the publication comes from another node, or is the broker's own: the
+    /// order of connections is then unknown, and the last publication to open is the newest.
     package var connection: UInt64?
     /// Notifies it that its ticket is no longer valid. Called without a lock, on any loop.
     package var lose: @Sendable (Ticket) -> Void
@@ -47,9 +47,9 @@ package struct ProducerTable {
     case opened(Ticket, next: UInt64, FormerHolder?)
     /// The attached publication has a later connection, so this one is fenced.
     case fenced
-    /// As many producers as the limit allows are attached.
+    /// The limit of attached producers is reached.
     case full(limit: Int)
-    /// The account's memory, or the broker's, for what is kept besides records is used up.
+    /// The memory of the account, or of the broker, for objects besides records is used up.
     case noMemory(WireError)
   }
 
@@ -60,11 +60,11 @@ package struct ProducerTable {
     var generation: UInt64
     /// Nil while the producer is detached.
     var holder: Holder?
-    /// Nil where memory isn't counted.
+    /// Nil if memory isn't counted.
     var charge: KeptAccount.Charge?
   }
 
-  /// A producer that detached, and when. Stale when the slot's generation differs.
+  /// A producer that detached, and when. Stale if the slot's generation differs.
   private struct Departure {
     var slot: Int
     var generation: UInt64
@@ -74,19 +74,19 @@ package struct ProducerTable {
   private static let forgottenBytes = 24
 
   private let limits: Limits
-  /// The topic's charge, to which numbers that were forgotten are added; nil where memory isn't counted.
+  /// The topic's charge, which includes removed IDs that the store still has; nil if memory isn't counted.
   private let kept: KeptAccount.Charge?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [UInt64: Int] = [:]
   private var generations: UInt64 = 0
-  /// In order of time, from `firstDeparture` on.
+  /// In the order of departure, from `firstDeparture` on.
   private var departures: [Departure] = []
   private var firstDeparture = 0
-  /// Numbers forgotten since the last ``takeForgotten()``; nil where the table isn't stored.
+  /// IDs removed since the last ``takeForgotten()``; nil if the table isn't stored.
   private var forgotten: Set<UInt64>?
 
-  /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
+  /// - Parameter isKept: whether the table is stored, so that removed producers must be deleted there: see ``takeForgotten()``.
   init(limits: Limits, isKept: Bool = false, kept: KeptAccount.Charge? = nil) {
     self.limits = limits
     self.kept = kept
@@ -96,15 +96,14 @@ package struct ProducerTable {
   /// The number of producers, attached or not.
   package var count: Int { slots.count }
 
-  /// Places in memory, used or not.
+  /// Slots in memory, used or not.
   package var memory: Int { entries.count + departures.count }
 
   /// Attaches a producer that still has its records from `first` on.
   ///
-  /// The table believes a producer that is unknown, or has more acknowledgements than the table: they may be from an epoch of the topic that is
-  /// lost.
+  /// The table trusts a producer that is unknown, or has more acknowledgements than the table has records: they may be from a lost epoch of the topic.
   ///
-  /// - Parameter account: to which a new producer is charged; nil where memory isn't counted.
+  /// - Parameter account: the account that a new producer is charged to; nil if memory isn't counted.
   package mutating func open(
     _ producer: UInt64, from first: UInt64, _ holder: Holder, by account: KeptAccount? = nil,
     now: MonotonicTime
@@ -129,7 +128,7 @@ package struct ProducerTable {
     do throws(WireError) {
       charge = try account?.charge(KeptMemory.producer, isPlain: true)
     } catch {
-      // Without memory for another entry, it replaces the oldest detached producer of the same account.
+      // Without memory for another entry, the new one replaces the oldest detached producer of the same account.
       guard let account, forgetOldest(of: account) else { return .noMemory(error) }
       charge = account.take(KeptMemory.producer, isPlain: true)
     }
@@ -151,7 +150,7 @@ package struct ProducerTable {
     entries[ticket.slot]?.generation == ticket.generation
   }
 
-  /// Counts records that the caller is about to append. Returns false when the ticket is no longer valid: the caller must not append then.
+  /// Counts records that the caller is about to append. Returns false if the ticket is no longer valid; the caller must then not append.
   package mutating func advance(_ ticket: Ticket, by count: UInt64) -> Bool {
     guard isCurrent(ticket) else { return false }
     entries[ticket.slot]?.next += count
@@ -173,7 +172,7 @@ package struct ProducerTable {
 
   // MARK: Storage
 
-  /// The number of a ticket's producer and its next sequence; nil when the ticket is no longer valid.
+  /// The ID of a ticket's producer and its next sequence; nil if the ticket is no longer valid.
   package func next(of ticket: Ticket) -> (producer: UInt64, next: UInt64)? {
     guard isCurrent(ticket), let entry = entries[ticket.slot] else { return nil }
     return (entry.producer, entry.next)
@@ -184,7 +183,7 @@ package struct ProducerTable {
     slots[producer].flatMap { entries[$0]?.next }
   }
 
-  /// Adds a producer from the store, detached since `now`. Does nothing when it is known already.
+  /// Adds a producer from the store, detached since `now`. Does nothing if the table already has it.
   ///
   /// - Parameter charge: for the producer; nil to charge the topic's account.
   package mutating func restore(
@@ -192,7 +191,7 @@ package struct ProducerTable {
   ) {
     guard slots[producer] == nil else { return }
     while slots.count >= limits.producers {
-      // All known producers are attached, so this one was detached first.
+      // All producers in the table are attached, so this one detached first.
       guard forgetOldest() else {
         if forgotten?.insert(producer).inserted == true { kept?.add(Self.forgottenBytes) }
         return
@@ -202,9 +201,9 @@ package struct ProducerTable {
     close(add(producer, next: next, nil, charge), now: now)
   }
 
-  /// Makes a detached producer known, from whose record `next` on nothing is in the log. One that is attached knows that better.
+  /// Adds a detached producer, none of whose records from `next` on are in the log. Does nothing for an attached producer, whose entry is newer.
   ///
-  /// - Parameter charge: for a producer that isn't known; nil to charge the topic's account.
+  /// - Parameter charge: the charge for a new producer; nil to charge the topic's account.
   package mutating func raise(
     _ producer: UInt64, to next: UInt64, charge: KeptAccount.Charge? = nil, now: MonotonicTime
   ) {
@@ -212,11 +211,11 @@ package struct ProducerTable {
     if let entry = entries[slot], entry.holder == nil { entries[slot]?.next = max(entry.next, next) }
   }
 
-  /// Producers and the sequences that are expected next of them, in the order of their numbers.
+  /// The producers and their next sequences, in the order of their IDs.
   ///
   /// - Parameters:
-  ///   - number: only producers with larger numbers; nil for all.
-  ///   - limit: at most so many.
+  ///   - number: only producers with larger IDs; nil for all.
+  ///   - limit: the most producers.
   func list(
     after number: UInt64?, limit: Int
   ) -> (producers: [(producer: UInt64, next: UInt64)], more: Bool) {
@@ -225,7 +224,7 @@ package struct ProducerTable {
     return (page.compactMap { producer in next(of: producer).map { (producer, $0) } }, more)
   }
 
-  /// Returns the producers that were forgotten since the last call and aren't known again, in no order.
+  /// Returns the producers that were removed since the last call and haven't been added again, in no order.
   mutating func takeForgotten() -> [UInt64] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
@@ -239,7 +238,7 @@ package struct ProducerTable {
     while let oldest = oldestDeparture, oldest.time + limits.memory <= now { _ = forgetOldest() }
   }
 
-  /// Forgets the producer that detached first. Returns false when all are attached.
+  /// Removes the producer that detached first. Returns false if all are attached.
   private mutating func forgetOldest() -> Bool {
     guard let departure = oldestDeparture else { return false }
     firstDeparture += 1
@@ -247,7 +246,7 @@ package struct ProducerTable {
     return true
   }
 
-  /// Forgets the producer of an account that detached first. Returns false when all of the account's producers are attached.
+  /// Removes the account's producer that detached first. Returns false if all of its producers are attached.
   private mutating func forgetOldest(of account: KeptAccount) -> Bool {
     let departure = departures[firstDeparture...].first { departure in
       isCurrent(departure) && entries[departure.slot]?.charge?.account.isSame(as: account) == true
@@ -285,7 +284,7 @@ package struct ProducerTable {
     return entry.generation == departure.generation && entry.holder == nil
   }
 
-  /// Drops stale departures when they outnumber the others.
+  /// Removes stale departures when they outnumber the others.
   private mutating func tidy() {
     guard departures.count > 2 * slots.count + 16 else { return }
     departures = departures[firstDeparture...].filter { isCurrent($0) }

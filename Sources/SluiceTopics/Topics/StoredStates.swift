@@ -6,10 +6,10 @@ import SluiceWire
 ///     u8 version 1 · u64 next
 struct StoredProducer: Hashable, Sendable {
   private static let version: UInt8 = 1
-  /// More than any producer publishes. Leaves room for what comes after it, and for grants.
+  /// More than any producer publishes. Leaves room for later sequences, and for grants.
   private static let largest: UInt64 = 1 << 63
 
-  /// Which of its records is expected next.
+  /// The next expected sequence.
   package var next: UInt64
 
   init(next: UInt64) {

@@ -6,8 +6,8 @@ import Synchronization
 
 // Attaching and detaching streams. Subscribers connect a topic, or a request does; the topic may start over when the last subscriber leaves.
 extension Topic {
-  /// Attaches a subscription. Returns the epoch that it reads and, for the first subscription, where the records begin that producers buffered
-  /// meanwhile; nil for later subscriptions and without buffering.
+  /// Attaches a subscription. Returns the epoch that it reads and, for the first subscription, the offset of the first buffered record; nil for later
+  /// subscriptions and without buffering.
   ///
   /// Before the call, the caller's loop state protects all records, so that none is dropped before the loop state's first report.
   package func attachSubscription(now: MonotonicTime) -> (epoch: TopicEpoch, buffered: UInt64?) {
@@ -26,7 +26,7 @@ extension Topic {
     return result
   }
 
-  /// Counts a subscription of this loop to the topic, unless `body` throws, which enters it in the loop state.
+  /// Counts a subscription of this loop to the topic, unless `body`, which adds it to the loop state, throws.
   package func withSubscription(
     on loop: TopicLoop,
     _ body: (_ loopState: TopicLoopState, _ epoch: TopicEpoch, _ buffered: UInt64?) throws(WireError) -> Void
@@ -40,11 +40,11 @@ extension Topic {
       loopState.withdraw(from: epoch)
       throw error
     }
-    // It may have gone between the look and the entry in its list.
+    // The topic may have been deleted or moved after the epoch was read and before the loop state was listed.
     if isGone { notify([loopState]) }
   }
 
-  /// Where the first subscriber would begin, at what producers have buffered; nil when the topic has a subscriber or doesn't buffer.
+  /// The offset at which the first subscriber would begin with buffered records; nil if the topic has a subscriber or doesn't buffer.
   package var bufferedFrom: UInt64? {
     guard isPaced, settings.withoutSubscribers == .buffer else { return nil }
     return state.withLock { $0.unreadFrom }
@@ -53,8 +53,8 @@ extension Topic {
   /// Detaches a subscription.
   ///
   /// - Parameters:
-  ///   - epoch: the one that it was attached to.
-  ///   - undone: where the buffered records begin if it was the last subscription; nil for the head.
+  ///   - epoch: the epoch to which it was attached.
+  ///   - undone: the offset of the first buffered record if it was the last subscription; nil for the head.
   func detachSubscription(from epoch: TopicEpoch, undone: UInt64? = nil) {
     let loopStates: [TopicLoopState] = state.withLock { state in
       state.subscriptions -= 1
@@ -65,7 +65,7 @@ extension Topic {
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
         let head = state.epoch.log.head
-        // What was trimmed meanwhile isn't owed to the next subscriber.
+        // Records that were trimmed meanwhile aren't buffered for the next subscriber.
         state.lastSubscriberOffset =
           undone.map { min(max($0, state.epoch.floor(for: .returning)), head) } ?? head
         if settings.scope == .whileConnected, !state.isGone {
@@ -81,18 +81,18 @@ extension Topic {
   /// The result of attaching a publication.
   package struct Attachment {
     package var epoch: TopicEpoch
-    /// Nil for a producer without a number.
+    /// Nil for a producer without an ID.
     package var ticket: ProducerTable.Ticket?
     /// The sequence of the first record that isn't in the log yet.
     package var nextSequence: UInt64
-    /// Whether this producer has ended the topic: it may repeat COMPLETE and nothing else.
+    /// Whether this producer has ended the topic: it may only repeat COMPLETE.
     package var hasEnded: Bool
   }
 
-  /// Attaches a publication. The former holder of the producer's number is notified that its ticket is no longer valid.
+  /// Attaches a publication. The former holder of the producer's ID is notified that its ticket is no longer valid.
   ///
-  /// - Parameter account: to which a producer is charged that the topic doesn't know; nil for the broker's own.
-  /// - Throws: the reason why nothing can be published, or not by this producer.
+  /// - Parameter account: the account that a new producer is charged to; nil for the broker's own.
+  /// - Throws: the reason why nothing can be published, or nothing by this producer.
   package func attachPublication(
     _ frame: PublishOpen, _ holder: ProducerTable.Holder, by account: KeptAccount? = nil, now: MonotonicTime
   ) throws(WireError) -> Attachment {
@@ -134,7 +134,7 @@ extension Topic {
     return try result.get()
   }
 
-  /// Detaches a publication and returns its unused grants. The topic remembers its producer for a while.
+  /// Detaches a publication and returns its unused grants. The topic keeps its producer for a while.
   ///
   /// - Parameter hasCompleted: whether it has ended the topic, so that its producer doesn't count as lost.
   func detachPublication(
@@ -146,14 +146,14 @@ extension Topic {
       state.budget.close(returning: held)
       if state.budget.publications == 0, !hasCompleted { state.producersLostAt = now }
       if state.producerWatchers > 0 { watched = state.loopStates }
-      // The remaining publications ask for more below, and find out then whether they are stopped.
+      // The other publications request grants below, and find out then whether they are stopped.
       let wasLong = isMetered || state.budget.publications == 0 ? change(hold: nil, &state, at: now) : false
       if let ticket { state.producers.close(ticket, now: now) }
       return (isMetered ? state.loopStates : [], wasLong)
     }
     notify(watched)
     if wasLong { countHolds() }
-    // The shares of the remaining publications are larger now.
+    // The shares of the remaining publications have grown.
     for loopState in loopStates { loopState.wakeProducers() }
   }
 
@@ -196,7 +196,7 @@ extension Topic {
     return state.isConnected != before
   }
 
-  /// Whether sources publish a new run to each epoch of the topic. The broker ends their publications when such a topic starts over.
+  /// Whether sources publish a new run to each epoch of the topic. When such a topic starts over, the broker ends their publications.
   package var startsSourcesAnew: Bool {
     let settings = settings
     guard settings.scope == .whileConnected else { return false }
@@ -208,7 +208,7 @@ extension Topic {
 
   // MARK: Automatic deletion
 
-  /// Restarts the time after which an unused topic is deleted: a stream is about to attach.
+  /// Restarts the time after which an unused topic is deleted, because a stream is about to attach.
   func reserve() {
     guard settings.autoDelete == true else { return }
     state.withLock { $0.unusedSince = nil }
@@ -216,7 +216,7 @@ extension Topic {
 
   /// Notes whether the topic has attached streams. Called periodically.
   ///
-  /// - Returns: true when it has had none for at least `patience`, so that it is to be deleted.
+  /// - Returns: true if it has had none for at least `patience` and must be deleted.
   func isAbandoned(for patience: Duration, now: MonotonicTime) -> Bool {
     state.withLock { state in
       guard state.subscriptions == 0, state.budget.publications == 0, state.departure == nil else {

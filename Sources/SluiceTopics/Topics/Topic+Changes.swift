@@ -3,9 +3,9 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// What an operator changes in a topic that is in use: its settings, and where its records begin.
+// Changes that an operator makes to a topic in use: its settings, and its first offset.
 extension Topic {
-  /// Changes the settings that `changes` names. Attached clients stay attached, and what producers were granted stays granted. From any loop.
+  /// Changes the settings that `changes` names. Attached clients stay attached, and producers keep their grants. From any loop.
   ///
   /// - Throws: ``ErrorCode/invalidSetting`` for a setting that can't be changed while the topic exists; ``ErrorCode/unknownTopic`` when it was deleted.
   package func change(_ changes: TopicSettings, now: MonotonicTime, wallClock: Int64) throws(WireError) {
@@ -14,7 +14,7 @@ extension Topic {
       let present = settings
       if let refusal = changes.changeRefusal(for: name, having: present) { return (.failure(refusal), []) }
       let complete = changes.completed(by: present)
-      // Written once, so that a repeated request isn't written to disk.
+      // Written once, so that a repeated request causes no write to disk.
       if complete == present, state.isStated { return (.success([]), []) }
       take(complete, replacing: present, &state, wallClock: wallClock)
       return (.success(present.flow == .free ? Array(state.groups.values) : []), state.loopStates)
@@ -37,16 +37,16 @@ extension Topic {
     state.epoch.retain(complete, now: wallClock)
     if complete.connect != present.connect { connect(by: complete, &state) }
     if present.flow == .free, complete.flow != .free {
-      // The buffer for the first subscriber begins here.
+      // The buffer for the first subscriber begins at this offset.
       if state.presentSubscriptions == 0 { state.lastSubscriberOffset = state.nextOffset }
       protectReaders(state)
     }
   }
 
-  /// Drops the topic's oldest records, as far as no attached subscriber or group of a lossless topic is owed them. From any loop.
+  /// Drops the topic's oldest records, except those that an attached subscriber or group of a lossless topic has yet to get. From any loop.
   ///
-  /// - Throws: ``ErrorCode/invalidSetting`` when the topic ends before the offset; ``ErrorCode/unknownTopic`` when it was deleted.
-  /// - Returns: how many records late subscribers don't get any more.
+  /// - Throws: ``ErrorCode/invalidSetting`` if the topic ends before the offset; ``ErrorCode/unknownTopic`` if it was deleted.
+  /// - Returns: how many records late subscribers no longer get.
   @discardableResult
   package func trim(to limit: TrimLimit) throws(WireError) -> UInt64 {
     let (result, loopStates): (Result<UInt64, WireError>, [TopicLoopState]) = state.withLock { state in
@@ -62,15 +62,15 @@ extension Topic {
       return (.success(trim(to: limit, first, &state)), state.loopStates)
     }
     let count = try result.get()
-    // Producers have room again, and mirrors of other nodes drop what they keep.
+    // Producers have room again, and mirrors on other nodes drop the same records.
     notify(loopStates)
     commit(within: .zero)
     return count
   }
 
-  /// - Parameter first: the first record that stays of a topic that isn't compact.
+  /// - Parameter first: the offset of the first record to keep, in a topic that isn't compact.
   private func trim(to limit: TrimLimit, _ first: UInt64, _ state: inout State) -> UInt64 {
-    // What producers have buffered for the first subscriber goes as well.
+    // Also drops records that producers have buffered for the first subscriber.
     if state.presentSubscriptions == 0, state.epoch.newest == nil {
       state.lastSubscriberOffset = max(state.lastSubscriberOffset, first)
     }
@@ -81,13 +81,13 @@ extension Topic {
       guard let storage else { return log.trim(to: first, keepingFrom: keep) }
       let before = storage.floor(before: state.nextOffset)
       storage.trim(to: first, keepingFrom: keep)
-      // What isn't on disk stays in memory.
+      // Records that aren't on disk stay in memory.
       log.trim(to: first, keepingFrom: min(keep ?? .max, state.tail?.committed ?? .max))
       return storage.floor(before: state.nextOffset) - before
     }
     let count = newest.trim(to: limit, keepingFrom: keepNewestFrom(state))
     switch limit {
-    // Records that wait for the disk aren't among the newest yet.
+    // Records that wait for the disk aren't among the newest records yet.
     case .from, .newest(0): newest.raise(keptFrom: first)
     case .newest: break
     }
@@ -103,7 +103,7 @@ extension Topic {
     for loopState in state.loopStates { loopState.protectEverything() }
   }
 
-  /// Connects the topic, or doesn't, as a new topic with these settings and the present subscriptions. With the lock held.
+  /// Connects or disconnects the topic as if it were new, with these settings and the present subscriptions. With the lock held.
   func connect(by settings: TopicSettings, _ state: inout State) {
     switch settings.connect {
     case .auto(let count), .autoStay(let count):
@@ -129,7 +129,7 @@ extension Topic {
 }
 
 extension TopicSettings {
-  /// Why the settings can't be changed so in a topic that exists; nil when they can. The value that the topic has isn't a change.
+  /// The reason why an existing topic can't change the settings; nil if it can. Setting the present value is no change.
   fileprivate func changeRefusal(for topic: String, having present: TopicSettings) -> WireError? {
     let fixed: [(isChanged: Bool, name: String, why: String)] = [
       (scope != nil && scope != present.scope, "scope", "it decides when the topic's records go"),

@@ -5,26 +5,26 @@ import Synchronization
 
 // Durable cursors: named positions in the topic that outlive the subscriptions that move them.
 extension Topic {
-  /// Where a subscription with a durable cursor begins, and what it commits with.
+  /// The start of a subscription with a durable cursor, and its right to commit.
   package struct CursorUse {
     package var ticket: CursorTable.Ticket
-    /// The offset up to which everything is committed.
+    /// All records before this offset are committed.
     package var committed: UInt64
     package var cursor: LogCursor
     /// Records dropped between the requested start and the actual one.
     package var missed: UInt64
-    /// Whether nothing of the cursor is on disk yet.
+    /// Whether the store doesn't have the cursor yet.
     package var isNew: Bool
   }
 
-  /// Begins a subscription with a durable cursor. The subscription that has used it so far is notified that it is taken.
+  /// Begins a subscription with a durable cursor. The subscription that has used it so far is notified that the cursor was taken.
   ///
-  /// A new subscription begins at the cursor's place, if the topic has a cursor of that name. A subscription that resumes in the epoch that it knows
-  /// begins where it says, unless the cursor was moved or deleted meanwhile.
+  /// A new subscription begins at the cursor's place, if the topic has a cursor of that name. A subscription that resumes in its epoch begins at the offset
+  /// in the frame, unless the cursor was moved or deleted meanwhile.
   ///
   /// - Parameters:
-  ///   - account: to which a cursor is charged that isn't there yet; nil for the broker's own.
-  ///   - start: finds the place that a SUBSCRIBE without a cursor requests; nil stands for a reader that comes as its frame says.
+  ///   - account: the account that a new cursor is charged to; nil for the broker's own.
+  ///   - start: finds the place that a SUBSCRIBE without a cursor requests. A reader of nil means that the frame decides how the reader begins.
   /// - Throws: the reason why it can't begin; nothing has changed then.
   package func useCursor(
     _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, by account: KeptAccount? = nil,
@@ -41,7 +41,7 @@ extension Topic {
           // The cursor couldn't be stored, and its subscriber expects it to survive a restart.
           throw WireError(fault)
         }
-        // A cursor keeps no records: its place is no lower than the floor, unless its subscription returns after a lost connection.
+        // Records aren't kept for a cursor: its place is no lower than the floor, unless its subscription resumes after a lost connection.
         let (cursor, missed) = try start(try placed(frame, found, in: epoch), frame.epoch == 0 ? .late : nil)
         var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
         // Records received before may still be committed.
@@ -75,7 +75,7 @@ extension Topic {
     return try result.get()
   }
 
-  /// Asks for a commit of a durable cursor's change.
+  /// Requests a commit of a durable cursor's change.
   private func commitCursor() { commit(within: StoreService.idleDelay) }
 
   /// The frame with its start resolved: the cursor's place, if there is one.
@@ -86,7 +86,7 @@ extension Topic {
       let known = frame.epoch
       let frame = frame.translated(to: epoch)
       if frame.epoch != epoch.number { return frame }
-      // A cursor that was made in what the topic has lost is made again.
+      // A cursor that was created in a lost part of the topic's history is created again.
       if found == nil, known != epoch.number { return frame }
       let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
       if let loss {
@@ -102,7 +102,7 @@ extension Topic {
     } else if let offset = epoch.continuing(found.place.epoch, at: found.place.nextOffset) {
       frame.start = .offset(offset)
     } else if frame.lag ?? settings.lag != .fail {
-      // The subscriber has had nothing of this epoch.
+      // The subscriber has received no record of this epoch.
       frame.start = .offset(0)
     } else {
       throw WireError(
@@ -114,7 +114,7 @@ extension Topic {
     return frame
   }
 
-  /// Commits a cursor: the subscriber is done with all records before the offset. From any loop.
+  /// Commits a cursor: the subscriber has processed all records before the offset. From any loop.
   package func commit(_ ticket: CursorTable.Ticket, through offset: UInt64) {
     state.withLock { state in
       if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
@@ -131,10 +131,10 @@ extension Topic {
     commitCursor()
   }
 
-  /// Moves a durable cursor, or makes it there. A subscription that uses it is notified.
+  /// Moves a durable cursor, or creates it at that place. A subscription that uses it is notified.
   ///
   /// - Parameters:
-  ///   - account: to which the cursor is charged if it isn't there yet; nil for the broker's own.
+  ///   - account: the account that a new cursor is charged to; nil for the broker's own.
   ///   - wallClock: the present time, from which ages are measured.
   package func moveCursor(
     _ cursor: String, to position: StartPosition, by account: KeptAccount? = nil, now: MonotonicTime,
@@ -207,7 +207,7 @@ extension Topic {
       "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
   }
 
-  /// The charge for a new cursor; nil where memory isn't watched.
+  /// The charge for a new cursor; nil if memory isn't watched.
   private func charge(
     forCursor cursor: String, by account: KeptAccount?
   ) throws(WireError) -> KeptAccount.Charge? {

@@ -11,10 +11,9 @@ extension Topic {
     PublishingBudget.Allowance(records: window, bytes: memory?.window ?? .max)
   }
 
-  /// Whether a producer may get more than it has left, `held`: whatever limits the topic, no grant follows before half of the window is used up. From any
-  /// loop.
+  /// Whether a producer may get more grants than `held`. In any topic, no grant is made before half of the window is used up. From any loop.
   package func mayGrant(to held: PublishingBudget.Allowance) -> Bool {
-    // Mostly more is left than half of the largest window: then the present one needn't be worked out.
+    // Usually more than half of the largest window remains. The present window then need not be computed.
     if held.records > window / 2, held.bytes > (memory?.largestWindow ?? .max) / 2 { return false }
     return PublishingBudget.share(to: held, window: grantWindow) != PublishingBudget.Allowance()
   }
@@ -22,7 +21,7 @@ extension Topic {
   /// Grants a producer more, and returns the increment. From any loop.
   ///
   /// - Parameters:
-  ///   - held: what the producer has left of earlier grants.
+  ///   - held: the unused part of the producer's earlier grants.
   ///   - most: the largest increment; nil for as much as the limits allow.
   package func grant(
     to held: PublishingBudget.Allowance, atMost most: PublishingBudget.Allowance? = nil, now: MonotonicTime
@@ -42,7 +41,7 @@ extension Topic {
       if cause == nil {
         more = state.budget.grant(to: held, limit: isMetered ? bound.limit : nil, window: window)
       }
-      // A producer with grants left isn't stopped, so its request tells nothing of the others.
+      // A producer with grants left isn't stopped, so its request doesn't show whether the others are.
       let isStopped = held.records == 0 || held.bytes == 0
       return (more, isStopped || cause == nil ? change(hold: cause, &state, at: now) : false)
     }
@@ -50,8 +49,8 @@ extension Topic {
     return more
   }
 
-  /// Records whether the topic, too, stops a producer that has used up its grants and waits for a reason of its own. The producer asks again when its
-  /// reason is over, and nothing wakes it before. From any loop.
+  /// Notes whether the topic, too, stops a producer that has used up its grants and waits for another reason. The producer requests grants again when that
+  /// reason ends; nothing wakes it earlier. From any loop.
   package func noteStopped(now: MonotonicTime) {
     let wasLong = state.withLock { state in
       change(hold: bound(state).cause, &state, at: now)
@@ -59,10 +58,11 @@ extension Topic {
     if wasLong { countHolds() }
   }
 
-  /// Whether producers wait for memory. Durable topics take little of it and never wait, unless the newest record of each key is kept there.
+  /// Whether producers wait for memory. Durable topics use little memory, so their producers never wait for it, unless the topic is compact and keeps its
+  /// newest records there.
   package var isOutOfMemory: Bool { storage.map { $0.newest != nil } ?? true && memory?.isFull == true }
 
-  /// How far producers may go, and the cause when they are stopped. With the lock held.
+  /// How far producers may go, and the cause if they are stopped. With the lock held.
   private func bound(_ state: State) -> (bound: FlowBound, cause: HoldLog.Cause?) {
     if let reason = blocked(state) { return (FlowBound(.none), HoldLog.Cause(reason: reason)) }
     guard isMetered else { return (FlowBound(.unlimited), nil) }
@@ -72,9 +72,9 @@ extension Topic {
     }
     let room = storage.service.room(besides: tail.waitingBytes)
     guard room > 0 else { return (FlowBound(.none), HoldLog.Cause(reason: .storageBacklog)) }
-    // With `sync` always the log contains only what is on disk.
+    // With `sync` always, the log contains only records that are on disk.
     let unread = storage.isSynchronous ? tail.waitingBytes : 0
-    // Late readers find everything on disk; those of a compact topic what is in memory.
+    // Late readers find all records on disk; those of a compact topic find the records in memory.
     let kept = storage.newest == nil ? UInt64.max : nil
     var bound = isPaced ? boundByReaders(state, unread: unread, kept: kept) : FlowBound(.unlimited)
     guard bound.limit != .none else {
@@ -91,10 +91,10 @@ extension Topic {
     return (bound, nil)
   }
 
-  /// The reason why nothing is granted, whatever the limits; nil for none. From any loop.
+  /// The reason why nothing is granted, regardless of limits; nil for none. From any loop.
   package var blockedReason: TopicInfo.Publication.WaitReason? { state.withLock { blocked($0) } }
 
-  /// The same with the lock held.
+  /// As ``blockedReason``, with the lock held.
   private func blocked(_ state: State) -> TopicInfo.Publication.WaitReason? {
     if let fault = storage?.service.refusal ?? state.storeRejection {
       return fault.code == .storageFull ? .storageFull : .storageFailed
@@ -118,16 +118,16 @@ extension Topic {
     wakeProducers()
   }
 
-  /// Has producers ask for more. From any loop.
+  /// Makes producers request more grants. From any loop.
   package func wakeProducers() {
     for loopState in loopStates { loopState.wakeProducers() }
   }
 
   // MARK: Holds
 
-  /// Notes that producers are stopped by `cause` from now on, or not stopped when it is nil. With the lock held.
+  /// Notes that `cause` stops producers, or that they aren't stopped if it is nil. With the lock held.
   ///
-  /// - Returns: whether ``countHolds()`` has to be called, without the lock.
+  /// - Returns: whether ``countHolds()`` must be called, without the lock.
   package func change(hold cause: HoldLog.Cause?, _ state: inout State, at now: MonotonicTime) -> Bool {
     guard cause != state.hold else { return false }
     state.hold = cause
@@ -138,7 +138,7 @@ extension Topic {
     }
   }
 
-  /// The holds that have begun or lasted since `mark`, which moves to the present. From any thread.
+  /// The holds that have begun or lasted since `mark`, which is advanced to the present. From any thread.
   package func holds(since mark: inout HoldLog.Mark) -> [HoldLog.Hold] {
     if !mark.isOpen, holdCount.load(ordering: .acquiring) == mark.count { return [] }
     return holds.withLock { log in
@@ -147,17 +147,17 @@ extension Topic {
     }
   }
 
-  /// Has all subscriptions and groups, idle ones included, count the holds that they have caused. From any thread.
+  /// Makes all subscriptions and groups, including idle ones, count the holds that they have caused. From any thread.
   package func countHolds() {
     for loopState in loopStates { loopState.countHoldsSoon() }
   }
 
-  /// Counts what a batch has used of its publication's grants that isn't appended to the topic. From any loop.
+  /// Counts the grants that a batch has used although it isn't appended to the topic. From any loop.
   package func noteUsed(_ used: PublishingBudget.Allowance) {
     state.withLock { $0.budget.spend(used) }
   }
 
-  /// A contradiction between the topic's budget and its publications; nil when they agree. For tests.
+  /// A contradiction between the topic's budget and its publications; nil if they agree. For tests.
   ///
   /// Between two turns the budget's outstanding allowance equals the sum of what the publications hold. A topic without publications has nothing
   /// outstanding.

@@ -3,13 +3,13 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// A topic's groups: made by their first members, kept without members, moved and deleted on request. From any loop.
+/// A topic's groups: created by their first members, kept without members, moved and deleted on request. From any loop.
 extension Topic {
-  /// The group that a member asks for, made if there is none.
+  /// Returns the group that a member requests, and creates it if necessary.
   ///
   /// - Parameters:
-  ///   - account: to which a group is charged that is made; nil for the broker's own.
-  ///   - buffered: where the first subscriber begins, if producers have buffered records without subscribers.
+  ///   - account: the account that a new group is charged to; nil for the broker's own.
+  ///   - buffered: the offset at which the first subscriber begins, if producers have buffered records without subscribers.
   /// - Throws: ``ErrorCode/groupMismatch``, or ``ErrorCode/limitReached``.
   package func group(
     for frame: JoinGroup, by account: KeptAccount? = nil, buffered: UInt64?, on loop: TopicLoop
@@ -60,7 +60,7 @@ extension Topic {
     return try result.get()
   }
 
-  /// The groups in a few numbers, in no order.
+  /// Descriptions of all groups, in no order.
   func groupInfos(now: MonotonicTime) -> [CursorInfo] {
     let (groups, epoch) = state.withLock { (Array($0.groups.values), $0.epoch) }
     let bounds = ConsumerBounds(epoch)
@@ -71,7 +71,7 @@ extension Topic {
     state.withLock { $0.groups[name] != nil }
   }
 
-  /// Moves a group to another start; everything that was under way is forgotten. Its members are told ``ErrorCode/cursorMoved``.
+  /// Moves a group to another start, and discards the state of its outstanding records. Its members get ``ErrorCode/cursorMoved``.
   ///
   /// - Returns: false if there is no such group.
   package func moveGroup(_ name: String, to start: Subscribe.Start, on loop: TopicLoop)
@@ -96,7 +96,7 @@ extension Topic {
     return true
   }
 
-  /// Forgets a group. Its members are told ``ErrorCode/cursorDeleted``.
+  /// Deletes a group. Its members get ``ErrorCode/cursorDeleted``.
   ///
   /// - Returns: false if there is no such group.
   package func deleteGroup(_ name: String, on loop: TopicLoop) -> Bool {
@@ -124,11 +124,11 @@ extension Topic {
     if waits { commit(within: .zero) } else { body(nil) }
   }
 
-  /// Forgets groups that have had no member for so long.
+  /// Deletes groups that have had no member for at least `time`.
   package func forgetGroups(idleFor time: Duration, now: MonotonicTime) {
     let groups = state.withLock { Array($0.groups.values) }
     for group in groups where group.isIdle(for: time, now: now) {
-      // A member that joins it at this moment is refused, and makes it anew.
+      // A member that joins at this moment is refused, and creates the group again.
       state.withLock { state in
         guard state.groups[group.name] === group else { return }
         state.groups[group.name] = nil

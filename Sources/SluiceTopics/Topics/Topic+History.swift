@@ -3,19 +3,19 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// What happens when a client knows more of a durable topic than the store has: a backup or a copy was put in the store's place.
+// Handles clients that know more of a durable topic than the store contains: the store was replaced by a backup or a copy.
 extension Topic {
-  /// For how long a break in the topic's history is reported after a client was found to know more.
+  /// For how long after the last such client a break in the topic's history is reported.
   private static let reported = Duration.seconds(3_600)
-  /// The least time between two lines of the log about one topic.
+  /// The least time between two log lines about one topic.
   private static let reportInterval = Duration.seconds(60)
 
-  /// Compares what a client knows with the topic's history. Called before the client attaches with that; from any loop.
+  /// Compares a client's knowledge with the topic's history. Called before the client attaches; from any loop.
   ///
-  /// A client that is ahead of an epoch which the broker has found in its store, or knows an epoch that isn't in the store, proves that the store went
-  /// back. The epoch then gets another number and continues under it: under the former number a backup may have other records than the topic gets from now on.
-  /// Streams that were opened under the former number end, and are opened again where they are. No record is lost by that. It happens once in the life of a
-  /// topic in a broker: no client can be ahead of an epoch that the broker itself has begun.
+  /// A client proves that the store went back if it is ahead of an epoch that the broker found in its store, or knows an epoch that isn't in the store. The
+  /// epoch then continues under a new number, because a backup may contain other records under the former number than the topic will. Streams that were
+  /// opened under the former number end, and clients reopen them at their present position. No record is lost. This happens at most once for each topic while
+  /// the broker runs, since no client can be ahead of an epoch that the broker itself has begun.
   package func compare(_ known: KnownHistory, on loop: TopicLoop) {
     guard let storage, known.epoch != 0 else { return }
     let now = loop.loop.now
@@ -24,11 +24,11 @@ extension Topic {
       let isProof = wentBack(known, state)
       if isProof { continueEpoch(as: loop.registry.epochs.next(), &state) }
       let loopStates = isProof ? state.loopStates : []
-      // A compact topic's epoch continues none: its clients start anew.
+      // A compact topic's epoch continues none: its clients start over.
       let agreed =
         state.epoch.continuing(known.epoch, at: known.nextOffset)
         ?? (isProof && known.epoch == former ? state.epoch.log.head : nil)
-      // A client of an epoch that isn't there starts anew: its topic may as well have been deleted and made again.
+      // A client of an unknown epoch starts over: its topic may just as well have been deleted and recreated.
       guard let agreed, agreed < known.nextOffset else { return (isProof, loopStates, nil) }
       let last = state.historyBreak
       let found = HistoryBreak(from: agreed, before: known.nextOffset, time: now)
@@ -45,7 +45,7 @@ extension Topic {
     for loopState in loopStates { loopState.wakeProducers() }
   }
 
-  /// The first offset of a producer's acknowledged records that the topic doesn't have; nil if it has all, or never promised to keep them.
+  /// The first offset of a producer's acknowledged records that the topic doesn't have; nil if it has all, or isn't durable.
   package func lost(of known: KnownHistory) -> UInt64? {
     let epoch = epoch
     guard isDurable, known.epoch != 0, known.epoch != epoch.number else { return nil }
@@ -53,7 +53,7 @@ extension Topic {
     return agreed < known.nextOffset ? agreed : nil
   }
 
-  /// Whether a client knows what the store doesn't have: more of the present epoch, or another epoch. With the lock held.
+  /// Whether a client knows more than the store contains: later records of the present epoch, or another epoch. With the lock held.
   private func wentBack(_ known: KnownHistory, _ state: State) -> Bool {
     guard state.loadedHead != nil, state.departure == nil else { return false }
     guard known.epoch == state.epoch.number else {
@@ -65,7 +65,7 @@ extension Topic {
   /// With the lock held.
   private func continueEpoch(as number: UInt64, _ state: inout State) {
     let head = state.epoch.log.head
-    // What was published since the broker started, its clients know by the present number.
+    // Clients know records published since the broker started by the present number.
     state.epoch.continue(as: number, upTo: min(state.loadedHead ?? head, head), through: head)
     state.loadedHead = nil
     state.isEpochUnsaved = true
@@ -77,16 +77,16 @@ extension Topic {
       state.isEpochUnsaved = true
       state.tail?.noteRow()
     }
-    // What the store refuses stays unsaved: another node may own the topic by now, and knows nothing of the number.
+    // A number that the store refuses stays unsaved: another node may own the topic by now, and doesn't know the number.
     whenCommitted { [weak self] fault in
       if fault == nil { self?.state.withLock { $0.isEpochUnsaved = false } }
     }
   }
 
-  /// Whether the epoch's number isn't on disk yet: no client may be given it before.
+  /// Whether the epoch's number isn't on disk yet: until it is, no client may get it.
   package var isEpochUnsaved: Bool { state.withLock { $0.isEpochUnsaved } }
 
-  /// The last break in the topic's history, for a while.
+  /// The last break in the topic's history, reported for a while.
   package func historyBreak(now: MonotonicTime) -> HistoryBreak? {
     state.withLock { $0.historyBreak }.flatMap { now - $0.time < Self.reported ? $0 : nil }
   }

@@ -8,18 +8,18 @@ extension Topic {
   /// The number of attached publications.
   package var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.budget.publications) } }
 
-  /// How many records the topic has of a producer with a number; nil for an unknown one.
+  /// How many records the topic has of a producer with an ID; nil for an unknown one.
   package func received(from producer: UInt64) -> UInt64? {
     producer == 0 ? nil : state.withLock { $0.producers.next(of: producer) }
   }
 
-  /// Registers a subscription that is told the number of publications, or unregisters it.
+  /// Registers or unregisters a subscription that is notified of the number of publications.
   func watchProducers(_ isWatching: Bool) {
     state.withLock { $0.producerWatchers += isWatching ? 1 : -1 }
   }
 
-  /// For how long the topic has been without producers, in milliseconds, at least 1; 0 while it has some, if only such as wait for the store, or never
-  /// had any.
+  /// For how long the topic has been without producers, in milliseconds, at least 1; 0 while it has producers, including those that wait for the store, and
+  /// if it never had any.
   package func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
     if waitingForStorage > 0 { return 0 }
     return state.withLock { state in
@@ -28,8 +28,8 @@ extension Topic {
     }
   }
 
-  /// Arms a timer that fails the topic when its producers have been lost for as long as its setting allows. Does nothing while they aren't lost, and
-  /// while the topic's timer is armed. On that loop.
+  /// Starts a timer that fails the topic when its producers have been lost for as long as its setting allows. Does nothing if they aren't lost, or if the
+  /// timer already runs. On that loop.
   package func failWhenProducersStayLost(on loop: TopicLoop) {
     guard case .fail = settings.whenProducerLost else { return }
     let deadline: MonotonicTime? = state.withLock { state in
@@ -44,7 +44,7 @@ extension Topic {
     }
   }
 
-  /// When the topic is to fail; nil while its producers aren't lost. With the lock held.
+  /// The time at which the topic fails; nil while its producers aren't lost. With the lock held.
   private func producerDeadline(_ state: State) -> MonotonicTime? {
     guard case .fail(let patience) = settings.whenProducerLost, Self.refusal(state, state.epoch, name) == nil,
       var since = state.producersLostAt
@@ -74,7 +74,7 @@ extension Topic {
     loop.registry.host.report(.producerLost(topic: name))
   }
 
-  /// Counts the producers of a topic from the store as lost from `now`, the broker's start: they have to attach again.
+  /// Counts the producers of a restored topic as lost from `now`, the broker's start: they must attach again.
   func restored(now: MonotonicTime) {
     state.withLock { state in
       guard state.epoch.condition == .open, state.nextOffset > 0 else { return }

@@ -5,9 +5,9 @@ import SluiceWire
 import Synchronization
 
 extension Topic {
-  /// Appends a checked batch of one record for a producer without a number, which attaches before and leaves behind it. On the loop of `topics`.
+  /// Appends a checked batch of one record for a producer without an ID, which is attached for this call only. On the loop of `topics`.
   ///
-  /// - Throws: why nothing can be published, or ``ErrorCode/limitReached`` when producers have no demand now.
+  /// - Throws: why nothing can be published, or ``ErrorCode/limitReached`` if producers have no demand now.
   package func publishOne(_ batch: UnsafeRawBufferPointer, on topics: TopicLoop) throws(WireError) {
     let now = topics.loop.now
     let attachment = try attach(0, from: 0, now: now)
@@ -19,7 +19,7 @@ extension Topic {
     guard held.records > 0, held.bytes > 0 else {
       throw WireError(.limitReached, "producers of topic \(name) have no demand now; try again later")
     }
-    // A batch may end beyond what was granted: with its last record.
+    // A batch may exceed the granted bytes with its last record.
     let used = PublishingBudget.Allowance(records: 1, bytes: min(UInt64(batch.count), held.bytes))
     held.subtract(used)
     switch unsafe append(batch, count: 1, at: topics.loop.wallClock, in: attachment.epoch, using: used) {
@@ -30,20 +30,21 @@ extension Topic {
       }
       topics.received(records: 1)
     case .refused(let fault):
-      // `used` is spent all the same.
+      // `used` is spent even so.
       throw WireError(fault)
     case .unfit(let fault): throw WireError(fault)
     }
   }
 }
 
-// Dead letters of groups, each of which is a producer with a number.
+// Dead letters of groups. Each group is a producer with an ID.
 extension Topic {
-  /// The sequence that the topic expects next of a producer, which attaches and leaves at once: publications that were attached before append nothing more.
+  /// Returns the sequence that the topic expects next of a producer, which is attached for this call only. Publications attached earlier with the same ID
+  /// can't append any more.
   ///
   /// - Parameters:
-  ///   - producer: its number.
-  ///   - first: the sequence of the first record that it still has.
+  ///   - producer: the producer's ID.
+  ///   - first: the sequence of the first record that the producer still has.
   ///   - now: the loop's time.
   /// - Throws: why nothing can be published.
   package func next(
@@ -55,13 +56,13 @@ extension Topic {
     return attachment.nextSequence
   }
 
-  /// Appends a record under its sequence, unless the topic has it. The topic's flow doesn't hold it up. On the loop of `topics`.
+  /// Appends a record under its sequence, unless the topic already has it. The topic's flow control doesn't apply. On the loop of `topics`.
   ///
   /// - Parameters:
-  ///   - batch: one record.
-  ///   - producer: the number of the producer, which attaches and leaves at once.
-  ///   - sequence: the record's.
-  ///   - topics: those of the loop.
+  ///   - batch: a batch of one record.
+  ///   - producer: the ID of the producer, which is attached for this call only.
+  ///   - sequence: the record's sequence.
+  ///   - topics: the topics of the loop.
   /// - Throws: why it can't be published.
   package func append(
     _ batch: BatchBuilder, by producer: UInt64, _ sequence: UInt64, on topics: TopicLoop
@@ -82,7 +83,7 @@ extension Topic {
     }
   }
 
-  /// - Parameter producer: its number; 0 for none.
+  /// - Parameter producer: the producer's ID; 0 for none.
   private func attach(
     _ producer: UInt64, from first: UInt64, now: MonotonicTime
   ) throws(WireError) -> Attachment {

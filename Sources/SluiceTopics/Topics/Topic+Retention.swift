@@ -3,7 +3,7 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// Which records a topic keeps, for late subscribers and for attached ones.
+// Which records a topic keeps, for late and for attached subscribers.
 extension Topic {
   /// Drops records that have exceeded the retention limits. From any loop.
   package func trim(now milliseconds: Int64) {
@@ -11,7 +11,7 @@ extension Topic {
       let isSetBack = tell(milliseconds, &state)
       let isRead = state.presentSubscriptions > 0
       if !isRead, state.epoch.newest == nil, let tail = state.tail {
-        // The records are on disk as well; memory is for subscribers that follow the head.
+        // The records are also on disk; memory is for subscribers that follow the head.
         state.epoch.log.drop(before: tail.committed)
         return isSetBack
       }
@@ -25,9 +25,9 @@ extension Topic {
     if isSetBack { commit(within: StoreService.idleDelay) }
   }
 
-  /// Takes the present time: a durable topic keeps where its clock was set back. With the lock held.
+  /// Updates the clock: a durable topic stores where its clock was set back. With the lock held.
   ///
-  /// - Returns: whether that has to be stored.
+  /// - Returns: whether a setback must be stored.
   @discardableResult
   func tell(_ milliseconds: Int64, _ state: inout State) -> Bool {
     guard state.tail?.tell(milliseconds) == true, let clock = state.tail?.clock else { return false }
@@ -40,7 +40,7 @@ extension Topic {
 
   /// The offset from which the log in memory keeps records, whatever its limits; nil for none.
   func keepInMemoryFrom(_ state: State) -> UInt64? {
-    // Records that aren't on disk must be in memory. Others are read from there, unless the topic is compact.
+    // Records that aren't on disk must be in memory. Others are read from disk, unless the topic is compact.
     guard let committed = state.tail?.committed else { return keepFrom(state) }
     return state.epoch.newest == nil ? committed : min(committed, keepFrom(state) ?? .max)
   }
@@ -49,7 +49,7 @@ extension Topic {
     isPaced ? state.strategy.keepFrom(state.readers, unreadFrom: state.unreadFrom) : nil
   }
 
-  /// The error when a record of `batch` has no key, which a compact topic needs; nil when all have one.
+  /// The error if a record of `batch` has no key, which a compact topic needs; nil if all have one.
   func keyRequired(by batch: UnsafeRawBufferPointer) -> Fault? {
     guard let record = unsafe CompactedRecords.firstWithoutKey(batch) else { return nil }
     return Fault(
@@ -67,8 +67,8 @@ extension Topic {
     return state.strategy.keepFrom(readers, unreadFrom: state.unreadFrom)
   }
 
-  /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. Records that only the grace for
-  /// returning subscribers keeps don't count.
+  /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. Records that are kept only for returning subscribers
+  /// aren't counted.
   func lapsedBytes(_ state: State) -> UInt64 {
     guard settings.flow == .lossless else { return 0 }
     guard let newest = state.epoch.newest else { return storage?.lapsedBytes ?? 0 }
@@ -80,7 +80,7 @@ extension Topic {
     settings.replayAge != TopicSettings.unlimited || settings.compact == true || storage != nil
   }
 
-  /// What the retention limits, and trims, have dropped, in all epochs. From any loop.
+  /// The records that retention limits and trims have dropped, in all epochs. From any loop.
   package var dropped: DroppedRecords {
     let (epoch, former) = state.withLock { ($0.epoch, $0.formerlyDropped) }
     var dropped = former

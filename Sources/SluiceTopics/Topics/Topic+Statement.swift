@@ -9,19 +9,19 @@ extension Topic {
   package enum Statement {
     /// The topic has these settings.
     case holds
-    /// This topic can't take the settings, but it has had no record and has no client attached, so it can be replaced.
+    /// This topic can't take the settings. It has had no record and has no attached client, so it can be replaced.
     case needsAnotherTopic
   }
 
   /// Gives the topic the settings that a client states, if it has none of its own and has had no record.
   ///
-  /// From any loop. Clients that are attached stay attached, and what producers were granted stays granted.
+  /// From any loop. Attached clients stay attached, and producers keep their grants.
   ///
   /// - Parameters:
   ///   - stated: the settings that the client names.
-  ///   - complete: these, completed by the defaults.
-  ///   - isExact: whether settings that the client doesn't name have to equal the defaults.
-  /// - Throws: ``ErrorCode/topicExists`` when the topic has other settings that stand.
+  ///   - complete: the stated settings, completed by the defaults.
+  ///   - isExact: whether settings that the client doesn't name must equal the defaults.
+  /// - Throws: ``ErrorCode/topicExists`` if the topic has other settings that can't be replaced.
   package func adopt(
     _ stated: TopicSettings, completed complete: TopicSettings, isExact: Bool = false
   ) throws(WireError) -> Statement {
@@ -35,7 +35,7 @@ extension Topic {
         return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
       }
       if isFixed || complete == settings {
-        // Noted once, so that a repeated statement isn't written to disk.
+        // Noted once, so that a repeated statement causes no write to disk.
         isNoted = !state.isStated
         state.isStated = true
         if isNoted { state.tail?.noteRow() }

@@ -5,14 +5,14 @@ import Synchronization
 
 // The states of a durable topic's producers and groups as bytes, for backups. From any loop.
 extension Topic {
-  /// How many producers are known by number.
+  /// The number of producers with an ID that the topic keeps.
   package var knownProducerCount: Int { state.withLock { $0.producers.count } }
 
-  /// States of one kind in byte order of their keys, as they are at this moment.
+  /// States of one kind in byte order of their keys, at this moment.
   ///
   /// - Parameters:
-  ///   - key: only those behind it; empty for the first ones.
-  ///   - bytes: how many bytes they may have together, unless the first one has more.
+  ///   - key: the key after which to begin; empty for the first ones.
+  ///   - bytes: the most bytes of all states together; a single first state may have more.
   /// - Throws: ``ErrorCode/unsupported`` for a topic in memory.
   package func states(_ kind: StateEntry.Kind, after key: [UInt8], bytes: Int) throws(WireError)
     -> TopicStates
@@ -38,7 +38,7 @@ extension Topic {
     } catch {
       throw WireError(.unsupported, error.message)
     }
-    // One look under the lock: a producer's number and the topic's next offset never disagree.
+    // Read under one lock, so that a producer's sequence and the topic's next offset agree.
     let limit = bytes / Self.producerStateBytes
     let (page, epoch, next) = state.withLock { state in
       (state.producers.list(after: number, limit: limit), state.epoch.number, state.nextOffset)
@@ -49,10 +49,10 @@ extension Topic {
     return TopicStates(epoch: epoch, nextOffset: next, states: states, more: page.more)
   }
 
-  /// Of a producer's state in a page.
+  /// The bytes of a producer's state in a page.
   private static let producerStateBytes = 32
 
-  /// Of a group's state in a page, at least.
+  /// The least bytes of a group's state in a page.
   private static let groupStateBytes = 17
 
   private func groupStates(after key: [UInt8], bytes: Int) -> TopicStates {
@@ -78,14 +78,14 @@ extension Topic {
 
   // MARK: Giving them back
 
-  /// Makes producers and groups known as they were elsewhere.
+  /// Restores producers and groups in the state that they had elsewhere.
   ///
   /// - Parameters:
-  ///   - states: the next ones of `frame`.
-  ///   - account: to which they are charged; nil for the broker's own.
-  ///   - mayKeepDeadLetters: throws when the client may not publish to a group's topic of dead letters.
-  /// - Throws: ``ErrorCode/unsupported`` for a topic in memory, and for states that this version doesn't understand; ``ErrorCode/groupMismatch`` for a group, or
-  ///   a cursor, that is there; ``ErrorCode/limitReached``. The states in front of the one that is refused are there.
+  ///   - states: the next states of `frame`.
+  ///   - account: the account that they are charged to; nil for the broker's own.
+  ///   - mayKeepDeadLetters: throws if the client may not publish to a group's dead-letter topic.
+  /// - Throws: ``ErrorCode/unsupported`` for a topic in memory, and for states that this version doesn't support; ``ErrorCode/groupMismatch`` if the group,
+  ///   or a cursor of that name, exists; ``ErrorCode/limitReached``. The states before the refused one have been restored.
   package func restore(
     _ states: [StateEntry], of frame: StateRestore, by account: KeptAccount? = nil, on loop: TopicLoop,
     _ mayKeepDeadLetters: (String) throws(WireError) -> Void

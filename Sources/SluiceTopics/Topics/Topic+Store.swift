@@ -4,12 +4,12 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-// What a durable topic writes to the store, and what it does once that is on disk.
+// Writes a durable topic's changes to the store, and completes them once they are on disk.
 extension Topic: DurableTopic {
-  /// Takes what waits, for a commit. Nil when the topic is gone from the store already. On the writer's loop.
+  /// Takes the waiting changes for a commit. Nil if the topic was already deleted from the store. On the writer's loop.
   ///
   /// - Parameter now: the writer's time.
-  /// - Returns: besides, the offset from which on records must be kept for a reader, whatever the limits.
+  /// - Returns: also the offset from which records must be kept for a reader, regardless of limits.
   package func takeForCommit(now: MonotonicTime) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )? {
@@ -42,7 +42,7 @@ extension Topic: DurableTopic {
     return result
   }
 
-  /// The change that stores what the topic is, as it is now; nil for one in memory.
+  /// The change that stores the topic's present properties; nil for a topic in memory.
   var rowChange: TopicChange? {
     storage.map { storage in
       var change = TopicChange(storage.id)
@@ -78,12 +78,12 @@ extension Topic: DurableTopic {
     }
   }
 
-  /// Returns what was taken: the commit failed, or wasn't needed.
+  /// Restores changes that were taken, because the commit failed or wasn't needed.
   package func undo(_ taken: UncommittedTail.Taken) {
     state.withLock { $0.tail?.undo(taken) }
   }
 
-  /// What was taken is on disk: subscribers get its records, and completions are called. On the writer's loop.
+  /// Completes changes that are on disk: subscribers get the records, and callbacks are called. On the writer's loop.
   package func committed(_ commit: TopicCommit) {
     let isSynchronous = storage?.isSynchronous ?? false
     var late: [UncommittedTail.Completion] = []
@@ -106,7 +106,7 @@ extension Topic: DurableTopic {
       state.endedBy = ending.producer
       return (state.loopStates, true)
     }
-    // Records that newer ones have replaced go with the next commit.
+    // The next commit removes records that newer ones have replaced.
     if storage?.hasNewestChanges ?? false { self.commit(within: StoreService.idleDelay) }
     if hasEnded { return notify(loopStates) }
     guard !commit.taken.blocks.isEmpty else { return }
@@ -116,11 +116,11 @@ extension Topic: DurableTopic {
     }
   }
 
-  /// Calls `body` when all that has happened to the topic so far is on disk, on the writer's loop; at once if it is already, or the topic is in memory.
+  /// Calls `body` on the writer's loop when all changes of the topic so far are on disk; at once if they are already, or the topic is in memory.
   ///
   /// - Parameters:
-  ///   - name: of the cursor or group whose change is waited for; nil for the topic's records and row.
-  ///   - body: is given the reason when that can't be stored.
+  ///   - name: the name of the cursor or group whose change must be stored; nil for the topic's records and row.
+  ///   - body: gets the reason if that can't be stored.
   package func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
     let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
       if name == nil, let fault = state.storeRejection, !state.isGone { return (fault, false) }
@@ -129,10 +129,10 @@ extension Topic: DurableTopic {
     if waits { commit(within: .zero) } else { body(fault) }
   }
 
-  /// The store refuses what was taken, whatever the disk does: nothing more is published to the topic until it is deleted, or the broker starts again with
-  /// what is stored. On the writer's loop.
+  /// Drops changes that the store refuses permanently. Nothing more is published to the topic until it is deleted, or the broker restarts with the stored
+  /// records. On the writer's loop.
   ///
-  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  /// - Returns: the bytes of records that no longer wait, and the callbacks that waited for them.
   package func quarantine(_ taken: UncommittedTail.Taken, _ fault: Fault) -> (
     bytes: Int, completions: [UncommittedTail.Completion]
   ) {
@@ -144,13 +144,13 @@ extension Topic: DurableTopic {
     return dropped
   }
 
-  /// Why nothing can be stored of the topic now, if so: because of the topic, or of the store.
+  /// Why no changes of the topic can be stored now, because of the topic or of the store; nil if they can.
   package var storageRefusal: Fault? {
     guard let storage else { return nil }
     return state.withLock { $0.storeRejection } ?? storage.service.refusal
   }
 
-  /// Asks for a commit of what was noted. From any loop.
+  /// Requests a commit of the noted changes. From any loop.
   package func commit(within delay: Duration) {
     guard let storage, state.withLock({ $0.tail?.ask(within: delay) ?? false }) else { return }
     storage.service.enqueue(self, within: delay)
@@ -161,12 +161,12 @@ extension Topic: DurableTopic {
 }
 
 extension Topic.State {
-  /// The offset that the next record gets: in a durable topic some that came before may not be in the log yet.
+  /// The offset that the next record gets. In a durable topic, some earlier records may not be in the log yet.
   package var nextOffset: UInt64 { tail?.nextOffset ?? epoch.log.head }
 }
 
 extension TopicSettings {
-  /// What of a durable topic stays in memory, for subscribers that follow the head.
+  /// The records of a durable topic that stay in memory, for subscribers that follow the head.
   var tailRetention: Retention {
     let buffer = flow == .free ? 0 : bufferBytes ?? 0
     let bytes = buffer.addingReportingOverflow(Self.tailBytes)

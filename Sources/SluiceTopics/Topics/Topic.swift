@@ -4,10 +4,10 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// A named, totally ordered log of records with at most one terminal event, and the decision how its producers are paced.
+/// A named, totally ordered log of records with at most one terminal event. It also decides how its producers are paced.
 ///
-/// Shared by all loops. Appending and ending take one short lock, once per batch; reading takes none: readers follow the head and the
-/// condition of the ``TopicEpoch`` that they were given. Streams on a loop are attached to that loop's ``TopicLoopState``.
+/// Shared by all loops. Appending and ending take one short lock, once per batch. Reading takes none: readers follow the head and the condition of their
+/// ``TopicEpoch``. Streams on a loop are attached to that loop's ``TopicLoopState``.
 package final class Topic: GroupTopic {
   package enum AppendResult {
     case appended(lastOffset: UInt64)
@@ -27,12 +27,12 @@ package final class Topic: GroupTopic {
   package let storage: StoreTopicState?
   /// The most records that one producer may be granted at a time.
   package let window: UInt64
-  /// Nil where memory isn't watched.
+  /// Nil if memory isn't watched.
   package let memory: MemoryWatch?
-  /// The memory of the topic, its cursors and producers besides records; nil where memory isn't watched.
+  /// The memory of the topic, its cursors and producers besides records; nil if memory isn't watched.
   let kept: KeptAccount.Charge?
   package let state: Mutex<State>
-  /// Whether a producer was granted less than it could use, so that it is woken when subscribers move.
+  /// Whether a producer got fewer grants than it could use, so that it must be woken when subscribers move.
   let isHeldUp = Atomic(false)
 
   /// The log of what has stopped producers. Changed with the lock of `state` held; it may be read without.
@@ -43,7 +43,7 @@ package final class Topic: GroupTopic {
   /// The batch whose latency from append to delivery is measured.
   package let sampledBatch = SampledBatch()
 
-  /// Counts the changes besides records of which producers are notified: an ending, a new epoch, connection.
+  /// Counts the changes besides records of which producers are notified: an ending, a new epoch, a connection.
   let stateVersion = Atomic<UInt64>(0)
 
   private let makeEpoch: @Sendable (TopicSettings) -> TopicEpoch
@@ -51,7 +51,7 @@ package final class Topic: GroupTopic {
   /// - Parameters:
   ///   - kept: the charge for the topic itself; nil to charge the broker's own account.
   ///   - storage: its state on disk; nil for a topic that is in memory only.
-  ///   - makeEpoch: makes an empty epoch with a number of its own, for the present settings; called now and whenever the topic starts over.
+  ///   - makeEpoch: makes an empty epoch with a new number, for the present settings; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, limits: TopicLimits, memory: MemoryWatch? = nil,
     kept: KeptAccount.Charge? = nil, storage: StoreTopicState? = nil,
@@ -78,13 +78,13 @@ package final class Topic: GroupTopic {
   /// Bytes that a topic of that name keeps besides records, cursors, groups and producers.
   static func bytes(of name: String) -> Int { KeptMemory.topic + 3 * name.utf8.count }
 
-  /// The account to which a client's objects are charged that the topic keeps; nil where memory isn't watched.
+  /// The account to which objects are charged that the topic keeps for a client; nil if memory isn't watched.
   func keeper(_ account: KeptAccount?) -> KeptAccount? { memory.map { account ?? $0.accounts.broker } }
 
   /// The present epoch.
   package var epoch: TopicEpoch { state.withLock { $0.epoch } }
 
-  /// Complete: no setting is nil. They change by ``adopt(_:completed:isExact:)`` and ``change(_:now:)``.
+  /// Complete: no setting is nil. Changed by ``adopt(_:completed:isExact:)`` and ``change(_:now:wallClock:)``.
   package var settings: TopicSettings { effective.withLock { $0 } }
 
   /// Whether producers follow subscribers. Cheap enough to read for each batch.
@@ -102,7 +102,7 @@ package final class Topic: GroupTopic {
   /// Whether records are acknowledged or delivered before they are stored.
   package var isUnsaved: Bool { storage.map { !$0.isSynchronous } ?? true }
 
-  /// Whether another node may read new records once for several of its clients: the number of subscribers and their demand then mean nothing.
+  /// Whether another node may read new records once for several of its clients: the topic then doesn't use the number of subscribers and their demand.
   package var isShareable: Bool {
     let settings = settings
     guard settings.flow == .free, settings.compact != true, settings.scope == .forever else { return false }
@@ -118,10 +118,10 @@ package final class Topic: GroupTopic {
   /// Appends a checked batch and wakes the loops with attached streams. From any loop.
   ///
   /// - Parameters:
-  ///   - epoch: the one that the producer knows.
-  ///   - isSource: whether the publication is a source's. Where ``startsSourcesAnew`` holds, a batch for an earlier epoch is refused.
+  ///   - epoch: the epoch that the producer knows.
+  ///   - isSource: whether the publication is a source's. If ``startsSourcesAnew`` is true, a batch for an earlier epoch is refused.
   ///   - used: the part of the producer's grants that the batch takes.
-  ///   - ticket: the ticket of a producer with a number.
+  ///   - ticket: the ticket of a producer with an ID.
   ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
   package func append(
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in epoch: TopicEpoch,
@@ -134,7 +134,7 @@ package final class Topic: GroupTopic {
     }
     var commitDelay: Duration?
     let (result, loopStates): (AppendResult, [TopicLoopState]) = state.withLock { state in
-      // The connection has already subtracted it from the publication, even if the batch is refused.
+      // The connection has already subtracted it from the publication's grants, even if the batch is refused.
       state.budget.spend(used)
       if let fault = Self.refusal(state, epoch, name) { return (.refused(fault), []) }
       if needsSubscriber, state.presentSubscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
@@ -152,9 +152,9 @@ package final class Topic: GroupTopic {
     return result
   }
 
-  /// Appends a batch to a durable topic, with the lock held. With `sync` always no subscriber gets the batch before it is on disk.
+  /// Appends a batch to a durable topic, with the lock held. With `sync` always, no subscriber gets the batch before it is on disk.
   ///
-  /// - Parameter commitDelay: receives the delay within which the caller must ask for a commit, if one is needed.
+  /// - Parameter commitDelay: receives the delay with which the caller must request a commit, if one is needed.
   private func store(
     _ batch: UnsafeRawBufferPointer, _ count: UInt32, _ milliseconds: Int64,
     _ ticket: ProducerTable.Ticket?, _ storage: StoreTopicState, _ state: inout State,
@@ -179,13 +179,13 @@ package final class Topic: GroupTopic {
 
   /// Makes records visible to subscribers. With the lock held.
   ///
-  /// - Returns: the offset of the first.
+  /// - Returns: the offset of the first record.
   @discardableResult
   func enter(
     _ records: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64, _ state: inout State
   ) -> UInt64 {
     if let newest = state.epoch.newest {
-      // Before the log: a subscriber that has read these up to a head of the log continues after that head.
+      // Before the log: a subscriber that has read these records up to a head of the log continues after that head.
       unsafe newest.append(records, at: milliseconds, keepingFrom: keepNewestFrom(state))
     }
     return unsafe state.epoch.log.append(
@@ -195,11 +195,11 @@ package final class Topic: GroupTopic {
   /// Sets the terminal event after all records appended so far. From any loop.
   ///
   /// - Parameters:
-  ///   - epoch: the one that the producer knows.
-  ///   - producer: the number of the producer that ends the topic; 0 for one without a number.
+  ///   - epoch: the epoch that the producer knows.
+  ///   - producer: the ID of the producer that ends the topic; 0 for a producer without one.
   ///   - ticket: the producer's ticket.
   ///   - isSource: as in ``append(_:count:at:in:isSource:using:by:needsSubscriber:)``.
-  /// - Returns: the reason when the topic has ended already, unless this producer has ended it.
+  /// - Returns: the reason if the topic has ended already, unless this producer has ended it.
   package func end(
     _ ending: Complete.Ending, in epoch: TopicEpoch, by producer: UInt64 = 0,
     _ ticket: ProducerTable.Ticket? = nil, isSource: Bool = false
@@ -250,12 +250,12 @@ package final class Topic: GroupTopic {
     commit(within: .zero)
   }
 
-  /// Takes nothing more: another node is about to serve the topic. From any loop; the registry has removed it already.
+  /// Stops accepting records, because another node is about to serve the topic. From any loop; the registry has removed it already.
   package func beginLeaving() {
     state.withLock { if $0.departure == nil { $0.departure = .leaving } }
   }
 
-  /// Ends all streams: another node serves the topic. From any loop; the registry has removed it already.
+  /// Ends all streams, because another node serves the topic. From any loop; the registry has removed it already.
   package func leave() {
     let loopStates: [TopicLoopState] = state.withLock { state in
       guard !state.isGone else { return [] }
@@ -267,7 +267,7 @@ package final class Topic: GroupTopic {
     notify(loopStates)
   }
 
-  /// The reason why nothing can be published to `epoch`; nil when records can.
+  /// The reason why nothing can be published to `epoch`; nil if records can.
   package static func refusal(_ state: State, _ epoch: TopicEpoch, _ name: String) -> Fault? {
     if let departure = state.departure { return departure.fault(of: name) }
     if let fault = state.storeRejection { return fault }
@@ -281,7 +281,7 @@ package final class Topic: GroupTopic {
       code: .topicEnded, message: "topic \(name) \(how); delete it to start it anew, or publish to another")
   }
 
-  /// Replaces the present epoch by an empty one. Called with the lock held.
+  /// Replaces the present epoch with an empty one. Called with the lock held.
   func startOver(_ state: inout State) {
     let former = state.epoch.condition
     if former == .open { state.epoch.supersede() }
@@ -291,7 +291,7 @@ package final class Topic: GroupTopic {
     state.firstSubscribedAt = nil
     switch settings.connect {
     case .auto, .autoStay: state.isConnected = false
-    // The end undoes a CONNECT; the last subscriber's leaving doesn't.
+    // The end of an epoch undoes a CONNECT; the departure of the last subscriber doesn't.
     case .manual: if former == .ended { state.isConnected = false }
     case .immediate, nil: break
     }
@@ -307,7 +307,7 @@ package final class Topic: GroupTopic {
 
   // MARK: Loop states
 
-  /// The state of this topic on `loop`, made on first use. On that loop only.
+  /// The state of this topic on `loop`, created on first use. On that loop only.
   package func loopState(on loop: TopicLoop) -> TopicLoopState {
     state.withLock { state in
       if let loopState = state.loopStates.first(where: { $0.loop === loop }) { return loopState }
@@ -338,10 +338,10 @@ package final class Topic: GroupTopic {
 
   package var isDeleted: Bool { state.withLock { $0.isDeleted } }
 
-  /// Whether its streams are over: it was deleted, or another node serves it.
+  /// Whether the topic was deleted, or is served by another node, so that its streams have ended.
   package var isGone: Bool { state.withLock { $0.isGone } }
 
-  /// What its streams end with; nil while they go on.
+  /// The error with which its streams end; nil while they continue.
   package var departureFault: Fault? {
     state.withLock { $0.departure }.flatMap { $0.isOver ? $0.fault(of: name) : nil }
   }

@@ -2,13 +2,13 @@ import SluiceWire
 
 /// How a topic leaves this node.
 package enum TopicDeparture: Hashable, Sendable {
-  /// It takes nothing more; what it has taken is being stored. Its streams go on until then.
+  /// It accepts no more records, and is storing those that it has accepted. Its streams continue until then.
   case leaving
-  /// Another node serves it, or none at the moment.
+  /// Another node serves it, or no node at the moment.
   case moved
   case deleted
 
-  /// Whether its streams are over.
+  /// Whether its streams have ended.
   var isOver: Bool { self != .leaving }
 
   func fault(of topic: String) -> Fault {

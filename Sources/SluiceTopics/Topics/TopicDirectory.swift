@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// Topics by name and in byte order of their names, and the patterns whose subscriptions are told of new topics.
+/// Topics by name and in byte order of their names, and the watchers of patterns, which are notified of new topics.
 ///
 /// A value without a lock: it belongs to the ``TopicRegistry``.
 package struct TopicDirectory {
@@ -13,13 +13,13 @@ package struct TopicDirectory {
   private(set) var fleeting = NameOrder<Topic>()
   /// The shards that this node of a cluster serves; none for a broker of one node.
   private(set) var shards = ServedShards()
-  /// The topics of each shard by name, when there are shards: one that comes or goes doesn't look through all topics.
+  /// The topics of each shard by name, if there are shards: opening or leaving a shard doesn't search all topics.
   private var byShard: [ShardID: [String: Topic]] = [:]
   private let routes: ShardRoutes?
   package private(set) var watchers = PatternIndex<any TopicWatcher>()
   private var lastWatch: UInt64 = 0
 
-  /// - Parameter routes: tells the shard of a topic; nil for a broker of one node.
+  /// - Parameter routes: the shards of topics; nil for a broker of one node.
   init(_ routes: ShardRoutes? = nil) {
     self.routes = routes
   }
@@ -57,7 +57,7 @@ package struct TopicDirectory {
     if byShard[shard]?.isEmpty ?? false { byShard[shard] = nil }
   }
 
-  /// Has `watcher` told of each new topic that the pattern selects. Returns the number under which ``endWatch(_:_:)`` finds it.
+  /// Notifies `watcher` of each new topic that the pattern selects. Returns a number for ``endWatch(_:_:)``.
   package mutating func watch(_ pattern: TopicPattern, _ watcher: any TopicWatcher) -> UInt64 {
     lastWatch += 1
     watchers.insert(pattern, number: lastWatch, watcher)
@@ -69,9 +69,9 @@ package struct TopicDirectory {
   }
 }
 
-/// Is told of the topics that are made, where they are selected by a pattern.
+/// Is notified of new topics that a pattern selects.
 package protocol TopicWatcher: AnyObject, Sendable {
-  /// A topic was made, or is served here from now on, with its first epoch, which may have ended already. On the loop that made it.
+  /// Handles a topic that was created, or that this node begins to serve, with its first epoch, which may have ended already. On the loop that created it.
   func topicMade(_ topic: Topic, _ epoch: TopicEpoch)
 }
 

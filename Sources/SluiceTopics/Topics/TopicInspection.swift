@@ -108,7 +108,7 @@ package final class TopicInspection: Sendable {
     return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
   }
 
-  /// The first of these subscriptions: fewer than usual where clients, cursors and groups have very long names.
+  /// The first of these subscriptions: fewer than usual if clients, cursors and groups have very long names.
   package static func fitting(_ subscriptions: [TopicInfo.Subscription]) -> [TopicInfo.Subscription] {
     var room = subscriptionBytes
     return Array(
@@ -153,10 +153,10 @@ package final class TopicInspection: Sendable {
 }
 
 extension Topic {
-  /// The reason why nothing can be published now; nil when records can.
+  /// The reason why nothing can be published now; nil if records can.
   package var refusal: Fault? { state.withLock { Self.refusal($0, $0.epoch, name) } }
 
-  /// Producers that wait for the store: their publications were ended, and they come back. They count as the topic's producers.
+  /// Producers that wait for the store: their publications were ended, and they will retry. They count as the topic's producers.
   package var waitingForStorage: Int { storage?.service.waiters.count(on: name) ?? 0 }
 
   /// The topic's summary. From any loop; each number is of some moment during the call.
@@ -174,7 +174,7 @@ extension Topic {
 }
 
 extension TopicInfo.Subscription {
-  /// Orders subscriptions that hold up producers first.
+  /// Orders subscriptions that block producers first.
   package static func precedes(_ left: Self, _ right: Self) -> Bool {
     (left.holding == 0 ? 1 : 0, left.connection, left.stream)
       < (right.holding == 0 ? 1 : 0, right.connection, right.stream)

@@ -4,15 +4,15 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// The topics' part of an event loop: which of their states there are to wake, and which report at the end of the turn.
+/// The topics' part of an event loop: the loop states to wake, and those that report at the end of the turn.
 // @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
 package final class TopicLoop: @unchecked Sendable {
   package let loop: any EventLoop
   package let registry: TopicRegistry
-  /// Nothing may be acknowledged or delivered at the moment that isn't stored, because this node of a cluster doesn't know whether its topics are still
-  /// its own. Set before a turn's deliveries.
+  /// Whether only stored records may be acknowledged or delivered at the moment, because this node of a cluster isn't sure whether it still owns its topics.
+  /// Set before a turn's deliveries.
   package var holdsUnsaved = false
-  /// The way of dead letters to topics that may be another node's; nil for a broker of one node. Set before anything else.
+  /// Sends dead letters to topics that another node may own; nil for a broker of one node. Set before anything else.
   package var deadLetterRoute: (any DeadLetterRoute)?
   /// The traffic of this turn.
   @safe @exclusivity(unchecked) private var traffic = LoopTraffic()
@@ -30,7 +30,7 @@ package final class TopicLoop: @unchecked Sendable {
     self.registry = registry
   }
 
-  /// Makes the signal by which other threads wake the loop. Before anything else; from any thread.
+  /// Creates the signal with which other threads wake the loop. Before anything else; from any thread.
   package func start() {
     signal = loop.makeSignal { [unowned self] in
       let loopStates = remoteWakes.withLock { loopStates in
@@ -42,7 +42,7 @@ package final class TopicLoop: @unchecked Sendable {
     }
   }
 
-  /// Has `loopState` woken at the end of a turn. From any thread.
+  /// Wakes `loopState` at the end of a turn. From any thread.
   func enqueue(_ loopState: TopicLoopState) {
     if loop.isCurrent {
       wakes.append(loopState)
@@ -52,12 +52,12 @@ package final class TopicLoop: @unchecked Sendable {
     }
   }
 
-  /// Has `loopState` report the positions of its subscriptions after all of this turn's deliveries.
+  /// Makes `loopState` report the positions of its subscriptions after all of this turn's deliveries.
   func reportAtEndOfTurn(_ loopState: TopicLoopState) {
     reports.append(loopState)
   }
 
-  /// A batch was appended in this turn. One in a turn is noted, to sample the latency of its records.
+  /// Notes that a batch was appended. One batch in a turn is used to sample the latency of its records.
   package func appended(to topic: Topic, through offset: UInt64) {
     guard !hasNotedBatch else { return }
     hasNotedBatch = true
@@ -66,7 +66,7 @@ package final class TopicLoop: @unchecked Sendable {
 
   // MARK: Traffic
 
-  // By functions: in another module each access of the property itself would be checked at run time.
+  // Functions, because in another module each access of the property itself would be checked at run time.
 
   package func received(records: UInt32) { traffic.recordsReceived &+= Int(records) }
 
@@ -74,7 +74,7 @@ package final class TopicLoop: @unchecked Sendable {
 
   package func received(bytes: Int) { traffic.bytesReceived &+= bytes }
 
-  /// - Parameter bytes: fewer than none for those that weren't sent after all.
+  /// - Parameter bytes: negative for bytes that weren't sent after all.
   package func sent(bytes: Int) { traffic.bytesSent &+= bytes }
 
   /// Adds the turn's traffic to the metrics.
@@ -84,7 +84,7 @@ package final class TopicLoop: @unchecked Sendable {
 
   package var hasWakes: Bool { !wakes.isEmpty }
 
-  /// Wakes what this turn has to wake. Before the turn's deliveries.
+  /// Wakes the loop states that this turn has noted. Before the turn's deliveries.
   package func wakeTopics() {
     // By index: a woken loop state may wake another.
     var next = 0
@@ -95,7 +95,7 @@ package final class TopicLoop: @unchecked Sendable {
     wakes.removeAllInPlace()
   }
 
-  /// Reports the positions that have moved, and has the store commit what is due. After the turn's deliveries.
+  /// Reports the positions that have moved, and starts the commits that are due. After the turn's deliveries.
   package func endTurn() {
     for loopState in reports { loopState.report() }
     reports.removeAllInPlace()
@@ -114,7 +114,7 @@ extension TopicLoop: GroupLoop {
   ) -> GroupDeadLetter {
     let topic: Topic
     do throws(WireError) {
-      // Before it is made: a topic that the rules make compact isn't one for dead letters either.
+      // Before it is created: a topic that the rules make compact isn't one for dead letters either.
       try registry.checkTakesDeadLetters(name)
       topic = try registry.use(name) { [registry] in registry.host.report(.created(topic: $0.name)) }
     } catch {

@@ -4,10 +4,10 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// The streams attached to one topic on one loop, and the flag by which the topic wakes that loop.
+/// The streams attached to one topic on one loop, and the flag with which the topic wakes that loop.
 ///
-/// A topic knows its loop states; a loop state knows its subscriptions and publications. A producer's loop only sets a flag of another loop and
-/// wakes that loop, once per batch however many subscribers it has.
+/// A topic has a list of its loop states; a loop state has lists of its subscriptions and publications. A producer's loop only sets a flag of another loop
+/// and wakes that loop, once per batch, regardless of the number of subscribers.
 // @unchecked: `wake()` and `wakePending` are for any thread; everything else belongs to `loop`.
 package final class TopicLoopState: @unchecked Sendable {
   package let topic: Topic
@@ -16,9 +16,9 @@ package final class TopicLoopState: @unchecked Sendable {
   /// True from `wake()` until the loop handles the wake-up.
   private let wakePending = Atomic(false)
 
-  /// All subscriptions on this loop; each knows its index.
+  /// All subscriptions on this loop; each stores its index.
   @safe @exclusivity(unchecked) package private(set) var subscriptions: [any TopicSubscriber] = []
-  /// The subscriptions that have had all records and wait for more or for the end.
+  /// Subscriptions that have received all records and wait for more or for the end.
   @safe @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
   @safe @exclusivity(unchecked) package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
@@ -37,15 +37,15 @@ package final class TopicLoopState: @unchecked Sendable {
   private let producersDue = Atomic(false)
   /// The topic's state version that this loop has handled.
   @safe @exclusivity(unchecked) private var seenVersion: UInt64 = 0
-  /// Subscriptions on this loop that are told how many publications there are.
+  /// The number of subscriptions on this loop that are notified of the number of publications.
   private var producerWatchers = 0
-  /// Subscriptions on this loop that feed mirrors of other nodes.
+  /// The number of subscriptions on this loop that feed mirrors on other nodes.
   private var mirrors = 0
-  /// The number of the topic's epoch when this loop looked last.
+  /// The number of the topic's epoch at the last change of state.
   private var seenEpoch: UInt64 = 0
   /// Whether the topic's producers were paced at the last change of its state.
   private var isPacing = false
-  /// The end of the topic's holds that are counted here.
+  /// The part of the topic's holds that has been counted here.
   private var countedHolds = HoldLog.Mark()
   /// The topic's traffic on this loop.
   @safe @exclusivity(unchecked) package var traffic = TrafficCount()
@@ -55,7 +55,7 @@ package final class TopicLoopState: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// Has the loop handle new records or a changed state of the topic. From any thread.
+  /// Makes the loop handle new records or a changed state of the topic. From any thread.
   package func wake() {
     if !wakePending.exchange(true, ordering: .acquiringAndReleasing) { loop.enqueue(self) }
   }
@@ -65,7 +65,7 @@ package final class TopicLoopState: @unchecked Sendable {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     hint.dropRetired()
     applyStateChanges()
-    // What is woken waits again at the end of the turn, not here.
+    // A woken subscription waits again at the end of the turn, not here.
     if waiting.count == 1 {
       waiting.removeLast().woken()
     } else {
@@ -93,7 +93,7 @@ package final class TopicLoopState: @unchecked Sendable {
     for subscription in subscriptions { subscription.topicGone(fault) }
   }
 
-  /// Has subscriptions begin again that were opened under another number of the topic's epoch.
+  /// Restarts subscriptions that were opened under another number of the topic's epoch.
   private func leaveFormerEpoch() {
     guard topic.isDurable else { return }
     let number = topic.epoch.number
@@ -102,7 +102,8 @@ package final class TopicLoopState: @unchecked Sendable {
     for subscription in subscriptions { subscription.epochContinued() }
   }
 
-  /// Has the subscriptions report their positions: they may not have, because the topic wasn't paced when they attached, or its epoch has changed.
+  /// Makes the subscriptions report their positions. They may not have reported them, because the topic wasn't paced when they attached, or its epoch has
+  /// changed.
   private func beginPacing() {
     if !isPacing {
       isPacing = true
@@ -148,7 +149,7 @@ package final class TopicLoopState: @unchecked Sendable {
     retireIfUnused()
   }
 
-  /// Has `subscription` wait until the head moves or the topic ends.
+  /// Makes `subscription` wait until the head moves or the topic ends.
   package func wait(_ subscription: any TopicSubscriber) {
     subscription.move(to: .waiting(index: Int32(waiting.count)))
     waiting.append(subscription)
@@ -174,7 +175,7 @@ package final class TopicLoopState: @unchecked Sendable {
     remove(member, undone: group.flow.floor)
   }
 
-  /// Has a member on this loop ask its group again. From any thread, without a lock.
+  /// Makes a member on this loop ask its group again. From any thread, without a lock.
   package func call(_ member: any LoopGroupMember) {
     if loop.loop.isCurrent { return member.called() }
     calledMembers.withLock { $0.append(member) }
@@ -192,7 +193,7 @@ package final class TopicLoopState: @unchecked Sendable {
 
   // MARK: Traffic
 
-  // What each batch counts, by functions: in another module each access of the property itself would be checked at run time.
+  // Counters for each batch, as functions: in another module each access of the property itself would be checked at run time.
 
   package func received(_ records: UInt32, bytes: Int) { traffic.received(UInt64(records), bytes: bytes) }
 
@@ -212,7 +213,7 @@ package final class TopicLoopState: @unchecked Sendable {
     hasPublications.store(true, ordering: .releasing)
   }
 
-  /// - Parameter held: what the publication was granted and hasn't used.
+  /// - Parameter held: the unused part of the publication's grants.
   package func remove(
     _ publication: any TopicPublisher, returning held: PublishingBudget.Allowance,
     _ ticket: ProducerTable.Ticket?,
@@ -261,7 +262,7 @@ package final class TopicLoopState: @unchecked Sendable {
     if hasChanged { topic.readersMoved() }
   }
 
-  /// Has each subscription here count the holds that its position has caused. On the loop.
+  /// Makes each subscription here count the holds that its position has caused. On the loop.
   package func countHolds() {
     guard topic.isPaced else { return }
     let holds = topic.holds(since: &countedHolds)
@@ -277,7 +278,7 @@ package final class TopicLoopState: @unchecked Sendable {
     loop.loop.execute { [loop] in withExtendedLifetime(loop) { self.countHolds() } }
   }
 
-  /// Has the publications here ask for more. From any thread.
+  /// Makes the publications here request more grants. From any thread.
   package func wakeProducers() {
     guard hasPublications.load(ordering: .acquiring) else { return }
     producersDue.store(true, ordering: .releasing)
@@ -290,7 +291,7 @@ package final class TopicLoopState: @unchecked Sendable {
 }
 
 extension Array {
-  /// Removes the element at `index` by moving the last one there. Returns the moved element, whose index has changed; nil when none has moved.
+  /// Removes the element at `index` by moving the last one there. Returns the moved element, whose index has changed; nil if none has moved.
   package mutating func removeUnordered(at index: Int) -> Element? {
     let last = removeLast()
     guard index < count else { return nil }

@@ -14,15 +14,15 @@ package final class TopicPlan: Sendable {
     plan.withLock { $0 = (defaults, rules) }
   }
 
-  /// Completes the settings for a topic of that name: by the first rule that matches, then by the defaults.
+  /// Completes the settings for a topic of that name with those of the first rule that matches, then with the defaults.
   package func completed(_ settings: TopicSettings, of name: String) -> TopicSettings {
     let (defaults, rules) = plan.withLock { $0 }
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     return settings.completed(by: rule).completed(by: defaults).completed
   }
 
-  /// The settings that a name implies where no rule matches. Inboxes, to which replies come, keep no records for late subscribers and are
-  /// deleted when they are no longer used.
+  /// The settings that a name implies if no rule matches. Inboxes, which receive replies, keep no records for late subscribers and are deleted when they are
+  /// no longer used.
   private static func builtIn(_ name: String) -> TopicSettings {
     guard TopicName.isInbox(name) else { return TopicSettings() }
     var settings = TopicSettings(replayRecords: 0)
@@ -40,7 +40,7 @@ extension TopicSettings {
       ageMilliseconds: limit(replayAge).map { Int64(clamping: $0) })
   }
 
-  /// These settings, completed by the standard ones for their storage: the standard retention depends on it.
+  /// These settings, completed with the standard ones for their storage, on which the standard retention depends.
   package var completed: TopicSettings {
     completed(by: Self.standard(in: storage ?? .memory))
   }
@@ -48,16 +48,17 @@ extension TopicSettings {
   /// Bytes of records that a topic in memory keeps unless a limit is set: 64 MiB.
   package static let standardMemoryReplay: UInt64 = 64 << 20
 
-  /// The settings of a topic without any set.
+  /// The settings of a topic for which no setting is stated.
   package static func standard(in storage: TopicSettings.Storage) -> TopicSettings {
     var settings = standard
     settings.replayBytes = storage == .memory ? standardMemoryReplay : unlimited
     return settings
   }
 
-  /// The settings that don't depend on the storage: in memory; any number and age of records for late subscribers, scope forever; producers run ahead;
-  /// paced producers have a buffer of 1,024 records and 8 MiB, also without subscribers; subscribers that fall behind skip; late ones get every
-  /// record, not just the newest of each key.
+  /// The standard settings that don't depend on the storage:
+  /// - stored in memory; any number and age of records for late subscribers; scope forever
+  /// - producers run ahead; paced producers have a buffer of 1,024 records and 8 MiB, also without subscribers
+  /// - subscribers that lag skip records; late ones get every record, not just the newest of each key
   package static var standard: TopicSettings {
     var settings = TopicSettings(
       replayRecords: TopicSettings.unlimited, replayAge: TopicSettings.unlimited)
@@ -80,7 +81,7 @@ extension TopicSettings {
 /// Settings for new topics whose names match a pattern.
 public struct TopicRule: Hashable, Sendable {
   public var pattern: TopicPattern
-  /// Nil stands for the default.
+  /// Nil for the default.
   public var settings: TopicSettings
 
   public init(pattern: TopicPattern, settings: TopicSettings) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts the existing topics that one connection has made, and the cost of making them. From any thread.
+/// Counts the existing topics that one connection has created, and the cost of creating them. From any thread.
 package final class TopicQuota: Sendable {
   private let count = Atomic<Int>(0)
   private let toldWatchers = Atomic<Int>(0)
@@ -12,15 +12,15 @@ package final class TopicQuota: Sendable {
 
   package var used: Int { count.load(ordering: .relaxed) }
 
-  /// The connection has made a topic.
+  /// Counts a topic that the connection has created.
   package func made() { count.add(1, ordering: .relaxed) }
 
-  /// Counts subscriptions to patterns that were told of a new topic.
+  /// Counts subscriptions to patterns that were notified of a new topic.
   package func told(_ watchers: Int) { toldWatchers.add(watchers, ordering: .relaxed) }
 
-  /// Returns the number of subscriptions that were told since the last call.
+  /// Returns the number of subscriptions that were notified since the last call.
   package func takeTold() -> Int { toldWatchers.exchange(0, ordering: .relaxed) }
 
-  /// One of the topics was deleted, by any client.
+  /// Uncounts a topic that was deleted, by any client.
   package func gone() { count.subtract(1, ordering: .relaxed) }
 }

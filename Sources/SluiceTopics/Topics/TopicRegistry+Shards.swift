@@ -3,15 +3,15 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-// Shards that come to this node of a cluster, and leave it.
+// Shards that move to this node of a cluster, and leave it.
 extension TopicRegistry {
-  /// Whether this node may have a topic of that name. With the lock of `state` held, so that none is made in a shard that leaves.
+  /// Whether this node may have a topic of that name. With the lock of `state` held, so that no topic is created in a shard that leaves.
   func serves(_ name: String, _ state: TopicDirectory) -> Bool {
     guard let routes else { return true }
     return routes.shard(of: name).map { state.shards.contains($0) } ?? false
   }
 
-  /// Serves a shard from now on. Its durable topics were restored, and streams may be opened when this returns.
+  /// Begins to serve a shard. Its durable topics have been restored; streams may be opened when this returns.
   ///
   /// - Returns: these topics.
   package func open(_ shard: ShardID) -> [Topic] {
@@ -28,8 +28,8 @@ extension TopicRegistry {
   /// The shards that this node serves.
   package var servedShards: ServedShards { state.withLock { $0.shards } }
 
-  /// Begins to give a shard up: its topics take nothing more, and none is made. Their streams go on, since what was published before is acknowledged when it
-  /// is stored.
+  /// Begins to hand over a shard: its topics accept no more records, and no new ones are created. Their streams continue, because earlier records are
+  /// acknowledged when they are stored.
   ///
   /// - Returns: the topics, for ``Topic/leave()``.
   package func beginLeaving(_ shard: ShardID) -> [Topic] {
@@ -43,7 +43,7 @@ extension TopicRegistry {
     return leaving
   }
 
-  /// Has topics look again whether this node may acknowledge, and deliver what isn't stored. From any thread.
+  /// Makes topics check again whether this node may acknowledge and deliver records that aren't stored. From any thread.
   package func leaseResumed() {
     for topic in all {
       topic.notify(topic.loopStates)

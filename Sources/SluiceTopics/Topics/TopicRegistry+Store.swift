@@ -5,7 +5,7 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Whether a call that may complete later has completed when it returns.
+/// Detects whether a call that may complete asynchronously has completed when it returns.
 private final class RestorationStep: Sendable {
   private enum State {
     case begun
@@ -15,7 +15,7 @@ private final class RestorationStep: Sendable {
 
   private let state = Mutex(State.begun)
 
-  /// The call has completed. Returns whether its caller has left meanwhile.
+  /// Records the result of the call. Returns whether its caller no longer waits for it.
   func isLate(_ error: StoreError?) -> Bool {
     state.withLock { state in
       if case .left = state { return true }
@@ -24,7 +24,7 @@ private final class RestorationStep: Sendable {
     }
   }
 
-  /// What the call has completed with; nil when it will complete later.
+  /// The result of the call; nil if it will complete later.
   var outcome: Result<Void, StoreError>? {
     state.withLock { state in
       guard case .completed(let error) = state else {
@@ -38,7 +38,7 @@ private final class RestorationStep: Sendable {
 
 // Topics that outlive the process.
 extension TopicRegistry {
-  /// - Throws: why there can't be such a topic, when it is to be durable.
+  /// - Throws: the reason why a topic that is to be durable can't be.
   func checkStorage(_ settings: TopicSettings, of name: String) throws(WireError) {
     guard settings.storage == .durable else { return }
     guard stores.areAvailable else {
@@ -84,15 +84,15 @@ extension TopicRegistry {
     }
   }
 
-  /// Restores the topics of a shard. Before clients can use them; blocks as reading from the store does.
+  /// Restores the topics of a shard before clients can use them. Blocks as long as reading from the store does.
   ///
   /// - Parameters:
-  ///   - shard: what was opened for the service.
+  ///   - shard: the shard opened for the service.
   ///   - storage: the service of the shard's store.
   ///   - now: the present time.
-  ///   - wallClock: the same moment in milliseconds since 1970: what has become too old by then isn't served any more.
-  ///   - announce: called when the store begins or ceases to take records.
-  ///   - done: called once, before this returns if the store blocks; with what was restored, or why the store can't be read.
+  ///   - wallClock: the same moment in milliseconds since 1970; records that have expired by then are no longer served.
+  ///   - announce: called when the store begins or ceases to accept records.
+  ///   - done: called once, before this returns if the store blocks; with the restored topics, or the reason why the store can't be read.
   package func restore(
     _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime, wallClock: Int64,
     announce: @escaping @Sendable () -> Void,
@@ -119,9 +119,9 @@ extension TopicRegistry {
 
   private struct Restored: Sendable {
     var topics: [Topic] = []
-    /// Those of them in a new epoch.
+    /// The topics in a new epoch.
     var renewed: [Topic] = []
-    /// Those of them whose floor by age the store has to be asked for.
+    /// The topics whose floor by age must be looked up in the store.
     var floorless: [StoreTopicState] = []
     /// Bytes of records.
     var bytes: UInt64 = 0
@@ -135,7 +135,7 @@ extension TopicRegistry {
       restored.bytes += stored.extent.bytes
       let (topic, hasFloor) = try restore(stored, shard, storage, now: now, wallClock: wallClock)
       if !hasFloor, let state = topic.storage { restored.floorless.append(state) }
-      // A topic that was deleted and made anew may be there twice, if the crash came in between.
+      // A topic that was deleted and recreated may exist twice, if the broker crashed in between.
       let former = state.withLock { state in
         let former = state.topics[topic.name]
         state.add(topic)
@@ -148,7 +148,7 @@ extension TopicRegistry {
     return restored
   }
 
-  /// Reads the newest records of compact topics, one topic after the other.
+  /// Reads the newest records of compact topics, one topic after another.
   private func restoreNewest(
     of topics: ArraySlice<Topic>, _ shard: OpenedShard, wallClock: Int64,
     _ done: @escaping @Sendable (StoreError?) -> Void
@@ -170,14 +170,14 @@ extension TopicRegistry {
       } catch {
         return done(error)
       }
-      // A store that blocks has called back already, so that thousands of topics need no deeper stack.
+      // A store that blocks has already called back. The loop then continues here, so that thousands of topics don't deepen the stack.
       guard let outcome = step.outcome else { return }
       if case .failure(let error) = outcome { return done(error) }
     }
     done(nil)
   }
 
-  /// Begins to store what becomes of the restored topics.
+  /// Starts the service that stores the changes of the restored topics.
   private func begin(
     _ restored: Restored, _ storage: StoreService, nextTopic: TopicID,
     announce: @escaping @Sendable () -> Void
@@ -186,13 +186,13 @@ extension TopicRegistry {
     storage.start(nextTopic: nextTopic, notify: announce)
     storage.adopt(restored.topics)
     if !isRenewed {
-      // As soon as the store can be written, then. Clients of these topics wait for it.
+      // Stored as soon as the store accepts changes. Clients of these topics wait until then.
       for topic in restored.renewed { topic.saveEpoch() }
     }
     storage.kick()
   }
 
-  /// A store begins or ceases to take records: the producers of its topics have to learn of it.
+  /// Notifies the producers of a store's topics that it has begun or ceased to accept records.
   package func storeChanged(_ service: StoreService) {
     let topics = all.filter { $0.storage?.service === service }.sorted { $0.name < $1.name }
     for topic in topics { topic.notify(topic.loopStates) }
@@ -200,7 +200,7 @@ extension TopicRegistry {
 
   /// Persists new epochs before any client can observe them, so that they are known after another crash. Returns whether they are stored.
   ///
-  /// A store that doesn't block has them committed ahead of everything else: its owner serves the topics after ``StoreService/flush(_:)``.
+  /// A store that doesn't block commits them before all other changes: its owner serves the topics after ``StoreService/flush(_:)``.
   private func renew(_ topics: [Topic], _ store: any ShardStore) -> Bool {
     let changes = topics.compactMap { $0.rowChange }
     guard !changes.isEmpty else { return true }
@@ -213,12 +213,12 @@ extension TopicRegistry {
     _ stored: StoreContents.Topic, _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
     wallClock: Int64
   ) throws(StoreError) -> (Topic, hasFloor: Bool) {
-    // Settings that came later than the row have their defaults.
+    // Settings that were added in later versions get their defaults.
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
     let topicStorage = StoreTopicState(
       id: stored.id, service: storage, settings: settings, extent: stored.extent,
       floor: stored.row.floor, setbacks: stored.row.setbacks)
-    // What a lossless topic drops only when the first of its subscribers is back.
+    // The first record that a lossless topic keeps until the first of its subscribers returns.
     let owed = topicStorage.floor(before: stored.extent.head)
     var hasFloor = true
     if topicStorage.newest == nil {
@@ -227,7 +227,7 @@ extension TopicRegistry {
       hasFloor = storage.store.isBlocking || !builder.lacksHeaders
     }
     var row = stored.row
-    // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
+    // Clients may have received records that weren't on disk. New records will get the same offsets.
     let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && row.ending == nil
     if isNewEpoch { row.begin(epoch: epochs.next(), continuingUpTo: stored.extent.head) }
     let topic = durable(row.name, settings, topicStorage, epoch: row.epoch, lineage: row.lineage)
@@ -239,7 +239,7 @@ extension TopicRegistry {
       state.endedBy = stored.row.endedBy
       state.loadedHead = isNewEpoch ? nil : stored.extent.head
       state.isStated = stored.row.isStated
-      // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
+      // Returning subscribers may need all records; a lossless topic drops none before the first of them returns.
       state.lastSubscriberOffset =
         settings.flow == .lossless && topicStorage.newest == nil ? owed : stored.extent.head
       var lost: [StoreError] = []

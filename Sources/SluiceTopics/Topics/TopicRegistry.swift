@@ -62,14 +62,14 @@ package final class TopicRegistry: Sendable {
     WireError(.unknownTopic, "there is no topic \(name)")
   }
 
-  /// The topic of that name, made with the defaults if there is none.
+  /// The topic of that name, created with the defaults if necessary.
   ///
   /// - Parameters:
   ///   - stated: the settings that the client states; all nil for none.
   ///   - quota: the quota of the client's connection; nil for the broker itself.
-  ///   - mayCreate: evaluated when the topic doesn't exist.
-  ///   - made: called with a topic that was made.
-  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when its settings differ from the stated ones;
+  ///   - mayCreate: called if the topic doesn't exist.
+  ///   - made: called with a topic that was created.
+  /// - Throws: ``ErrorCode/unknownTopic`` if it may not be created; ``ErrorCode/topicExists`` if its settings differ from the stated ones;
   ///   ``ErrorCode/topicMoved`` if this node doesn't serve it.
   package func use(
     _ name: String, stating stated: TopicSettings = TopicSettings(), by quota: TopicQuota? = nil,
@@ -88,7 +88,7 @@ package final class TopicRegistry: Sendable {
     return try make(name, stated, stated == TopicSettings() ? .implicit : .stated, by: quota, made: made)
   }
 
-  /// Makes a topic with these settings, or finds it with equal ones.
+  /// Creates a topic with these settings, or returns the existing one if its settings are equal.
   package func create(
     _ name: String, _ settings: TopicSettings, by quota: TopicQuota? = nil
   ) throws(WireError) -> Topic {
@@ -96,7 +96,7 @@ package final class TopicRegistry: Sendable {
     return try make(name, settings, .exact, by: quota)
   }
 
-  /// Deletes a topic. It leaves the registry at once, and the disk with its next commit.
+  /// Deletes a topic: from the registry at once, from disk with its next commit.
   @discardableResult
   package func delete(_ name: String) throws(WireError) -> Topic {
     let topic = try known(name)
@@ -113,10 +113,10 @@ package final class TopicRegistry: Sendable {
   /// Changes settings of a topic.
   ///
   /// - Parameters:
-  ///   - changes: those that are named.
+  ///   - changes: the settings to change.
   ///   - now: the present time.
   ///   - wallClock: the same moment in milliseconds since 1970.
-  /// - Throws: ``ErrorCode/unknownTopic``; ``ErrorCode/invalidSetting`` for what can't be changed.
+  /// - Throws: ``ErrorCode/unknownTopic``; ``ErrorCode/invalidSetting`` for a setting that can't be changed.
   package func change(
     _ topic: Topic, _ changes: TopicSettings, now: MonotonicTime, wallClock: Int64
   ) throws(WireError) {
@@ -176,10 +176,10 @@ package final class TopicRegistry: Sendable {
 
   package var count: Int { state.withLock { $0.topics.count } }
 
-  /// Every topic, in byte order of their names: what is done to all of them happens in the same order each time.
+  /// All topics, in byte order of their names, so that an operation on all has the same order each time.
   package var all: [Topic] { state.withLock { $0.names }.values }
 
-  /// How the settings of an existing topic must relate to the given ones.
+  /// How the settings of an existing topic must relate to the stated ones.
   private enum Claim {
     case implicit
     /// It has the named settings.
@@ -260,8 +260,8 @@ package final class TopicRegistry: Sendable {
     return topic
   }
 
-  /// Checks that the topic of that name, or the one that would be made, keeps every dead letter. A compact topic keeps only the newest record
-  /// of a key, and none without a key.
+  /// Checks that the topic of that name, existing or new, would keep every dead letter. A compact topic keeps only the newest record of a key, and no record
+  /// without a key.
   ///
   /// - Throws: ``ErrorCode/unsupported``.
   package func checkTakesDeadLetters(_ name: String) throws(WireError) {
@@ -292,7 +292,7 @@ package final class TopicRegistry: Sendable {
 
   // MARK: Patterns
 
-  /// Finds the topics that a pattern selects, and from then on tells `watcher` of each new one: each topic comes exactly once.
+  /// Finds the topics that a pattern selects, and notifies `watcher` of each new one: each topic is reported exactly once.
   ///
   /// - Returns: the number for ``endWatch(_:_:)``, a search of the existing topics, and the shards to which they belong.
   package func watch(
@@ -317,7 +317,7 @@ package final class TopicRegistry: Sendable {
     PatternWalk(pattern, in: state.withLock { $0.names })
   }
 
-  /// Ends a watch. A call of the watcher that is under way may still arrive.
+  /// Ends a watch. A call of the watcher in progress may still arrive.
   package func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
     state.withLock { $0.endWatch(pattern, number) }
   }

@@ -2,36 +2,36 @@ import SluiceIO
 import SluiceLog
 import SluiceWire
 
-/// What a topic's lock protects.
+/// The state that a topic's lock protects.
 package struct TopicState {
   package var epoch: TopicEpoch
-  /// The number of the producer that ended this epoch or, if the topic starts over, the previous epoch; 0 for a producer without a number.
+  /// The ID of the producer that ended this epoch or, if the topic starts over, the previous epoch; 0 for a producer without one.
   var endedBy: UInt64 = 0
-  /// The head that the broker has found in its store; nil for an epoch that it has begun itself, which no client can be ahead of.
+  /// The head that the broker found in its store; nil for an epoch that it has begun itself, since no client can be ahead of that.
   var loadedHead: UInt64?
   /// The number of the epoch has changed, and isn't on disk yet.
   var isEpochUnsaved = false
-  /// The last client that was ahead of what the topic has.
+  /// The last client that was ahead of the topic's records.
   var historyBreak: HistoryBreak?
   package var producers: ProducerTable
   package var cursors: CursorTable
   /// Nil while this node has the topic.
   package var departure: TopicDeparture?
-  /// The quota of the connection that made the topic, while that connection is open.
+  /// The quota of the connection that created the topic, while that connection is open.
   package var quota: TopicQuota?
   /// The name of the identity that may read the topic, for an inbox.
   package var owner: String?
-  /// One per loop with an attached stream.
+  /// One for each loop with an attached stream.
   package var loopStates: [TopicLoopState] = []
   /// Subscriptions attached to any epoch.
   package var subscriptions = 0
   /// Subscriptions attached to the present epoch: they connect the topic, and keep it from starting over.
   var presentSubscriptions = 0
-  /// Subscriptions that are told how many publications there are.
+  /// The number of subscriptions that are notified of the number of publications.
   var producerWatchers = 0
   /// When the last producer left; nil while the topic has a producer, or never had one.
   var producersLostAt: MonotonicTime?
-  /// Whether the timer is armed that fails the topic when its producers stay lost.
+  /// Whether the timer runs that fails the topic if its producers stay lost.
   var isLossTimed = false
   /// When the first subscriber of the present epoch attached; nil before.
   var firstSubscribedAt: MonotonicTime?
@@ -45,7 +45,7 @@ package struct TopicState {
   /// How the settings pace producers. Stored here so that appending a batch reads it without counting references.
   var strategy: any FlowStrategy
   package var budget = PublishingBudget()
-  /// What stops producers now; the same as in ``Topic/holds``.
+  /// The cause that stops producers now; the same as in ``Topic/holds``.
   package var hold: HoldLog.Cause?
   /// The groups of the present epoch, by name.
   package var groups: [String: Group] = [:]
@@ -55,7 +55,7 @@ package struct TopicState {
   var storeRejection: Fault?
   /// The traffic of loops that no longer have an attached stream.
   package var traffic = TrafficCount()
-  /// What the retention limits, and trims, have dropped in earlier epochs.
+  /// The records that retention limits and trims have dropped in earlier epochs.
   var formerlyDropped = DroppedRecords()
 
   /// The offset from which no subscriber has read; nil while the topic has subscribers.
@@ -67,7 +67,7 @@ package struct TopicState {
 
   package var isDeleted: Bool { departure == .deleted }
 
-  /// Whether its streams are over.
+  /// Whether its streams have ended.
   package var isGone: Bool { departure?.isOver ?? false }
 
   /// The positions of the subscriptions on all loops and of the groups.

@@ -1,46 +1,46 @@
 import SluiceIO
 import SluiceWire
 
-/// A subscription, a member of a group or of a pattern's subscription, as its topic's state on the loop sees it. Belongs to that loop.
+/// A subscription, a member of a group or of a pattern's subscription, as the topic's state on its loop sees it. Belongs to that loop.
 package protocol TopicSubscriber: AnyObject {
   var place: SubscriberPlace { get }
   /// Its index in ``TopicLoopState/subscriptions``.
   var index: Int { get set }
   /// The epoch in which it is counted as a subscriber.
   var attachedEpoch: TopicEpoch? { get }
-  /// The records that it has asked for, and those that it was sent.
+  /// The records that it has requested, and those that it was sent.
   var credit: Credit { get }
-  /// Whether it is told how many publications there are.
+  /// Whether it is notified of the number of publications.
   var wantsProducers: Bool { get }
 
   func move(to place: SubscriberPlace)
-  /// There may be more records, or the topic has ended. It no longer waits.
+  /// Handles that there may be more records, or that the topic has ended. It no longer waits.
   func woken()
-  /// The topic's producers are paced by its subscribers from now on.
+  /// Handles that the subscribers begin to pace the topic's producers.
   func pacingBegan()
-  /// Whether another node keeps what it was sent for several of its clients.
+  /// Whether it sends records to another node, which keeps them for several of its clients.
   var feedsMirror: Bool { get }
-  /// A trim, or other settings, may have raised the floor. For those that feed a mirror.
+  /// Handles a floor that may have been raised by a trim, or by other settings. For subscribers that feed a mirror.
   func floorChanged()
-  /// The number of publications has changed.
+  /// Handles a changed number of publications.
   func producersChanged()
-  /// The topic was deleted, or another node serves it.
+  /// Handles that the topic was deleted, or that another node serves it.
   func topicGone(_ fault: Fault)
-  /// The epoch that it reads may have another number than when it was opened.
+  /// Handles that its epoch may have another number than when it was opened.
   func epochContinued()
 
-  /// Adds its position to those that pace the producers.
+  /// Adds its position to the positions that pace the producers.
   func report(to positions: inout ReaderPositions)
   /// Counts the holds of producers that it has caused.
   func count(_ holds: [HoldLog.Hold], to now: MonotonicTime)
 
   // MARK: Description
 
-  /// The name of its client's identity; empty where clients aren't authenticated.
+  /// The name of its client's identity; empty if clients aren't authenticated.
   var identity: String { get }
-  /// Since when its client hasn't read anything of what was sent and waits; nil when nothing waits.
+  /// Since when its client hasn't read any of the sent bytes that wait; nil if none wait.
   var blockedSince: MonotonicTime? { get }
-  /// What keeps from its client what was sent and waits; nil where that isn't known.
+  /// The reason why sent bytes haven't reached the client; nil if unknown.
   var obstacle: StreamObstacle? { get }
   var standing: SubscriberStanding? { get }
   func isHolding(open hold: HoldLog.Hold?) -> Bool
@@ -51,10 +51,10 @@ extension TopicSubscriber {
   package var feedsMirror: Bool { false }
   package func floorChanged() {}
 
-  /// A client that hasn't read for less than this is on its way to.
+  /// A client that hasn't read for less than this isn't considered blocked.
   private static var patience: Duration { .seconds(1) }
 
-  /// The subscription as clients are told of it, and why it is behind. The age of its next record isn't known on its loop; see
+  /// The description of the subscription for clients, with the reason for its lag. The age of its next record isn't known on its loop; see
   /// ``SluiceWire/TopicInfo/Subscription/measure(in:wallClock:)``.
   package func described(open hold: HoldLog.Hold?, at now: MonotonicTime) -> TopicInfo.Subscription? {
     guard var info = shown(open: hold) else { return nil }
@@ -79,10 +79,10 @@ extension TopicSubscriber {
 }
 
 extension TopicInfo.Subscription {
-  /// Fills in the age of the next record, if it is behind and that is known without waiting for the store.
+  /// Adds the age of the next record if the subscription lags and the age is known without waiting for the store.
   ///
   /// - Parameters:
-  ///   - epoch: the topic's.
+  ///   - epoch: the topic's epoch.
   ///   - wallClock: the present time in milliseconds since 1970.
   package mutating func measure(in epoch: TopicEpoch, wallClock: Int64) {
     guard slowness != .none, let (time, _) = epoch.backlog(from: nextOffset).found else { return }
@@ -91,26 +91,26 @@ extension TopicInfo.Subscription {
   }
 }
 
-/// Where a subscription is between two deliveries.
+/// The queue that contains a subscription between two deliveries.
 package enum SubscriberPlace {
-  /// In no queue: demand or records have it served.
+  /// In no queue: demand or new records make it ready.
   case none
-  /// In its connection's queue of those to be served.
+  /// In its connection's queue of subscriptions to be served.
   case ready
-  /// Among those that wait for the topic, at this index.
+  /// Among the subscriptions that wait for the topic, at this index.
   case waiting(index: Int32)
   /// It has ended.
   case ended
 }
 
-/// How far a subscription is.
+/// The demand and lag of a subscription.
 package struct SubscriberStanding {
   package var nextOffset: UInt64
   /// Records that it may still be sent.
   package var available: UInt64
   /// Records between its position and the end of the topic.
   package var lag: UInt64
-  /// Since when there are records for it that it hasn't asked for.
+  /// Since when there are records for it that it hasn't requested.
   package var starvedSince: MonotonicTime?
 
   package init(nextOffset: UInt64, available: UInt64, lag: UInt64, starvedSince: MonotonicTime? = nil) {
@@ -121,18 +121,18 @@ package struct SubscriberStanding {
   }
 }
 
-/// A publication as its topic's state on the loop sees it. Belongs to that loop.
+/// A publication as the topic's state on its loop sees it. Belongs to that loop.
 package protocol TopicPublisher: AnyObject {
   /// Its index in ``TopicLoopState/publications``.
   var index: Int { get set }
-  /// What it may still publish.
+  /// Its unused grants.
   var held: PublishingBudget.Allowance { get }
   /// Since when it has had no grants.
   var heldUpSince: MonotonicTime? { get }
-  /// The same in milliseconds; 0 when it has some.
+  /// The same in milliseconds; 0 while it has grants.
   var waiting: UInt64 { get }
 
-  /// The topic's state has changed, or there may be more grants.
+  /// Handles a changed state of the topic, or new grants.
   func topicChanged()
 
   // MARK: Description
@@ -143,6 +143,6 @@ package protocol TopicPublisher: AnyObject {
 
 /// A member of a group on a loop.
 package protocol LoopGroupMember: GroupParticipant {
-  /// The group has something for it. On its loop.
+  /// Handles that the group may have records for it. On its loop.
   func called()
 }

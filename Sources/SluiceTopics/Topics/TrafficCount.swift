@@ -2,25 +2,25 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// The traffic of a topic since it was made or restored. The counters include streams that have detached.
+/// The traffic of a topic since it was created or restored. The counters include streams that have detached.
 public struct TopicTraffic: Hashable, Sendable {
-  /// Records that producers were granted, and records and bytes that they have published, dead letters of groups included.
+  /// Records that producers were granted, and records and bytes that they have published, including dead letters of groups.
   public var granted: UInt64 = 0
   public var received: UInt64 = 0
   public var receivedBytes: UInt64 = 0
   /// Records acknowledged to producers.
   public var acknowledged: UInt64 = 0
-  /// Records that subscribers have requested, without unlimited demand (2^53 and more); of a demand that a pattern's topics share, the part used here.
-  /// Records and bytes that subscribers were sent, time marks included.
+  /// Records that subscribers have requested, without unlimited demand (2^53 and more); of demand that the topics of a pattern share, the part used here.
+  /// Records and bytes that subscribers were sent, including time marks.
   public var requested: UInt64 = 0
   public var sent: UInt64 = 0
   public var sentBytes: UInt64 = 0
   /// Records that subscribers have missed because they were dropped before they were requested.
   public var missed: UInt64 = 0
-  /// Records and bytes that the topic's retention limits, and trims, have dropped.
+  /// Records and bytes that retention limits and trims have dropped.
   public var dropped: UInt64 = 0
   public var droppedBytes: UInt64 = 0
-  /// How long subscribers had records waiting and no demand, in milliseconds, summed over subscribers. Members of groups don't count: other
+  /// How long subscribers had records waiting and no demand, in milliseconds, summed over subscribers. Members of groups aren't counted, because other
   /// members may have demand.
   public var starved: UInt64 = 0
   /// How long producers had no demand, in milliseconds, summed over producers.
@@ -31,13 +31,13 @@ public struct TopicTraffic: Hashable, Sendable {
 
 /// The traffic of a topic. Each loop counts its own in plain numbers; a snapshot adds them up.
 package struct TrafficCount: Sendable {
-  /// All numbers but the times.
+  /// All numbers except the times.
   private var counts = TopicTraffic()
   /// In nanoseconds.
   private var starved: UInt64 = 0
   private var heldUp: UInt64 = 0
 
-  /// The numbers as TOPIC_SHOW and snapshots have them, with times in milliseconds.
+  /// The numbers as in TOPIC_SHOW and snapshots, with times in milliseconds.
   package init() {}
 
   package var shown: TopicTraffic {
@@ -77,7 +77,8 @@ package struct TrafficCount: Sendable {
 
   // MARK: Subscribers
 
-  /// A requested total from here on counts as unlimited, like all ones: no subscriber can receive as much, and sums of such totals would overflow.
+  /// A requested total of at least this counts as unlimited, like all ones: no subscriber can receive as many records, and sums of such totals would
+  /// overflow.
   static let anyNumber: UInt64 = 1 << 53
 
   /// Counts the growth of a subscriber's requested total.
@@ -103,16 +104,16 @@ package struct TrafficCount: Sendable {
 
 /// Samples a topic's latency from the append of a batch to its first delivery to a subscriber that follows the head, one batch at a time.
 ///
-/// From any loop. When several loops note a batch at the same moment, one of them counts, perhaps with the time of another.
+/// From any loop. If several loops note a batch at the same moment, one of them counts, possibly with the time of another.
 package struct SampledBatch: ~Copyable {
-  /// The time in nanoseconds after which a sample is given up that no subscriber receives.
+  /// The time in nanoseconds after which a sample that no subscriber receives is discarded.
   private static let patience: UInt64 = 1_000_000_000
   private static let none = UInt64.max
 
   private let offset = Atomic<UInt64>(none)
   private let time = Atomic<UInt64>(0)
 
-  /// Notes an appended batch by the offset of its last record, unless another sample is under way.
+  /// Notes an appended batch by the offset of its last record, unless another sample is in progress.
   package func note(_ offset: UInt64, at now: MonotonicTime) {
     if self.offset.load(ordering: .relaxed) != Self.none,
       now.nanoseconds < time.load(ordering: .relaxed) &+ Self.patience
@@ -125,7 +126,7 @@ package struct SampledBatch: ~Copyable {
 
   /// Ends the sample when a subscriber that follows the head receives these records.
   ///
-  /// - Returns: when the batch was appended, if it is among them. A batch before them ends the sample without a result.
+  /// - Returns: when the batch was appended, if it is among them. If it precedes them, the sample ends without a result.
   package func take(_ offsets: Range<UInt64>) -> MonotonicTime? {
     let noted = offset.load(ordering: .acquiring)
     guard noted < offsets.upperBound else { return nil }

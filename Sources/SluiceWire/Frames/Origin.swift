@@ -1,4 +1,4 @@
-/// ORIGIN: the client for which a node opens the stream of this number, by the next frame on it; or which uses an open one from now on. Between nodes of a
+/// ORIGIN: the client for which a node opens the stream of this number with the next frame on it, or the new client of an open stream. Between nodes of a
 /// cluster, for operators.
 ///
 /// ```

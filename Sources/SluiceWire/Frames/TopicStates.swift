@@ -4,7 +4,7 @@
 /// bytes key · bytes value
 /// ```
 ///
-/// What a value means is the broker's affair: a client keeps it as it is, and gives it back with ``StateRestore``.
+/// Only the broker interprets a value: a client stores it unchanged, and returns it with ``StateRestore``.
 public struct StateEntry: Hashable, Sendable {
   /// The number is the one on the wire.
   public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
