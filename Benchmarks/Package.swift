@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// The benchmark, apart from the package that it measures: swift run -c release --package-path Benchmarks sluice-bench
+// The benchmark, separate from the package that it measures: swift run -c release --package-path Benchmarks sluice-bench
 let package = Package(
   name: "benchmarks",
   products: [

@@ -8,7 +8,7 @@ import { connect as connectSocket, createServer } from "node:net";
 import { connect } from "../../Clients/javascript/src/index.js";
 
 const PAYLOAD = new Uint8Array(128).fill(120);
-// PUBLISH and DEMAND one way, DELIVER and ACK the other.
+// PUBLISH and DEMAND in one direction, DELIVER and ACK in the other.
 const [SENT, ANSWERED] = [Buffer.alloc(184, "p"), Buffer.alloc(184, "r")];
 /** Measures records in a second, and in a second of the client's processor time, which other programs on the machine change less. */
 function clock(count) {
@@ -151,7 +151,7 @@ const loads = {
   async mqtt_publish(address, count, topic) {
     const client = await mqtt(address);
     const result = clock(count);
-    // As many calls under way as keep it busy, and not so many that they are what is measured.
+    // Enough calls in flight to keep it busy, but not so many that they dominate the measurement.
     for (let left = count; left > 0; ) {
       const part = Math.min(left, 1_000);
       left -= part;

@@ -69,7 +69,7 @@ async def sluice_iterate(address: str, count: int, topic: str) -> dict[str, Any]
 
 
 async def sluice_memory(address: str, count: int, topic: str) -> dict[str, Any]:
-    """As sluice_iterate, with the memory after each million."""
+    """Like sluice_iterate, with the memory after each million."""
     import sluice
 
     sizes: dict[str, int] = {}
@@ -144,7 +144,7 @@ async def sluice_trip(address: str, count: int, topic: str) -> dict[str, Any]:
 # A bare socket, with messages as long as those of sluice_trip
 
 
-#: PUBLISH and DEMAND one way, DELIVER and ACK the other.
+#: PUBLISH and DEMAND in one direction, DELIVER and ACK in the other.
 SENT, ANSWERED = b"p" * 156 + b"d" * 28, b"r" * 156 + b"a" * 28
 
 
@@ -255,7 +255,7 @@ async def pika_publish(address: str, count: int, topic: str) -> dict[str, Any]:
     clock.start()
     for _ in range(count):
         await channel.default_exchange.publish(aio_pika.Message(PAYLOAD), topic)
-    # Answered behind everything that was published.
+    # The answer follows after all published messages.
     await queue.declare()
     result = clock.result()
     await connection.close()
@@ -263,7 +263,7 @@ async def pika_publish(address: str, count: int, topic: str) -> dict[str, Any]:
 
 
 async def pika_iterate(address: str, count: int, topic: str) -> dict[str, Any]:
-    """What pika_publish has published, without acknowledgements."""
+    """Reads the messages of pika_publish, without acknowledgements."""
     import aio_pika
 
     connection = await aio_pika.connect(f"amqp://guest:guest@{address}/")

@@ -226,7 +226,7 @@ def main() -> None:
     options = parser.parse_args()
     # Debian's modules for Node, among them MQTT.js.
     os.environ["NODE_PATH"] = "/usr/share/nodejs"
-    # What was started is ended in this case, too.
+    # Exits by an exception, so that started processes are stopped in this case, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     without = set(filter(None, options.without.split(",")))
     chosen = [

@@ -6,18 +6,18 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// The admin listener: health, metrics, an API and a page for people, over HTTP, on a thread of its own.
+/// The admin listener: health, metrics, an API and a page for operators, over HTTP, on a thread of its own.
 ///
 /// From any thread.
 public final class AdminServer: Sendable {
-  /// Where it listens, with the real port.
+  /// The bound address, with the actual port.
   public let address: SocketAddress
   private let listener: any Listener
   private let loop: EpollLoop
   private let service: AdminService
   private let connections: AdminConnections
 
-  /// Listens, and answers from now on.
+  /// Listens and answers requests.
   ///
   /// - Throws: when the address can't be bound, or the system has no more threads or descriptors.
   public init(at address: SocketAddress, _ source: any AdminSource, _ options: AdminOptions) throws(IOError) {
@@ -38,10 +38,10 @@ public final class AdminServer: Sendable {
     loop.execute { service.sampler.start() }
   }
 
-  /// Whether it looks for the broker's problems: it does unless it keeps no history.
+  /// Whether it looks for the broker's problems: true unless it keeps no history.
   public var looksForProblems: Bool { service.sampler.isOn }
 
-  /// Closes every connection, and waits for that. Not on its own thread.
+  /// Closes all connections, and waits for that. Must not be called on its own thread.
   public func stop() {
     listener.close()
     loop.execute { [loop, service, connections] in
@@ -55,7 +55,7 @@ public final class AdminServer: Sendable {
 }
 
 extension SocketAddress {
-  /// The address with the name by which TLS knows HTTP: clients that name protocols name that one.
+  /// The address in a form that makes TLS name HTTP as the protocol to clients that offer protocols.
   fileprivate var overHTTP: SocketAddress {
     guard case .tls(let host, let port) = self else { return self }
     return .door(.http, host, port: port, isSecure: true)
@@ -64,13 +64,13 @@ extension SocketAddress {
 
 /// The settings of the admin listener.
 public struct AdminOptions: Sendable {
-  /// Topics that have lines of their own in the metrics; the others are summed in one.
+  /// The most topics with lines of their own in the metrics; the others are summed in one.
   public var topics = 1_000
-  /// Groups with lines of their own in the metrics, of all topics together.
+  /// The most groups with lines of their own in the metrics, of all topics together.
   public var groups = 1_000
-  /// Durable cursors with lines of their own in the metrics, of all topics together: none, since there may be very many.
+  /// The most durable cursors with lines of their own in the metrics, of all topics together; 0 by default, since there may be very many.
   public var cursors = 0
-  /// Whether only this machine reaches the listener. Then it answers to names of this machine alone: see ``HostCheck``.
+  /// Whether only this machine can reach the listener. It then answers only requests to names of this machine: see ``HostCheck``.
   public var isLocal = true
   /// The programs' version.
   public var version = ""
@@ -79,28 +79,28 @@ public struct AdminOptions: Sendable {
   public var limits = AdminLimits()
   /// Whether visitors with the permission may change topics and close connections.
   public var actions = false
-  /// With a length of 0 the broker isn't sampled but for watchers of the events: there is no history, and no problems are looked for.
+  /// With a length of 0, the broker is sampled only for watchers of the events: there is no history, and no search for problems.
   public var history = HistoryLimits()
   public var problems = ProblemLimits()
 
   public init() {}
 }
 
-/// Limits on what visitors can make the admin listener do.
+/// Limits on the work that visitors can cause.
 public struct AdminLimits: Sendable {
-  /// Connections at a time; an eighth as many others wait, and more are refused.
+  /// Connections at a time; an eighth as many further ones wait, and more are rejected.
   public var connections = 64
   /// Watchers of the events at a time.
   public var watchers = 32
-  /// Seconds in which nothing goes to or from a connection.
+  /// Seconds without any bytes on a connection, after which it is closed.
   public var idle = 15
-  /// Seconds that a request's head may take to come, and a connection be kept for another one; one when three quarters of the connections are in use.
+  /// Seconds until a request's head must be complete, and for which an idle connection is kept; 1 when three quarters of the connections are in use.
   public var head = 10
-  /// Seconds that an answer may take to be found and sent; events go on for ever.
+  /// Seconds until an answer must be sent; events have no limit.
   public var answer = 60
-  /// Seconds that the broker may take to provide a snapshot or records.
+  /// Seconds in which the broker must provide a snapshot or records.
   public var source = 10
-  /// The longest head of a request, in bytes.
+  /// The longest head of a request in bytes.
   public var connectionBytes = 32 << 10
   /// Topics in one answer, and among the events.
   public var topics = 5_000
@@ -113,16 +113,16 @@ public struct AdminLimits: Sendable {
   /// Records in one answer, and bytes of them.
   public var records = 100
   public var recordBytes = 8 << 20
-  /// About the bytes of records that are looked at for one answer.
+  /// The approximate number of bytes of records to search for one answer.
   public var scannedBytes = 32 << 20
-  /// Bytes of a payload that are shown.
+  /// The most bytes of a payload to show.
   public var payloadBytes = 2 << 10
-  /// Bytes of a request's body.
+  /// The longest body of a request in bytes.
   public var bodyBytes = 16 << 10
 
   public init() {}
 
-  /// How long a request may be.
+  /// The limits on the length of requests.
   var http: HTTPLimits {
     var limits = HTTPLimits()
     limits.head = connectionBytes
@@ -131,64 +131,64 @@ public struct AdminLimits: Sendable {
   }
 }
 
-/// The source of what the admin listener shows: a broker, or a fixture of a test. From any thread.
+/// The source of the admin listener's data: a broker, or a test fixture. From any thread.
 public protocol AdminSource: Sendable {
   var stage: AdminStage { get }
 
-  /// Whether clients have to authenticate. Then visitors of the admin listener have to, too.
+  /// Whether clients must authenticate. Visitors of the admin listener must then authenticate, too.
   var authenticatesClients: Bool { get }
 
-  /// The broker's store; nil for a broker without durable topics, or before there is one.
+  /// The broker's store; nil for a broker without durable topics, and before the broker exists.
   var storage: StoreSnapshot? { get }
 
   /// The cluster that the broker is a node of; nil for a broker of one node.
   var cluster: ClusterSnapshot? { get }
 
-  /// Lines that were left out of the log because its reader was too slow.
+  /// The number of log lines that were dropped because their reader was too slow.
   var droppedLogLines: Int { get }
 
-  /// The broker as it is now.
+  /// Gathers a snapshot of the broker.
   ///
-  /// - Parameter completion: called once, on any thread; not at all when the broker stops before. Its argument assembles the snapshot, which may
-  ///   take milliseconds.
+  /// - Parameter completion: called once, on any thread; not called when the broker stops before. Its argument assembles the snapshot, which may take
+  ///   milliseconds.
   func snapshot(
     _ request: SnapshotRequest,
     completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void)
 
-  /// Has the broker tell clients of its own protocol of these problems: counters of the last minute show some of them to regular looks only.
+  /// Sets the problems that clients of the broker's own protocol get. Some problems show in counters of the last minute, so only periodic searches find them.
   ///
   /// - Parameters:
-  ///   - problems: the most urgent ones first.
-  ///   - kinds: the same by kind, those included that are too many to be listed.
-  ///   - time: when they were found.
+  ///   - problems: the problems, the most urgent ones first.
+  ///   - kinds: the problems by kind, including those beyond the limit of the list.
+  ///   - time: the time of the search.
   func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime)
 
-  /// Looks for records of a topic. The work is done on `loop`, a portion at a time.
+  /// Searches a topic for records. `loop` does the work, a portion at a time.
   ///
-  /// - Parameter completion: called once, on `loop`, with the records or the reason why there are none; not at all when the broker stops before.
+  /// - Parameter completion: called once, on `loop`, with the records or the reason why there are none; not called when the broker stops before.
   func records(
     of topic: String, _ query: RecordQuery, on loop: any EventLoop,
     completion: @escaping @Sendable (Result<RecordPage, WireError>) -> Void)
 
   /// Looks up the identity with these credentials.
   ///
-  /// - Parameter completion: as of ``snapshot(_:completion:)``.
+  /// - Parameter completion: like that of ``snapshot(_:completion:)``.
   func authenticate(
     _ credentials: Credentials, from peer: SocketAddress,
     completion: @escaping @Sendable (Result<Identity, WireError>) -> Void)
 
-  /// The present state of an identity that was authenticated before; nil when it may not connect any more.
+  /// The present permissions of an identity that was authenticated before; nil when it may no longer connect.
   func reconsider(_ identity: Identity) -> Identity?
 
-  /// Administers the broker, with the permissions of `identity`.
+  /// Administers the broker with the permissions of `identity`.
   ///
-  /// - Parameter completion: as of ``snapshot(_:completion:)``, when the change is on disk or was refused.
+  /// - Parameter completion: like that of ``snapshot(_:completion:)``; called when the change is on disk or was rejected.
   func administer(
     _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress,
     completion: @escaping @Sendable (Result<Void, WireError>) -> Void)
 }
 
-/// The stage of the broker's life.
+/// The stage of the broker's lifetime.
 public enum AdminStage: Sendable {
   case starting
   case ready

@@ -11,7 +11,7 @@ public enum AdministrationRequest: Hashable, Sendable {
   case trimTopic(TopicTrim)
   case deleteTopic(String)
   case publish(RecordPublication)
-  /// Puts a durable cursor, or a group, elsewhere in its topic.
+  /// Moves a durable cursor, or a group, to another position of its topic.
   case moveCursor(CursorMove)
   case deleteCursor(CursorDelete)
   case closeConnection(UInt64)
@@ -51,19 +51,20 @@ extension RecordPublication {
 }
 
 extension Broker {
-  /// Does what a client's request of that kind would do: with the same permissions, limits, metrics and lines of the audit. From any thread; returns at once.
+  /// Runs an administrative request as if a client had sent it: with the same permissions, limits, metrics and audit lines. From any thread; returns
+  /// at once.
   ///
   /// - Parameters:
   ///   - request: the request.
   ///   - identity: the authenticated identity, whose permissions count.
   ///   - peer: the address that the request comes from, for the audit.
-  ///   - name: what the audit calls the client.
-  ///   - completion: called once, on any thread, when the change is on disk or was refused; not at all when the broker stops before.
+  ///   - name: the client name in the audit.
+  ///   - completion: called once, on any thread, when the change is on disk or was rejected; not called when the broker stops before.
   public func administer(
     _ request: AdministrationRequest, as identity: Identity, from peer: SocketAddress, named name: String,
     completion: @escaping @Sendable (Result<Void, WireError>) -> Void
   ) {
-    // The loop on which failures of lost producers are timed lives as long as the broker.
+    // The timer that fails topics with lost producers runs on this loop, which lives as long as the broker.
     let context = contexts[0]
     context.loop.execute { [self] in
       let client = ConnectedClient(visitor: identity, from: peer, named: name, core: core)
@@ -124,7 +125,7 @@ extension Broker {
 }
 
 extension Broker {
-  /// Lets clients see and change a cluster, from now on until the broker has stopped. From any thread.
+  /// Lets clients see and change a cluster until the broker stops. From any thread.
   public func administer(_ cluster: any ClusterAdministration) {
     core.cluster.withLock { $0 = cluster }
   }

@@ -5,7 +5,7 @@ import Synchronization
 
 // Requests about the connections of all loops.
 extension Broker {
-  /// What was found on the loops that have answered.
+  /// The findings of the loops that have answered.
   private struct Findings {
     var missing: Int
     var connections: [ConnectionInfo] = []
@@ -45,7 +45,7 @@ extension Broker {
     cluster.clusterInfo { [self] info in snapshot(request) { completion($0, info) } }
   }
 
-  /// Runs `look` on each loop, and then `completion` on one of them.
+  /// Runs `look` on each loop, then `completion` on one of them.
   private func ask(
     _ look: @escaping @Sendable (LoopContext, inout Findings) -> Void,
     completion: @escaping @Sendable (Findings) -> Void
@@ -65,7 +65,7 @@ extension Broker {
 
     init(_ findings: Findings) { state = Mutex(findings) }
 
-    /// Returns everything with the last part.
+    /// Returns all findings once the last part is added; nil before.
     func add(_ part: Findings) -> Findings? {
       state.withLock { state in
         state.missing -= 1
@@ -79,7 +79,8 @@ extension Broker {
 }
 
 extension LoopContext {
-  /// The connections of clients here with greater numbers, in the order of their numbers, at most so many; and whether there are more. On the loop.
+  /// The connections of clients on this loop with greater numbers, in the order of their numbers, at most `limit`; and whether there are more. On the
+  /// loop.
   fileprivate func connections(after: UInt64, limit: Int) -> (page: [ConnectionInfo], hasMore: Bool) {
     let found = connections.filter { $0.id > after && !$0.isOwnPart }.sorted { $0.id < $1.id }
     return (found.prefix(limit).map { ConnectionInfo($0.snapshot(topics: [])) }, found.count > limit)
@@ -94,7 +95,7 @@ extension LoopContext {
 }
 
 extension ConnectionInfo {
-  /// As a client is told of it.
+  /// The description of a connection that the broker sends to clients.
   fileprivate init(_ connection: ConnectionSnapshot) {
     self.init(
       connection: connection.id, client: connection.client, identity: connection.identity,

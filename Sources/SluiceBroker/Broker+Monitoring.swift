@@ -8,7 +8,7 @@ extension Broker {
   /// Whether clients must authenticate.
   public var authenticatesClients: Bool { core.authenticator != nil }
 
-  /// Verifies credentials, queued after the clients that wait for the same, and with the same limits on attempts. From any thread.
+  /// Verifies credentials. The attempt queues with those of clients, and the same limits on attempts apply. From any thread.
   ///
   /// - Parameters:
   ///   - credentials: those to verify.
@@ -43,7 +43,7 @@ extension Broker {
   /// The number of loops that serve connections. Loops that wait for the disk or verify credentials don't count.
   public var loopCount: Int { contexts.count }
 
-  /// Asks each loop for a sign of life. From any thread; returns at once.
+  /// Checks that each loop still runs. From any thread; returns at once.
   ///
   /// - Parameter answer: called once on each loop with its number, from 0 on, in its next turn; not called on a loop that hangs or has ended.
   public func askLoops(_ answer: @escaping @Sendable (Int) -> Void) {

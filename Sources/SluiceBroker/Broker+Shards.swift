@@ -4,7 +4,7 @@ import SluiceStore
 import SluiceTopics
 import SluiceWire
 
-// Shards of a cluster's topics, that come to this broker and leave it. From any thread.
+// Shards of a cluster's topics, which this broker opens and closes. From any thread.
 extension Broker {
   /// Which node serves which topics; nil for a broker of one node.
   package var routes: ShardRoutes? { core.routes }
@@ -17,7 +17,7 @@ extension Broker {
   /// - Parameters:
   ///   - node: the other node.
   ///   - identity: that of its broker; another broker at the address isn't the node's.
-  ///   - done: called once, on a loop of this broker, with why it can't be reached; nil when it was reached.
+  ///   - done: called once, on a loop of this broker, with the reason why it can't be reached; nil when it was reached.
   package func reach(
     _ node: RemoteNode, identity: UInt64, _ done: @escaping @Sendable (String?) -> Void
   ) {
@@ -25,12 +25,13 @@ extension Broker {
     first.loop.execute { first.relay?.reach(node, identity: identity, done) }
   }
 
-  /// Has `body` called, on any loop, with the name of each node to which a link has failed.
+  /// Calls `body`, on any loop, with the name of each node to which a link has failed.
   package func observeLinks(_ body: @escaping @Sendable (String) -> Void) {
     core.observeLinks(body)
   }
 
-  /// The store of durable topics takes no longer records, in bytes; clients learn it with their next connection. The operator's limit holds besides.
+  /// Bounds records to the longest that the store of durable topics accepts, in bytes. Clients see it with their next connection. The operator's limit
+  /// also applies.
   package func boundRecords(by bytes: Int) { core.rules.records.bound(by: bytes) }
 
   /// Restores a shard's topics, and serves them.
@@ -38,9 +39,9 @@ extension Broker {
   /// - Parameters:
   ///   - shard: its number.
   ///   - opened: the shard as its engine has opened it.
-  ///   - loop: the loop of the store, where this is called.
+  ///   - loop: the loop of the store, on which this must be called.
   ///   - report: gets the store's events.
-  ///   - done: called on `loop` when clients may use the topics; with what has kept the broker from restoring them.
+  ///   - done: called on `loop` when clients may use the topics, or with the error that kept the broker from restoring them.
   package func open(
     _ shard: ShardID, _ opened: OpenedShard, on loop: any EventLoop,
     report: @escaping @Sendable (StoreEvent) -> Void, _ done: @escaping @Sendable (StoreError?) -> Void
@@ -79,7 +80,7 @@ extension Broker {
     _ shard: ShardID, _ service: StoreService, _ done: @escaping @Sendable (StoreError?) -> Void
   ) {
     let registry = core.registry
-    // New epochs are stored before any client gets to know them.
+    // New epochs are stored before any client can observe them.
     service.flush { [self] in
       if let refusal = service.refusal { return done(StoreError(.unavailable, refusal.message)) }
       let topics = registry.open(shard)
@@ -90,12 +91,12 @@ extension Broker {
     }
   }
 
-  /// Gives a shard up in order: its topics take nothing more, what they have taken is stored and acknowledged, their streams end with
+  /// Gives a shard up in order: its topics accept no more records, accepted records are stored and acknowledged, streams end with
   /// `ErrorCode.topicMoved`, and the store is closed.
   ///
-  /// The shard's route must be another one already, so that no stream is opened meanwhile.
+  /// The shard must already be routed to another node, so that no stream is opened meanwhile.
   ///
-  /// - Parameter done: called once, on any thread, when nothing of the shard is left here.
+  /// - Parameter done: called once, on any thread, when this broker has released everything of the shard.
   package func close(_ shard: ShardID, _ done: @escaping @Sendable () -> Void) {
     let (registry, stores) = (core.registry, core.stores)
     let topics = registry.beginLeaving(shard)
@@ -112,12 +113,12 @@ extension Broker {
     }
   }
 
-  /// Gives a shard up at once, since another node has it or may have it: its streams end, and nothing more of it is acknowledged or stored.
+  /// Gives a shard up at once, since another node owns it or may own it: its streams end, and this node acknowledges and stores nothing more of it.
   package func lose(_ shard: ShardID) {
     for topic in core.registry.beginLeaving(shard) { topic.leave() }
     core.stores.remove(shard)?.close {}
   }
 
-  /// The node's lease is valid again after it wasn't for a time: what was held back goes on.
+  /// Sends the acknowledgements that were withheld while the node's lease was invalid. Called when the lease is valid again.
   package func leaseResumed() { core.registry.leaseResumed() }
 }

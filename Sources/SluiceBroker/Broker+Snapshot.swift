@@ -5,12 +5,12 @@ import SluiceWire
 extension Broker {
   /// Gathers a snapshot of the broker. From any thread; returns at once.
   ///
-  /// Every loop is asked once, and answers a part per turn, so that its connections don't wait for long.
+  /// Every loop is asked once, and answers a part per turn, so that its connections wait only briefly.
   ///
   /// - Parameters:
   ///   - request: how much to list.
-  ///   - completion: called once, on one of the broker's loops, where it must neither wait nor assemble the snapshot; on the calling thread when
-  ///     the loops have ended, with a snapshot without connections.
+  ///   - completion: called once, on one of the broker's loops, and must neither wait nor assemble the snapshot there. If the loops have ended, it is
+  ///     called on the calling thread with a snapshot without connections.
   public func snapshot(
     _ request: SnapshotRequest = SnapshotRequest(), completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
@@ -19,19 +19,19 @@ extension Broker {
     ).begin()
   }
 
-  /// Has clients that ask for problems be told of these, for as long as they are new, rather than of those that a look at their request finds. From
-  /// any thread.
+  /// Sets the problems that clients get when they request problems. The broker uses them as long as they are new, instead of searching at each
+  /// request. From any thread.
   ///
   /// - Parameters:
-  ///   - problems: what a ``ProblemFinder`` has found that looks regularly, the most urgent ones first.
+  ///   - problems: the problems that a periodic ``ProblemFinder`` has found, the most urgent ones first.
   ///   - kinds: its ``ProblemFinder/kinds``.
-  ///   - time: when, by the clock of the broker's loops.
+  ///   - time: the time of the search, by the clock of the broker's loops.
   public func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
     problemWatch.tell(problems, kinds, at: time)
   }
 
-  /// Looks for problems, as a client's request does. Called regularly, it lets the broker tell clients how much counters have grown within the last minute, such as
-  /// those of rejected logins, where nothing tells it of problems by ``tell(_:_:at:)``. From any thread; returns at once.
+  /// Looks for problems, as a client's request does. If this is called regularly, clients also see problems that show in counters of the last minute,
+  /// such as rejected logins, without ``tell(_:_:at:)``. From any thread; returns at once.
   public func lookForProblems() {
     let loop = contexts[0].loop
     loop.execute { [self] in problemWatch.problems(now: loop.now, in: snapshotWithCluster) { _ in } }
@@ -48,8 +48,8 @@ extension Broker {
     return gathered.assembled()
   }
 
-  /// Looks for records of a topic to show. Attaches nothing to the topic, and delays neither its producers nor its subscribers: `loop` does the
-  /// work, a portion at a time. From any thread; returns at once.
+  /// Searches a topic for records to show. Attaches nothing to the topic, and delays neither its producers nor its subscribers: `loop` does the work,
+  /// a portion at a time. From any thread; returns at once.
   ///
   /// - Parameters:
   ///   - topic: its name.

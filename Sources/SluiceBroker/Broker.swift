@@ -32,7 +32,7 @@ public final class Broker: Sendable {
     var isClosing = false
     /// Loops that have closed their connections.
     var closed = 0
-    /// When an orderly stop ends at the latest; nil when it has nothing to wait for.
+    /// The latest end of an orderly stop; nil when it has nothing to wait for.
     var deadline: MonotonicTime?
     /// An immediate stop was requested.
     var isUrgent = false
@@ -82,7 +82,7 @@ public final class Broker: Sendable {
   ///   - storage: the store of durable topics; nil for a broker without them.
   ///   - storageGroup: the loops that work with the store, of which the first writes, and the others read; `group` if nil.
   ///   - access: which clients may connect, and what they may do; nil to allow all clients everything.
-  ///   - accessGroup: the loops of which the first verifies credentials, which may take tens of milliseconds; `group` if nil.
+  ///   - accessGroup: its first loop verifies credentials, which may take tens of milliseconds; `group` if nil.
   /// - Throws: ``ConfigurationError``; `StoreError` when the store can't be read.
   public convenience init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
@@ -160,10 +160,10 @@ public final class Broker: Sendable {
 
   /// Binds every address of the configuration and accepts connections. Returns at once; the loops do the work.
   ///
-  /// - Returns: the addresses in fact bound, in the order of the configuration.
+  /// - Returns: the addresses that were bound, in the order of the configuration.
   /// - Throws: `IOError` for the first address that can't be bound; the broker has stopped then.
   ///
-  /// A broker that is stopped from another thread meanwhile accepts nothing: the listeners are closed before this returns.
+  /// If another thread stops the broker during this call, the listeners are closed before it returns, and the broker accepts nothing.
   ///
   /// - Precondition: the broker hasn't been started before.
   @discardableResult
@@ -215,7 +215,7 @@ public final class Broker: Sendable {
     loops.joinThreads()
   }
 
-  /// Calls `body` once when the broker has stopped; at once if it has already. `body` may run on any of the broker's loops, and must not
+  /// Calls `body` once when the broker has stopped, or at once if it has stopped before. `body` may run on any of the broker's loops, and must not
   /// wait there.
   public func whenStopped(_ body: @escaping @Sendable () -> Void) {
     let isStopped = state.withLock { state in
@@ -245,7 +245,7 @@ public final class Broker: Sendable {
     }
   }
 
-  /// Stops at once: connections are closed as they are.
+  /// Stops at once: closes all connections without delivering anything more.
   public func stop() {
     let listeners = state.withLock { state in
       guard state.phase != .stopped else { return [] as [any Listener] }
@@ -269,9 +269,9 @@ public final class Broker: Sendable {
   /// The links to other nodes of the cluster, sorted by the nodes' names; empty for a broker of one node. From any thread.
   public var links: [LinkSnapshot] { core.links.snapshots }
 
-  /// Replaces the access policy, also for present connections: a client that the policy no longer has is disconnected with
-  /// `ErrorCode.accessRevoked`, and streams that their client may no longer have end with `ErrorCode.permissionDenied`. From any thread; returns
-  /// at once.
+  /// Replaces the access policy, also for present connections. A client that the policy no longer contains is disconnected with
+  /// `ErrorCode.accessRevoked`, and streams that their client may no longer have end with `ErrorCode.permissionDenied`. From any thread; returns at
+  /// once.
   ///
   /// - Precondition: the broker was made with a policy. A broker without one can't begin to authenticate clients.
   public func updateAccess(_ policy: AccessPolicy) {
@@ -282,7 +282,7 @@ public final class Broker: Sendable {
     for context in contexts { context.accessChanged() }
   }
 
-  /// Replaces the settings of topics made from now on: see ``BrokerConfiguration/topicDefaults`` and ``BrokerConfiguration/topicRules``.
+  /// Replaces the settings of topics created after this call: see ``BrokerConfiguration/topicDefaults`` and ``BrokerConfiguration/topicRules``.
   /// Existing topics keep their settings. From any thread.
   public func updateTopics(defaults: TopicSettings, rules: [TopicRule]) {
     core.registry.plan.update(defaults: defaults, rules: rules)
@@ -290,7 +290,8 @@ public final class Broker: Sendable {
 
   // MARK: Stopping
 
-  /// Begins to drain when the last loop has stopped publishing: topics are final then, and a connection that has everything may be closed.
+  /// Begins to drain when the last loop has stopped publishing. Topics are final then, and a connection whose subscriptions have everything may be
+  /// closed.
   private func loopBecameQuiet() {
     let allQuiet = state.withLock { state in
       state.quiet += 1
@@ -302,7 +303,7 @@ public final class Broker: Sendable {
     core.stores.flush { [self] in first.execute { [self] in drain(first) } }
   }
 
-  /// Has connections end when they have had all records.
+  /// Starts closing connections once they have received all requested records.
   private func drain(_ first: any EventLoop) {
     let deadline = first.now + core.configuration.drainTime
     state.withLock { $0.deadline = deadline }

@@ -4,8 +4,8 @@ import SluiceTopics
 
 /// The event loops of a broker: those that serve connections, wait for the disk and verify credentials.
 struct BrokerLoops: Sendable {
-  /// How many connections share a loop before the next loop is used. As long as there are few connections, a record that goes from one to
-  /// another wakes no other thread, which would cost more than all other work on the record.
+  /// How many connections share a loop before the next loop is used. With few connections, a record passes from one to another without waking another
+  /// thread, which would cost more than all other work on the record.
   static let connectionsTogether = 16
 
   /// Threads that read records which are no longer in memory.
@@ -43,7 +43,7 @@ struct BrokerLoops: Sendable {
   /// The first loop verifies credentials.
   var access: LoopGroup { accessThreads ?? serving }
 
-  /// Runs what takes long and happens seldom on a thread of its own; nil where the broker has no threads of its own.
+  /// Runs slow and rare jobs on a thread of their own; nil if the broker has no threads of its own.
   var background: SegmentPool.Background? {
     guard areOwned else { return nil }
     return { job in Threads.detach(name: "memory", job) == 0 }
@@ -51,16 +51,16 @@ struct BrokerLoops: Sendable {
 
   private var groups: [LoopGroup] { [serving, storageThreads, accessThreads].compactMap(\.self) }
 
-  /// Open streams on the serving loops. Closed ones keep their descriptors for a moment, until their peers have closed, too.
+  /// Open streams on the serving loops. A closed stream keeps its descriptor until the peer has closed, too.
   var streamCount: Int { serving.loops.reduce(0) { $0 + $1.streamCount } }
 
-  /// Has owned loops end. From any thread.
+  /// Stops the loops if the broker owns them. From any thread.
   func stop() {
     guard areOwned else { return }
     for loop in groups.flatMap(\.loops) { loop.stop() }
   }
 
-  /// Waits until the threads of owned loops have ended. Not on one of them.
+  /// Waits until the threads of owned loops have ended. Must not be called on one of them.
   func joinThreads() {
     guard areOwned else { return }
     for group in groups { group.stopThreads() }

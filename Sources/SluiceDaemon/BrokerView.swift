@@ -5,7 +5,7 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// The broker as the admin listener sees it, from before there is one.
+/// The admin listener's view of the broker, usable before the broker exists.
 final class BrokerView: AdminSource {
   private struct State {
     var broker: Broker?
@@ -20,7 +20,7 @@ final class BrokerView: AdminSource {
     self.authenticatesClients = authenticatesClients
   }
 
-  /// The broker has been made; it serves no client yet.
+  /// Sets the broker after its creation, before it serves clients.
   ///
   /// - Parameter cluster: nil for a broker of one node.
   func show(_ broker: Broker, _ cluster: DaemonCluster?) {

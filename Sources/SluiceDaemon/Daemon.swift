@@ -14,9 +14,9 @@ final class Daemon: Sendable {
   private let broker: Broker
   /// Nil for a broker of one node.
   private let cluster: DaemonCluster?
-  /// Nil where there is no admin listener.
+  /// Nil without an admin listener.
   private let admin: AdminServer?
-  /// Whether no admin listener looks for problems.
+  /// Whether this process has to look for problems regularly, since no admin listener does.
   private let looksForProblems: Bool
   /// The broker as the admin listener sees it.
   private let view: BrokerView
@@ -26,7 +26,7 @@ final class Daemon: Sendable {
   /// The limit on open files.
   private let descriptors: UInt64
 
-  /// - Throws: `UsageError` when the system can't give what the settings ask for.
+  /// - Throws: `UsageError` when the system can't provide what the settings need.
   init(_ settings: DaemonSettings, from source: SettingsSource) throws(UsageError) {
     let logger = Logger(level: settings.logLevel, format: settings.logFormat)
     LogOutput.standardError.capacity = settings.logBuffer
@@ -67,9 +67,9 @@ final class Daemon: Sendable {
     }
   }
 
-  /// Listens, says so, and serves until a signal ends it. Blocks the calling thread.
+  /// Listens, prints the addresses, and serves until a signal stops it. Blocks the calling thread.
   ///
-  /// - Throws: `UsageError` when an address can't be bound; nothing has been printed then.
+  /// - Throws: `UsageError` when an address can't be bound; nothing was printed then.
   func run() throws(UsageError) {
     logger.warnAboutEnvironment(DaemonPage.page())
     let addresses: [SocketAddress]
@@ -82,7 +82,7 @@ final class Daemon: Sendable {
     cluster?.start(broker)
     view.stage = .ready
     func print(_ line: String) {
-      // A supervisor that closes the pipe has read what it needs. A broker serves without a reader, too.
+      // A supervisor may close the pipe after reading what it needs. The broker continues without a reader.
       guard let complaint = ProgramOutput.write(line)?.ending.complaint else { return }
       logger.log(.warning, complaint, ["line": .text(String(line.dropLast()))])
     }
@@ -149,18 +149,18 @@ final class Daemon: Sendable {
     }
   }
 
-  /// A node hands its shards over first: their topics go on elsewhere while this broker still relays.
+  /// Stops in an orderly way. A node first hands over its shards, so that their topics continue at other nodes while this broker still relays.
   private func stop() {
     guard let cluster else { return broker.shutdown() }
     cluster.leave(within: settings.drainTime) { [loop, broker] in
-      // A second signal may have stopped the broker meanwhile; shutting it down would be taken for another one.
+      // A second signal may have stopped the broker meanwhile. Another call of `shutdown()` would stop it at once.
       loop.execute { [self] in
         if stops.load(ordering: .relaxed) == 1 { broker.shutdown() }
       }
     }
   }
 
-  /// All of the broker's numbers in one line.
+  /// Logs all metrics of the broker in one line.
   private func logMetrics() {
     let metrics = broker.metrics
     logger.log(.info, "metrics", fields: BrokerMetric.allCases.map { ($0.name, .number(metrics[$0])) })

@@ -6,18 +6,18 @@ import SluiceTLS
 import SluiceWire
 import Synchronization
 
-/// Reads configuration, certificates and credentials again, on SIGHUP. Used on the signals' loop, but for ``access``.
+/// Reads configuration, certificates and credentials again on SIGHUP. Used on the signals' loop, except for ``access``.
 final class SettingsReload: Sendable {
-  /// Where settings come from: command line, environment, file.
+  /// The sources of settings: command line, environment, file.
   private let source: SettingsSource
-  /// The settings in force: those of the start, with the changes that rereading has applied.
+  /// The settings in force: those at the start, with the changes applied since.
   private let running: Mutex<DaemonSettings>
   private let broker: Broker
-  /// Nil where no address has TLS.
+  /// Nil if no address uses TLS.
   private let tls: TLSServer?
-  /// Nil where nodes don't prove themselves to each other.
+  /// Nil if nodes don't authenticate each other.
   private let peers: ClusterPeers?
-  /// Nil where the admin listener has no TLS.
+  /// Nil if the admin listener doesn't use TLS.
   private let adminTLS: TLSServer?
   private let logger: Logger
   private let log: BrokerLog
@@ -58,15 +58,15 @@ final class SettingsReload: Sendable {
     }
   }
 
-  /// Applies new settings as far as a running broker can, and logs changes and settings that need a restart.
+  /// Applies new settings as far as possible without a restart, and logs changes and settings that need a restart.
   private func follow(_ new: DaemonSettings) {
     let old = running.withLock { $0 }
     var next = old
-    // The new settings, files that can't be read included: those are logged already.
+    // The new settings, including those of files that can't be read, since these are logged already.
     var wanted = old
     followLogAndTopics(new, &next, &wanted)
     if tls != nil {
-      // None where the addresses with TLS are gone, which needs a restart.
+      // Nil if no address uses TLS any more, which needs a restart.
       let options = try? new.tlsOptions()
       if options != nil { wanted.tls = new.tls }
       if rereadCertificates(options), options != nil {
@@ -104,7 +104,7 @@ final class SettingsReload: Sendable {
     adopt(\.access.audit)
     logger.change(level: new.logLevel, format: new.logFormat)
     LogOutput.standardError.capacity = new.logBuffer
-    // Whether clients authenticate stays as it was, and so does the default of the audit.
+    // Whether clients authenticate doesn't change, nor does the default for audit lines.
     log.audits = next.access.isAudited
     let (defaults, rules) = (new.broker.topicDefaults, new.broker.topicRules)
     // A broker without a directory can't have durable topics until a restart.
@@ -139,7 +139,7 @@ final class SettingsReload: Sendable {
       ["file": .text(source.path ?? ""), "changes": .number(changes)])
   }
 
-  /// Reads the files again and applies them to all connections. Files that can't be read change nothing.
+  /// Reads the access files again and applies them to all connections. If they can't be read, nothing changes.
   ///
   /// - Returns: whether they could be read.
   @discardableResult
@@ -162,10 +162,10 @@ final class SettingsReload: Sendable {
     }
   }
 
-  /// Reads again what nodes know each other by. What can't be used changes nothing.
+  /// Reads the files with which nodes authenticate each other again. If they can't be used, nothing changes.
   ///
-  /// - Parameter settings: the new ones; nil for the same files and names.
-  /// - Returns: whether it could be read.
+  /// - Parameter settings: the new settings; nil for the same files and names.
+  /// - Returns: whether they could be used.
   @discardableResult
   private func rereadPeers(_ settings: DaemonSettings?) -> Bool {
     guard let peers, let tls else { return false }
@@ -180,9 +180,9 @@ final class SettingsReload: Sendable {
     }
   }
 
-  /// Reads certificates again. What can't be read changes nothing.
+  /// Reads certificates again. If they can't be read, nothing changes.
   ///
-  /// - Parameter options: where they are now; nil for where they were.
+  /// - Parameter options: the new files; nil for the present ones.
   /// - Returns: whether they could be read.
   @discardableResult
   private func rereadCertificates(_ options: TLSServerOptions? = nil) -> Bool {

@@ -2,11 +2,10 @@ import Glibc
 import SluiceCommand
 import SluiceIO
 
-/// `sluiced`: reads its settings, runs the broker, ends with the status that scripts expect.
+/// `sluiced`: reads its settings, runs the broker, and exits with the status that scripts expect.
 @main
 enum Sluiced {
-  // Not an asynchronous `main`: the runtime's own main loop waits with every signal unblocked, and the first SIGTERM would
-  // end the process.
+  // Not an asynchronous `main`: the runtime's main loop waits with all signals unblocked, so the first SIGTERM would end the process.
   static func main() {
     StandardStreams.reserve()
     ProcessSignals.block([.terminate, .interrupt, .hangUp, .user1])
@@ -14,7 +13,7 @@ enum Sluiced {
     do {
       end(try run(Argument.ofProcess))
     } catch {
-      // Behind what was logged.
+      // After the log lines.
       for line in error.lines { LogOutput.standardError.write(Complaint.line(line, by: "sluiced")) }
       end(.usage)
     }
@@ -32,7 +31,7 @@ enum Sluiced {
     do {
       parsed = try ArgumentParser(page).parse(arguments, environment: Environment.value)
       text = try wantedText(parsed, page)
-      // What is in the environment is for starting it.
+      // SLUICED_CONFIG in the environment is for starting the broker, so it doesn't conflict with --check-config.
       if parsed.origin(of: "config") == nil { try parsed.allowOne(of: "config", "check-config") }
     } catch {
       throw ConfigurationMistakes(lines: [Complaint.usage(error, of: "sluiced")])

@@ -10,7 +10,7 @@ import SluiceStore
 import SluiceStoreLMDB
 import SluiceTLS
 
-/// Makes the daemon's parts from its settings, and explains why that fails.
+/// Creates the daemon's parts from its settings, and explains failures.
 enum Startup {
   /// Checks the settings, and the files that they name, without starting.
   ///
@@ -42,8 +42,8 @@ enum Startup {
 
   /// - Parameters:
   ///   - cluster: the node; nil for a broker of one node.
-  ///   - peers: how nodes know each other; nil where they don't prove themselves.
-  /// - Throws: `UsageError` for files and directories that can't be used, and what the broker refuses.
+  ///   - peers: how nodes authenticate each other; nil if they don't.
+  /// - Throws: `UsageError` for files and directories that can't be used; and errors of the broker.
   static func broker(
     _ settings: DaemonSettings, _ tls: TLSServer?, _ cluster: DaemonCluster?, _ peers: ClusterPeers?,
     _ logger: Logger
@@ -61,7 +61,7 @@ enum Startup {
     let handshakes = HandshakeLog(logger)
     func secure(_ network: any Network) -> any Network {
       let layer = tls.map { TLSNetwork(over: network, server: $0) { handshakes.note($0, $1) } } ?? network
-      // Without doors nothing is in the way.
+      // Without gateways, connections need no further layer.
       guard settings.broker.listen.contains(where: { $0.door != nil }) else { return layer }
       var doors = settings.doors
       doors.keepsSessions = settings.data != nil && cluster == nil
@@ -89,7 +89,7 @@ enum Startup {
     }
   }
 
-  /// Reads the files; nil for a broker without authentication.
+  /// Reads the access files; nil for a broker without authentication.
   ///
   /// - Throws: `UsageError` that names the file and its line.
   static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
@@ -106,7 +106,7 @@ enum Startup {
     return policy
   }
 
-  /// Reads the files; nil where no address has TLS.
+  /// Reads the TLS files; nil if no address uses TLS.
   ///
   /// - Throws: `UsageError` that names the file.
   static func tlsServer(_ settings: DaemonSettings, _ logger: Logger) throws(UsageError) -> TLSServer? {
@@ -120,7 +120,7 @@ enum Startup {
     }
   }
 
-  /// Reads the files; nil where nodes don't prove themselves to each other.
+  /// Reads the files for the authentication of nodes; nil if nodes don't authenticate each other.
   ///
   /// - Throws: `UsageError` that names the file.
   static func clusterPeers(_ settings: DaemonSettings, _ tls: TLSServer?) throws(UsageError) -> ClusterPeers?
@@ -129,7 +129,7 @@ enum Startup {
     return try ClusterPeers(settings, tls)
   }
 
-  /// Warns of a certificate that clients refuse, or will refuse soon.
+  /// Logs warnings about a certificate that clients reject, or will reject soon.
   static func warn(about server: TLSServer, _ logger: Logger) {
     for warning in server.warnings { logger.log(.warning, warning) }
     if let expires = server.expires, expires <= WallTime.now {
@@ -139,7 +139,7 @@ enum Startup {
     }
   }
 
-  /// The certificate of the admin listener, whose visitors show none; nil where the listener has no TLS.
+  /// The TLS configuration of the admin listener, whose visitors present no certificates; nil if the listener doesn't use TLS.
   ///
   /// - Throws: `UsageError` that names the file.
   static func adminTLS(_ settings: DaemonSettings) throws(UsageError) -> TLSServer? {
@@ -151,7 +151,7 @@ enum Startup {
     }
   }
 
-  /// Nil where it is off. Listens from now on, before there is a broker: until then it answers that the broker is starting.
+  /// Starts the admin listener; nil if it is off. It listens before the broker exists, and until then answers that the broker is starting.
   ///
   /// - Throws: `UsageError` when the address can't be bound.
   static func adminServer(
@@ -177,7 +177,7 @@ enum Startup {
     }
   }
 
-  /// - Parameter option: the option that states the address.
+  /// - Parameter option: the option with the address.
   static func explained(_ error: any Error, option: String = "listen") -> String {
     guard let error = error as? IOError else { return "cannot start: \(error)" }
     let advice =
@@ -194,7 +194,7 @@ enum Startup {
 
 /// Warnings about settings that are probably mistakes.
 extension Logger {
-  /// Warns of an address that other machines reach without authentication or without TLS.
+  /// Warns about an address that other machines can reach without authentication or without TLS.
   func warn(about address: SocketAddress, authenticatesClients: Bool) {
     guard address.isReachedByOthers else { return }
     if !authenticatesClients {
@@ -210,7 +210,7 @@ extension Logger {
     }
   }
 
-  /// Warns of variables whose names resemble those of the daemon. They may belong to another program, so the daemon starts all the same.
+  /// Warns about variables whose names resemble those of the daemon. They may belong to another program, so the daemon starts anyway.
   func warnAboutEnvironment(_ page: CommandPage) {
     let known = page.options.compactMap(\.environment)
     for name in Environment.names(withPrefix: "SLUICED_") where !known.contains(name) {
@@ -223,6 +223,6 @@ extension Logger {
 }
 
 extension TLSServerOptions {
-  /// The same certificate for the admin listener, whose visitors show none.
+  /// The same certificate for the admin listener, whose visitors present none.
   var withoutClients: TLSServerOptions { TLSServerOptions(certificate: certificate, key: key) }
 }

@@ -1,4 +1,4 @@
-/// Why something failed: a code for programs, a sentence for people that names the server and says what to do.
+/// The reason for a failure: a code for programs, and a sentence for people that names the server and a remedy.
 public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kind of failure. More may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -9,7 +9,7 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     // The connection
-    /// The address or a list of addresses isn't one.
+    /// The address, or the list of addresses, is invalid.
     public static let invalidAddress = Code("invalid-address")
     /// The connection couldn't be made: no process listens, no such host, no route.
     public static let connectFailed = Code("connect-failed")
@@ -17,13 +17,13 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let connectTimeout = Code("connect-timeout")
     /// TLS couldn't be set up, or its handshake failed.
     public static let tlsFailed = Code("tls-failed")
-    /// A certificate wasn't good enough: the server's for the client, or the client's for the server.
+    /// A certificate was rejected: the server's by the client, or the client's by the server.
     public static let certificateRefused = Code("certificate-refused")
     /// The credentials can't be used: the file, the seed or its checksum is wrong.
     public static let invalidCredentials = Code("invalid-credentials")
     /// The credentials weren't sent because the connection isn't encrypted.
     public static let insecureConnection = Code("insecure-connection")
-    /// The server has refused the credentials.
+    /// The server has rejected the credentials.
     public static let authenticationFailed = Code("authentication-failed")
     /// The credentials have expired or were revoked.
     public static let credentialsExpired = Code("credentials-expired")
@@ -31,7 +31,7 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let tooManyConnections = Code("too-many-connections")
     /// The server or the client has broken the protocol.
     public static let protocolViolation = Code("protocol-violation")
-    /// The server was silent for too long, or has dropped the client because the client was.
+    /// The server was silent for too long, or has dropped the client for the same reason.
     public static let keepaliveTimeout = Code("keepalive-timeout")
     /// The server has dropped the client because it didn't read fast enough.
     public static let slowConsumer = Code("slow-consumer")
@@ -43,27 +43,28 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let closed = Code("closed")
 
     // Messages and requests
-    /// The subject isn't one.
+    /// The subject is invalid.
     public static let invalidSubject = Code("invalid-subject")
-    /// A header's name or value isn't one.
+    /// A header's name or value is invalid.
     public static let invalidHeader = Code("invalid-header")
     /// Headers and payload exceed the server's limit. Nothing was sent.
     public static let payloadTooLarge = Code("payload-too-large")
     /// The server doesn't let this client use the subject.
     public static let permissionDenied = Code("permission-denied")
-    /// There is no connection, or it ended before the message was written. Nothing has happened, and trying again is safe.
+    /// There is no connection, or it ended before the message was written. Nothing has happened, and repeating it is safe.
     public static let notSent = Code("not-sent")
     /// Too many bytes wait for the server. Nothing was sent.
     public static let backlogFull = Code("backlog-full")
-    /// Nothing subscribes to the subject of a request.
+    /// No client subscribes to the subject of a request.
     public static let noResponders = Code("no-responders")
-    /// A request wasn't answered in time. It may have been carried out.
+    /// A request wasn't answered in time. It may have been processed.
     public static let timeout = Code("timeout")
-    /// The connection was lost, or the time ran out, after the request was written: it may have been carried out. To be found out before trying again.
+    /// The connection was lost, or the time ran out, after the request was written. It may have been processed, which the caller must find out before
+    /// repeating it.
     public static let outcomeUnknown = Code("outcome-unknown")
 
     // JetStream
-    /// The stream's or the subject's last sequence isn't the expected one: another writer was here. Nothing was stored.
+    /// The stream's or the subject's last sequence isn't the expected one, because of another writer. Nothing was stored.
     public static let wrongLastSequence = Code("wrong-last-sequence")
     /// The stream doesn't exist.
     public static let streamNotFound = Code("stream-not-found")
@@ -73,19 +74,19 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let consumerNotFound = Code("consumer-not-found")
     /// There is no such message.
     public static let messageNotFound = Code("message-not-found")
-    /// More subjects match than one answer can have: see ``JetStream/maximumSubjects``.
+    /// More subjects match than one answer can contain: see ``JetStream/maximumSubjects``.
     public static let tooManySubjects = Code("too-many-subjects")
     /// The engine's disk, memory or the account's limit is exhausted.
     public static let resourcesExhausted = Code("resources-exhausted")
     /// JetStream has no leader at present, or isn't enabled at this server or for this account.
     public static let unavailable = Code("unavailable")
-    /// An atomic batch was refused: disabled, too long, or messages are missing. Nothing was stored.
+    /// An atomic batch was rejected: disabled, too long, or messages are missing. Nothing was stored.
     public static let batchRefused = Code("batch-refused")
-    /// The settings of a stream, a consumer or a message are refused.
+    /// The settings of a stream, a consumer or a message were rejected.
     public static let invalidRequest = Code("invalid-request")
-    /// The answer isn't what the API says.
+    /// The answer doesn't conform to the API.
     public static let malformedAnswer = Code("malformed-answer")
-    /// The engine has refused with a code that has no name here: see ``NATSError/engineCode``.
+    /// The engine has rejected the request with a code that has no name here: see ``NATSError/engineCode``.
     public static let refused = Code("refused")
   }
 
@@ -100,10 +101,10 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
   public var subject: String?
   /// JetStream's own number for the error, such as 10071; nil for other errors.
   public var engineCode: Int?
-  /// The last sequence that the engine has named in ``Code-swift.struct/wrongLastSequence``; nil if it named none.
+  /// The last sequence that the engine has reported with ``Code-swift.struct/wrongLastSequence``; nil if it reported none.
   public var lastSequence: UInt64?
 
-  /// For layers over the client, and for models of the engine.
+  /// For layers above the client, and for models of the engine.
   public init(_ code: Code, _ message: String, server: String? = nil) {
     self.code = code
     self.message = message
@@ -116,7 +117,7 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     return place.isEmpty ? message : "\(message) (\(place.joined(separator: ", ")))"
   }
 
-  /// The server has broken the protocol.
+  /// The error for a violation of the protocol by the server.
   static func violation(_ problem: String) -> NATSError {
     NATSError(
       .protocolViolation,
@@ -135,14 +136,14 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     return error
   }
 
-  /// Text from a peer, cut to the length that a message takes. The program that shows the message escapes it.
+  /// Text from a peer, cut to the length for a message. The program that shows the message escapes it.
   static func bounded(_ text: String) -> String { String(text.unicodeScalars.prefix(200)) }
 }
 
 // MARK: - From the server's texts
 
 extension NATSError {
-  /// The meaning of the server's `-ERR`.
+  /// Translates the server's `-ERR`.
   ///
   /// - Parameter isFatal: whether the server closes the connection after it.
   static func read(_ text: String) -> (error: NATSError, isFatal: Bool) {
@@ -167,7 +168,7 @@ extension NATSError {
     return (NATSError(.refused, "the server closed the connection: \(text)"), true)
   }
 
-  /// The beginnings of the server's texts in small letters, and what they mean.
+  /// The beginnings of the server's texts in lower case, and their meanings.
   private static let table: [(String, Code, String)] = [
     (
       "authorization violation", .authenticationFailed,
@@ -232,7 +233,7 @@ extension NATSError {
     ("server shutdown", .cutOff, "the server is stopping"),
   ]
 
-  /// The first text in double quotes, if the whole begins as it should.
+  /// The first text in double quotes, if the whole text begins with `beginning`.
   private static func quoted(in text: String, behind beginning: String) -> String? {
     guard text.lowercased().hasPrefix(beginning), let first = text.firstIndex(of: "\"") else { return nil }
     let rest = text[text.index(after: first)...]

@@ -36,7 +36,7 @@ enum BrokerJSON {
     ]
   }
 
-  /// The counts of durations in buckets. `bounds` are their upper bounds in nanoseconds; the last bucket has none.
+  /// The counts of durations in buckets. `bounds` are the upper bounds in nanoseconds; the last bucket has no bound.
   private static func histogram(_ histogram: Histogram) -> JSON {
     let bounds = histogram.counts.indices.dropLast().map { JSON.exact(Histogram.bound(of: $0)) }
     return [
@@ -60,14 +60,14 @@ enum BrokerJSON {
 /// The notation of numbers and times in the API's JSON.
 ///
 /// - A number above 2⁵³, which JavaScript would round, is a string.
-/// - No limit, and any number, is null.
-/// - Durations are seconds, with milliseconds behind the point. Points in time are milliseconds since 1970.
+/// - No limit is null.
+/// - Durations are seconds, with milliseconds after the point. Points in time are milliseconds since 1970.
 extension JSON {
   static func exact(_ value: some BinaryInteger) -> JSON {
     value <= UInt64(1) << 53 ? .number(value) : .text(String(value))
   }
 
-  /// Null for nil, and for all ones.
+  /// Null for nil, and for the largest value.
   static func limit(_ value: UInt64?) -> JSON {
     value.flatMap { $0 == .max ? nil : .exact($0) } ?? .null
   }

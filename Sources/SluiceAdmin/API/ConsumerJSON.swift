@@ -4,7 +4,7 @@ import SluiceWire
 
 /// Durable cursors and groups in the API.
 enum ConsumerJSON {
-  /// What a topic's object has of them: counts, sums over the groups, and the largest lags.
+  /// The summary in a topic's object: counts, sums over the groups, and the largest lags.
   static func summary(_ summary: ConsumerSummary) -> JSON {
     [
       "cursors": .exact(summary.cursors), "groups": .exact(summary.groups), "behind": .exact(summary.behind),
@@ -15,7 +15,7 @@ enum ConsumerJSON {
     ]
   }
 
-  /// - Parameter topic: its topic's name; nil where that is clear.
+  /// - Parameter topic: the topic's name; nil if the context shows it.
   static func object(_ consumer: TopicInfo.Consumer, of topic: String? = nil) -> JSON {
     [
       "topic": topic.map { .text($0) }, "name": .text(consumer.name),
@@ -28,7 +28,7 @@ enum ConsumerJSON {
     ]
   }
 
-  /// The consumers of all topics, those first whose next record is oldest, and those of unknown age by their lag.
+  /// The consumers of all topics, those with the oldest next record first, then those of unknown age by their lag.
   static func list(_ snapshot: BrokerSnapshot, limit: Int) -> JSON {
     let all = snapshot.topics.flatMap { topic in
       topic.consumers.furthest.map { (topic: topic.summary.topic, consumer: $0) }
@@ -48,7 +48,7 @@ enum ConsumerJSON {
     consumer.age == TopicInfo.Consumer.unknown ? 0 : consumer.age
   }
 
-  /// Null while the broker looks it up in its store.
+  /// Null while the broker looks the value up in its store.
   private static func known(_ value: UInt64?) -> JSON {
     value.flatMap { $0 == TopicInfo.Consumer.unknown ? nil : .exact($0) } ?? .null
   }

@@ -3,7 +3,7 @@ import SluiceCommand
 
 /// Charts and problems in the API.
 enum HistoryJSON {
-  /// Values are null where there was no sample. Times are milliseconds since 1970.
+  /// Values are null if there was no sample. Times are milliseconds since 1970.
   static func object(_ chart: History.Chart, of topic: String?, in range: Range<Int64>) -> JSON {
     [
       "topic": topic.map { .text($0) }, "from": .number(range.lowerBound), "to": .number(range.upperBound),
@@ -14,12 +14,12 @@ enum HistoryJSON {
 
   private static func value(_ value: Float?) -> JSON {
     guard let value else { return .null }
-    // Rates have two decimals; what is whole has none.
+    // Rates have two decimals, whole numbers none.
     return value == value.rounded() && abs(value) < 9e15
       ? .notation(String(Int64(value))) : .number(Double(value), decimals: 2)
   }
 
-  /// What the history may take and what it has, for operators.
+  /// The size and the limits of the history, for operators.
   static func facts(_ history: History) -> JSON {
     [
       "topics": .array(history.topicNames.map { .text($0) }), "bytes": .exact(history.bytes),
@@ -58,7 +58,7 @@ enum ProblemJSON {
     ]
   }
 
-  /// As a part of an address.
+  /// The name as a component of a URL.
   private static func escaped(_ name: String) -> String {
     name.utf8.reduce(into: "") { text, byte in
       let scalar = Unicode.Scalar(byte)

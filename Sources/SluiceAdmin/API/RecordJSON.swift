@@ -2,9 +2,9 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// A record in the API. Text is in `text`, other bytes are in `hex`, either cut to a limit; `size` is the whole number of bytes.
+/// A record in the API. Text is in `text`, other bytes are in `hex`, both cut at a limit; `size` is the full number of bytes.
 enum RecordJSON {
-  /// Records, the range of offsets in which they were found, and how much was looked at.
+  /// Records, the searched range of offsets, and the amount of data searched.
   static func page(_ page: RecordPage, of topic: String, limit: Int) -> JSON {
     [
       "topic": .text(topic), "firstOffset": .exact(page.firstOffset), "nextOffset": .exact(page.nextOffset),
@@ -17,7 +17,7 @@ enum RecordJSON {
     ]
   }
 
-  /// - Parameter limit: bytes of the payload that are shown.
+  /// - Parameter limit: the most bytes of the payload to show.
   static func object(_ record: RecordSnapshot, limit: Int) -> JSON {
     let headers = record.headers.prefix(32).map { header in
       value(header.value, limit: 256) + ["name": .text(String(decoding: header.name, as: UTF8.self))]
@@ -39,7 +39,7 @@ enum RecordJSON {
     ]
   }
 
-  /// The bytes as text; nil if they aren't UTF-8 or have control characters. A character that the limit cuts through is left out.
+  /// The bytes as text; nil if they aren't UTF-8 or contain control characters. A character that the limit cuts in two is left out.
   private static func text(_ bytes: ArraySlice<UInt8>, isCut: Bool) -> String? {
     for dropped in 0...(isCut ? min(3, bytes.count) : 0) {
       guard let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) else { continue }

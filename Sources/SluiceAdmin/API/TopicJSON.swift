@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceMQTT
 import SluiceWire
 
-/// A topic in the API: the same members everywhere, with its streams and settings too where a request is about one topic.
+/// A topic in the API. All answers contain the same members; an answer about a single topic also has its streams and settings.
 enum TopicJSON {
   static func detailed(_ topic: TopicSnapshot) -> JSON {
     object(topic) + [
@@ -17,7 +17,7 @@ enum TopicJSON {
   static func object(_ topic: TopicSnapshot) -> JSON {
     let summary = topic.summary
     let isWithoutProducers = topic.withoutProducers > 0
-    // The subscriber that holds up producers longest.
+    // The subscriber that has blocked producers for the longest time.
     let holder = topic.subscriptions.max { $0.info.holding < $1.info.holding }
     let laggard = topic.subscriptions.max { $0.lag < $1.lag }
     return [
@@ -34,7 +34,7 @@ enum TopicJSON {
       "withoutProducersSeconds": isWithoutProducers ? .seconds(milliseconds: topic.withoutProducers) : nil,
       "outstanding": .limit(topic.outstanding), "lag": .exact(topic.lag),
       "consumerLag": ConsumerJSON.summary(topic.consumers),
-      // The subscriber that is furthest behind.
+      // The subscriber with the largest lag.
       "laggard": laggard.flatMap { $0.lag > 0 ? subscriber($0) : nil },
       "heldUpSeconds": .seconds(milliseconds: topic.heldUp),
       "holder": holder.flatMap { $0.info.holding > 0 ? subscriber($0) : nil },
@@ -70,7 +70,7 @@ enum TopicJSON {
     ]
   }
 
-  /// The rest of a grant; nil for one without limit.
+  /// The rest of a grant; nil for an unlimited one.
   private static func rest(of granted: UInt64, after used: UInt64) -> UInt64? {
     granted == .max ? nil : granted - min(used, granted)
   }

@@ -5,10 +5,11 @@ import SluiceWire
 
 /// Reads the Authorization header of a request, and checks permissions.
 enum Authorization {
-  /// User and password of `Basic`, or the token of `Bearer`. With `Basic` and no user's name the password is a token: browsers ask for nothing else.
+  /// Returns user and password of `Basic`, or the token of `Bearer`. With `Basic` and an empty user name, the password is a token, since browsers can only
+  /// send user and password.
   ///
-  /// - Parameter header: nil where there is none.
-  /// - Throws: 401 for none, and for what can't be read.
+  /// - Parameter header: nil without a header.
+  /// - Throws: 401 for no header, and for a malformed one.
   static func credentials(_ header: String?) throws(AdminProblem) -> Credentials {
     guard let header else {
       throw required("this broker requires authentication: send user and password, or a token")
@@ -46,12 +47,12 @@ enum Authorization {
 
   /// Checks that the identity may use the route: routes about the whole broker need `admin` on `>`, those about a topic `admin` on it.
   ///
-  /// - Throws: 403, and why.
+  /// - Throws: 403 with the missing permission.
   static func check(_ identity: Identity, _ route: Route) throws(AdminProblem) {
     let permissions = identity.permissions
     if route.isOpen || permissions.isUnrestricted { return }
     switch route {
-    // The broker checks these, and has them in its audit.
+    // The broker checks these, and writes their audit lines.
     case .action: return
     case .topic(let name), .consumers(topic: .some(let name), filter: _, limit: _),
       .history(topic: .some(let name), seconds: _, step: _):
@@ -71,9 +72,9 @@ enum Authorization {
   }
 }
 
-/// The identities behind credentials that were verified lately, so that a page that asks every second doesn't cost a password's hash each time.
+/// The identities of recently verified credentials, so that a page that sends a request every second doesn't cost a password hash each time.
 ///
-/// Keeps digests under a random key, not the credentials. The caller checks whether the identity still holds.
+/// Keeps digests under a random key, not the credentials. The caller checks whether the identity is still valid.
 struct IdentityCache {
   private struct Entry {
     var identity: Identity
@@ -92,7 +93,7 @@ struct IdentityCache {
 
   mutating func add(_ identity: Identity, for credentials: Credentials, at now: MonotonicTime) {
     if entries.count >= Self.capacity { entries = entries.filter { $0.value.until > now } }
-    // Full of valid entries: further credentials are verified each time.
+    // When it is full of valid entries, further credentials are verified each time.
     guard entries.count < Self.capacity else { return }
     entries[digest(credentials)] = Entry(identity: identity, until: now + Self.lifetime)
   }
@@ -102,7 +103,7 @@ struct IdentityCache {
   }
 
   private func digest(_ credentials: Credentials) -> [UInt8] {
-    // A user's name has no zero byte, so different credentials have different texts.
+    // A user name contains no zero byte, so different credentials have different texts.
     let text = "\(credentials.method.rawValue)\0\(credentials.user)\0\(credentials.secret)"
     return hmacSHA256(Array(text.utf8), key: key)
   }

@@ -1,26 +1,26 @@
 import SluiceAccess
 import SluiceTLS
 
-/// Keeps pages of other sites, which a browser sends with the visitor's credentials, from changing anything.
+/// Prevents pages of other sites from changing anything, although a browser sends their requests with the visitor's credentials.
 ///
-/// A request that changes something has to come from this listener's own page, as the browser states it by `Origin` or `Sec-Fetch-Site`; it has a header that
-/// other sites' pages can't send without being asked for permission, which this listener never gives; and its value is a token that the page gets with its own
-/// load, which other sites' pages can't read. A body is JSON, which no form can send. There are no cookies.
+/// A request that changes something must come from this listener's own page, as the browser states it in `Origin` or `Sec-Fetch-Site`. It must contain a
+/// header that pages of other sites can send only after a preflight request, which this listener never permits. The header's value is a token in the page,
+/// which other sites' pages can't read. A body must be JSON, which no form can send. There are no cookies.
 struct ActionCheck: Sendable {
-  /// The header that has the token.
+  /// The header with the token.
   static let header = "Sluice-Token"
 
-  /// Made anew by each run of the broker.
+  /// Created by each run of the broker.
   private let key = secureRandomBytes(32)
 
-  /// The token of the visitor's page. It is of no use to another identity.
+  /// The token of the visitor's page. It isn't valid for another identity.
   func token(of identity: Identity) -> String {
     Base64Text.standard.encode(hmacSHA256(Array(identity.name.utf8), key: key))
   }
 
   /// Checks the head of a request, before its body is read and the visitor is authenticated.
   ///
-  /// - Throws: 400, 403, 411, 413 or 415, and why.
+  /// - Throws: 400, 403, 411, 413 or 415, with the reason.
   static func check(
     _ request: AdminRequest, _ action: AdminAction, _ limits: AdminLimits
   ) throws(AdminProblem) {

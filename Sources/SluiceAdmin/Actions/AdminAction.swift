@@ -2,7 +2,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// A request to change something, as its method and path say it.
+/// A change that a request asks for, by its method and path.
 enum AdminAction: Hashable, Sendable {
   case create(topic: String)
   case set(topic: String)
@@ -13,9 +13,9 @@ enum AdminAction: Hashable, Sendable {
   case forget(consumer: String, topic: String)
   case disconnect(UInt64)
 
-  /// Nil for a path at which nothing is changed, and for a method that reads.
+  /// Nil for a path without changes, and for a method that only reads.
   ///
-  /// - Throws: 404 or 405, and why.
+  /// - Throws: 404 or 405, with the reason.
   init?(_ method: String, _ path: [String]) throws(AdminProblem) {
     let isReading = method == "GET" || method == "HEAD"
     switch (path.count, path.first, path.dropFirst().first) {
@@ -52,7 +52,7 @@ enum AdminAction: Hashable, Sendable {
     AdminProblem(405, "\(what) takes \(allow), nothing else", HTTPHeader("Allow", allow))
   }
 
-  /// Whether the request says more in a body.
+  /// Whether the request has a body.
   var takesBody: Bool {
     switch self {
     case .create, .set, .trim, .publish, .move: true
@@ -60,7 +60,7 @@ enum AdminAction: Hashable, Sendable {
     }
   }
 
-  /// The topic that the answer describes; nil where there is none afterwards.
+  /// The topic that the answer describes; nil if there is no topic to describe.
   var changedTopic: String? {
     switch self {
     case .create(let topic), .set(let topic), .trim(let topic): topic
@@ -70,9 +70,9 @@ enum AdminAction: Hashable, Sendable {
 
   // MARK: Bodies
 
-  /// What the broker is asked to do.
+  /// Returns the request to the broker.
   ///
-  /// - Throws: 400 for a body that doesn't say it.
+  /// - Throws: 400 for an invalid body.
   func request(_ body: [UInt8]) throws(AdminProblem) -> AdministrationRequest {
     switch self {
     case .create(let topic):
@@ -131,7 +131,7 @@ enum AdminAction: Hashable, Sendable {
     return names[0] == "before" ? .from(number) : .newest(number)
   }
 
-  /// `{"to": "earliest"}`, as `sluice cursor move` has it.
+  /// `{"to": "earliest"}`, with the positions of `sluice cursor move`.
   private static func start(_ members: [String: JSONContent]) throws(AdminProblem) -> Subscribe.Start {
     guard members.count == 1, let text = members["to"]?.text else {
       throw .badRequest("the body has to have \"to\", such as \"earliest\", and nothing else")
@@ -139,7 +139,7 @@ enum AdminAction: Hashable, Sendable {
     return text == "new" ? .new : try RecordQuery.position(text, named: "to", or: "new, ")
   }
 
-  /// `{"key": {"text": "k"}, "headers": [{"name": "a", "text": "b"}], "payload": {"text": "…"}}`, as records are shown; `hex` instead of `text` for any bytes.
+  /// `{"key": {"text": "k"}, "headers": [{"name": "a", "text": "b"}], "payload": {"text": "…"}}`, like shown records; `hex` instead of `text` for any bytes.
   private static func record(
     _ members: [String: JSONContent], for topic: String
   ) throws(AdminProblem) -> RecordPublication {
@@ -184,7 +184,7 @@ enum AdminAction: Hashable, Sendable {
 }
 
 extension AdminProblem {
-  /// The answer to a request that the broker has refused.
+  /// The answer to a request that the broker has rejected.
   init(_ error: WireError) {
     let status =
       switch error.code {

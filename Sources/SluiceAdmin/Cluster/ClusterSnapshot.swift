@@ -2,13 +2,13 @@ import SluiceBroker
 import SluiceStore
 import SluiceWire
 
-/// What a node knows of its cluster, and what it has counted of it since its start.
+/// A node's view of its cluster, and its counters since its start.
 public struct ClusterSnapshot: Hashable, Sendable {
-  /// How shards come to a node.
+  /// The reason why a node takes a shard over.
   public enum Cause: String, Hashable, Sendable, CaseIterable {
-    /// No node has ever had it.
+    /// The shard has had no owner before.
     case first
-    /// The owner gave it away.
+    /// The owner handed it over.
     case handedOver = "handed-over"
     /// The owner was silent for too long.
     case ownerDied = "owner-died"
@@ -21,9 +21,9 @@ public struct ClusterSnapshot: Hashable, Sendable {
     public var cause: Cause
     /// The former owner; empty for none.
     public var from: String
-    /// From the last sign of the former owner, or from the beginning of the hand-over, until clients could use the shard's topics.
+    /// The time from the last heartbeat of the former owner, or from the beginning of the hand-over, until clients could use the shard's topics.
     public var milliseconds: UInt64
-    /// When it was opened, in milliseconds since 1970.
+    /// The time of opening, in milliseconds since 1970.
     public var time: Int64
 
     public init(
@@ -38,10 +38,10 @@ public struct ClusterSnapshot: Hashable, Sendable {
     }
   }
 
-  /// How long the engine took to store the commits of a shard that this node owns, since the node has opened it.
+  /// The times in which the engine stored commits of a shard that this node owns, since the node has opened the shard.
   public struct Commits: Hashable, Sendable {
     public var count: UInt64
-    /// A mean in which the latest commits count most, in nanoseconds.
+    /// A moving average that favours the latest commits, in nanoseconds.
     public var recent: UInt64
     /// The longest time, in nanoseconds.
     public var longest: UInt64
@@ -62,12 +62,12 @@ public struct ClusterSnapshot: Hashable, Sendable {
   public var isLeaseValid: Bool
   /// The newest take-overs, the latest first.
   public var recent: [TakeOver]
-  /// Take-overs by cause, and by how long they took, one count for each of ``bounds``.
+  /// Take-overs by cause, and by duration, with one count for each of ``bounds``.
   public var causes: [Cause: UInt64]
   public var durations: [UInt64]
-  /// All take-overs together, in milliseconds.
+  /// The total duration of all take-overs, in milliseconds.
   public var totalMilliseconds: UInt64
-  /// Shards that this node has begun to give to other nodes.
+  /// Shards that this node has begun to hand over to other nodes.
   public var handedOver: UInt64
   /// Shards that it has lost to another node, or with its lease.
   public var lost: UInt64
@@ -77,15 +77,15 @@ public struct ClusterSnapshot: Hashable, Sendable {
   public var expulsions: UInt64
   /// How often the connection to the engine was lost.
   public var interruptions: UInt64
-  /// Copies of what the engine stores, and those among them that have everything; nil while that isn't known.
+  /// The copies that the engine stores, and those that are up to date; nil if that isn't known.
   public var engineCopies: Int?
   public var currentEngineCopies: Int?
-  /// By the numbers of the shards that this node owns and has stored something of.
+  /// By the numbers of the shards that this node owns and has stored commits of.
   public var commits: [Int: Commits] = [:]
-  /// Upper bounds of the histogram of commits, in nanoseconds, and how many there were up to each.
+  /// The upper bounds of the histogram of commits, in nanoseconds, and the count for each.
   public var commitBounds: [UInt64] = [.max]
   public var commitCounts: [UInt64] = [0]
-  /// The times of all commits together, in nanoseconds.
+  /// The total time of all commits, in nanoseconds.
   public var commitTotal: UInt64 = 0
   /// The links to other nodes, sorted by the nodes' names.
   public var links: [LinkSnapshot] = []
@@ -104,7 +104,7 @@ public struct ClusterSnapshot: Hashable, Sendable {
     interruptions = 0
   }
 
-  /// How many take-overs there were.
+  /// The number of take-overs.
   public var takeOvers: UInt64 { causes.values.reduce(0, +) }
 
   /// Shards that this node owns.
@@ -112,7 +112,7 @@ public struct ClusterSnapshot: Hashable, Sendable {
 }
 
 extension ClusterInfo {
-  /// The node that owns a topic's shard, if that isn't the node that tells this; nil as well while no node that is known owns it.
+  /// The node that owns a topic's shard, if that isn't this node; nil also if no known node owns it.
   func otherOwner(of topic: String) -> Node? {
     guard shardCount > 0 else { return nil }
     let number = UInt32(ShardHash.shard(of: topic, of: Int(shardCount)))

@@ -1,12 +1,12 @@
 import SluiceAccess
 import SluiceTLS
 
-/// The page about the broker: one document with its style and script in it, which fetches nothing but this listener's own events and records.
+/// The page about the broker: one document with its style and script in it, which fetches only this listener's own events and records.
 ///
-/// Its parts are the files beside this one, which the build embeds in the module. `dashboard.html` names a style and a script, which take the places of
-/// their references; the script's parts are joined in their order here. The script puts everything that comes from the broker into the page as text, never as markup.
+/// Its parts are the files beside this one, which the build embeds in the module. The style and the script replace their references in `dashboard.html`; the
+/// script's parts are joined in the order below. The script inserts all data of the broker into the page as text, never as markup.
 enum Dashboard {
-  /// The page, with a policy that names the style and the script by their hashes: a browser takes no others.
+  /// The page, with a policy that contains the hashes of the style and the script: a browser runs no others.
   static let response: HTTPResponse = {
     let style = "\n" + text(PackageResources.dashboard_css)
     let script = "\n(() => {\n\"use strict\";\n" + parts.map(text).joined(separator: "\n") + "})();\n"
@@ -22,7 +22,7 @@ enum Dashboard {
     return response
   }()
 
-  /// The page of a visitor that may change something: with its token.
+  /// The page for a visitor that may make changes, with its token.
   static func response(for identity: Identity, _ check: ActionCheck) -> HTTPResponse {
     var response = response
     let page = String(decoding: response.body, as: UTF8.self)
@@ -33,7 +33,7 @@ enum Dashboard {
     return response
   }
 
-  /// The parts of the script: one that uses another at once stands behind it.
+  /// The parts of the script. A part that uses another one while it is loaded follows that one.
   private static var parts: [[UInt8]] {
     [
       PackageResources.elements_js,
@@ -61,7 +61,7 @@ enum Dashboard {
   private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
   private static func hash(_ text: String) -> String {
-    // Base 64 of 32 bytes ends with one sign of padding.
+    // Base 64 of 32 bytes ends with one padding character.
     "'sha256-\(Base64Text.standard.encode(sha256(Array(text.utf8))))='"
   }
 }

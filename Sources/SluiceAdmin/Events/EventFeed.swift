@@ -15,14 +15,14 @@ final class EventFeed: @unchecked Sendable {
   private var rows: EventRows
   private var timer: TimerToken?
   private var isSampling = false
-  /// Watchers that were refused because there were too many.
+  /// The number of watchers that were rejected because there were too many.
   private(set) var refused = 0
 
   private static let interval = Duration.seconds(1)
   /// The most connections in an event.
   private static let connections = 100
 
-  /// The problems that were found last, and all of them by kind; nil where they aren't looked for.
+  /// Returns the latest problems, and all of them by kind; nil if there is no search for problems.
   private let problems: () -> FoundProblems?
 
   init(
@@ -38,7 +38,7 @@ final class EventFeed: @unchecked Sendable {
 
   var count: Int { watchers.count }
 
-  /// - Returns: nil when there are as many as there may be.
+  /// - Returns: nil when the limit of watchers is reached.
   func watch(_ topic: String?, as identity: Identity) -> Watcher? {
     guard watchers.count < options.limits.watchers else {
       refused += 1
@@ -46,7 +46,7 @@ final class EventFeed: @unchecked Sendable {
     }
     let watcher = Watcher(identity: identity, topic: topic)
     watchers[ObjectIdentifier(watcher)] = watcher
-    // How long a browser waits before it comes back.
+    // The time after which a browser reconnects, in milliseconds.
     watcher.give(Array("retry: 2000\n\n".utf8))
     if timer == nil { sample() }
     return watcher
@@ -60,14 +60,14 @@ final class EventFeed: @unchecked Sendable {
     rows.clear()
   }
 
-  /// The listener is about to close.
+  /// Ends all watchers before the listener closes.
   func end() {
     for watcher in watchers.values { watcher.end() }
   }
 
   private func sample() {
     timer = loop.schedule(after: Self.interval) { [weak self] in self?.sample() }
-    // At most one sample is under way, however long it takes.
+    // At most one sample is in progress, even if it takes longer than the interval.
     guard !isSampling, source.stage != .starting else { return }
     isSampling = true
     let details = watchers.values.contains { $0.topic != nil } ? options.limits.streams : 1
@@ -130,7 +130,7 @@ extension Identity {
 /// The problems of a sample, and all of them by kind.
 typealias FoundProblems = (listed: [Problem], kinds: [ProblemKind])
 
-/// The last sample of the topics, so that the next event has only the changes.
+/// The last sample of the topics, so that the next event contains only changes.
 struct EventRows {
   /// The topics as JSON, by name, as of the last sample.
   private var rows: [String: String] = [:]
@@ -141,7 +141,7 @@ struct EventRows {
     self.limit = limit
   }
 
-  /// One sample as two events: the changes since the sample before, and the whole of it.
+  /// Returns a sample as two events: the changes since the last sample, and the whole state.
   mutating func update(
     _ snapshot: BrokerSnapshot, node: String? = nil, version: String, _ problems: FoundProblems? = nil
   ) -> (changes: String, all: () -> String) {
@@ -174,24 +174,24 @@ struct EventRows {
     )
   }
 
-  /// Forgets the last sample, when the last watcher has gone.
+  /// Drops the last sample. Called when the last watcher has gone.
   mutating func clear() { rows = [:] }
 
-  /// As server-sent events are written. The data has no line breaks.
+  /// Formats a server-sent event. The data must not contain line breaks.
   static func event(_ name: String, _ data: JSON) -> String { "event: \(name)\ndata: \(data)\n\n" }
 }
 
-/// One watcher of the events: bytes that wait for its connection to take them.
+/// A watcher of the events, with bytes that wait for its connection.
 ///
 /// Unchecked: belongs to the admin listener's loop.
 final class Watcher: @unchecked Sendable {
   let identity: Identity
   /// The topic whose details are watched; nil for none.
   let topic: String?
-  /// Whether the next sample must be whole: it is the first, or the one before wasn't taken in time.
+  /// Whether the next sample must be complete: for the first one, and if the last one wasn't sent in time.
   var needsAll = true
   private(set) var hasEnded = false
-  /// Makes the connection look for bytes again. Called when there are some, and at the end.
+  /// Makes the connection check for bytes. Called when there are some, and at the end.
   var wake: (() -> Void)?
   /// Arrays that several watchers share.
   private var parts: [[UInt8]] = []
@@ -201,7 +201,7 @@ final class Watcher: @unchecked Sendable {
     self.topic = topic
   }
 
-  /// Whether bytes still wait for the connection.
+  /// Whether bytes wait for the connection.
   var isBehind: Bool { !parts.isEmpty }
 
   func give(_ bytes: [UInt8]) {
@@ -210,12 +210,12 @@ final class Watcher: @unchecked Sendable {
     wake?()
   }
 
-  /// Nothing comes any more.
+  /// Ends the events.
   func end() {
     hasEnded = true
     wake?()
   }
 
-  /// Takes the next bytes; nil when there are none now.
+  /// Removes and returns the next bytes; nil when there are none now.
   func next() -> [UInt8]? { parts.isEmpty ? nil : parts.removeFirst() }
 }

@@ -1,7 +1,7 @@
 import SluiceBroker
 import SluiceIO
 
-/// Samples the broker for its history and its problems: once a second, and less often where a sample takes long.
+/// Samples the broker for its history and its problems: once a second, and less often if a sample takes long.
 ///
 /// Unchecked: belongs to its loop.
 final class BrokerSampler: @unchecked Sendable {
@@ -16,14 +16,14 @@ final class BrokerSampler: @unchecked Sendable {
   private(set) var history: History
   /// The problems in the last sample.
   private(set) var problems: [Problem] = []
-  /// The same by kind, those included that are too many to be listed.
+  /// The problems by kind, including those beyond the limit of the list.
   var problemKinds: [ProblemKind] { finder.kinds }
   /// The time of the last sample, in milliseconds since 1970; 0 before the first.
   private(set) var time: Int64 = 0
   /// Called after each sample.
   var sampled: (() -> Void)?
 
-  /// Assembling a sample may take this part of the loop's time.
+  /// The loop may spend one of that many parts of its time on assembling samples.
   private static let share = 50
 
   init(_ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions) {
@@ -34,10 +34,10 @@ final class BrokerSampler: @unchecked Sendable {
     finder = ProblemFinder(options.problems)
   }
 
-  /// Whether there is a history, and problems are looked for.
+  /// Whether there are a history and a search for problems.
   var isOn: Bool { options.history.length > 0 }
 
-  /// Samples from now on, if it is on. On the loop.
+  /// Begins to sample, if it is on. On the loop.
   func start() {
     guard isOn else { return }
     sampleLater(after: .milliseconds(10))
@@ -60,7 +60,7 @@ final class BrokerSampler: @unchecked Sendable {
     let request = SnapshotRequest(
       topics: options.limits.topics, subscriptionsPerTopic: 3, publicationsPerTopic: 0, connections: 0,
       consumersPerTopic: 2)
-    // Not answered when the broker has stopped.
+    // Not called when the broker has stopped.
     source.snapshot(request) { [weak self, loop] assemble in
       loop.execute { [weak self] in self?.take(assemble) }
     }

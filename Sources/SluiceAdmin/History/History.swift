@@ -1,28 +1,28 @@
 import SluiceBroker
 import SluiceWire
 
-/// What the broker did in the last hours: numbers of the broker, and of its most active topics, at several resolutions.
+/// The broker's last hours: numbers of the broker, and of its most active topics, at several resolutions.
 ///
-/// A value without a clock: snapshots come in, one a second or so, and charts come out. Bounded: ``bytes`` says how much a series takes, each topic has
-/// one series of each ``TopicMeasure``, and at most ``HistoryLimits/topics`` topics have any. A topic that was more active lately than one with series gets that
-/// one's place.
+/// A value without a clock: the input is a snapshot about once a second, the output are charts. Bounded: ``bytes`` is its size with all series full, each
+/// topic has one series of each ``TopicMeasure``, and at most ``HistoryLimits/topics`` topics have series. A topic that becomes more active than one with
+/// series replaces that one.
 struct History: Sendable {
   /// A number of the broker. The raw value is its name in the API.
   enum BrokerMeasure: String, CaseIterable, Sendable {
-    /// Records a second.
+    /// Records per second.
     case received, sent
-    /// Bytes a second.
+    /// Bytes per second.
     case receivedBytes, sentBytes
     case connections
-    /// Bytes of memory that the broker accounts for, and of the process.
+    /// Bytes of memory that the broker counts, and of the process.
     case memory, residentBytes
-    /// Bytes of the store that are used; empty without a store.
+    /// Bytes in use in the store; empty without a store.
     case storage
-    /// Turns of 134 ms and more of all loops, a second.
+    /// Turns of 134 ms and more of all loops, per second.
     case slowTurns
-    /// Rejected credentials, and dropped records, a second.
+    /// Rejected credentials, and dropped records, per second.
     case rejectedLogins, droppedRecords
-    /// Commits a second that the engine of the cluster has stored for this node, and the milliseconds that each took; empty without a cluster.
+    /// Commits per second that the cluster's engine has stored for this node, and the milliseconds per commit; empty without a cluster.
     case commits, commitMilliseconds
     /// Shards that this node owns; empty without a cluster.
     case shards
@@ -30,30 +30,30 @@ struct History: Sendable {
 
   /// A number of a topic.
   enum TopicMeasure: String, CaseIterable, Sendable {
-    /// Records a second.
+    /// Records per second.
     case received, sent
-    /// Records between the subscriber that is furthest behind and the end.
+    /// The largest lag of a subscription in records.
     case lag
-    /// The same of durable cursors and groups, and its age in seconds.
+    /// The largest lag of a durable cursor or group in records, and its age in seconds.
     case consumerLag, consumerAge
-    /// Seconds for which a producer has waited.
+    /// The longest wait of a producer in seconds.
     case heldUp
-    /// Bytes that are kept.
+    /// Bytes of the topic's records.
     case bytes
-    /// Dropped records a second.
+    /// Dropped records per second.
     case dropped
   }
 
   private struct TopicHistory: Sendable {
     var epoch: UInt64
     var series: [HistorySeries]
-    /// Records in and out per sample, smoothed: which topics are the most active.
+    /// Records in and out per sample, smoothed. It ranks topics by activity.
     var activity = 0.0
-    /// When it was in a snapshot last.
+    /// The time of the last snapshot that contained it.
     var seen: Int64
   }
 
-  /// The counters of a sample, from which the next one gets its rates.
+  /// The counters of a sample. The rates of the next sample are the differences from them.
   private struct Counters: Sendable {
     var traffic = TopicTraffic()
     var dropped: UInt64 = 0
@@ -66,7 +66,7 @@ struct History: Sendable {
   private var counters: [String: (epoch: UInt64, counters: Counters)] = [:]
   private var metrics: [BrokerMetric: Int] = [:]
   private var slowTurns: UInt64 = 0
-  /// Commits of the node's shards so far, and the nanoseconds that all of them took.
+  /// The total commits of the node's shards, and their total time in nanoseconds.
   private var commits: (count: UInt64, time: UInt64)?
   private var time: Int64?
 
@@ -76,7 +76,7 @@ struct History: Sendable {
     broker = BrokerMeasure.allCases.map { [resolutions] _ in HistorySeries(resolutions) }
   }
 
-  /// Bytes of the values when every series is full.
+  /// The bytes of all values when every series is full.
   var bytes: Int {
     let series = BrokerMeasure.allCases.count + limits.topics * TopicMeasure.allCases.count
     return series * HistorySeries.bytes(resolutions)
@@ -140,7 +140,7 @@ struct History: Sendable {
     slowTurns = slow
   }
 
-  /// - Returns: the commits since the sample before, and the nanoseconds that they took; nil for the first sample, and without a cluster.
+  /// - Returns: the commits since the last sample, and their time in nanoseconds; nil for the first sample, and without a cluster.
   private mutating func commits(in cluster: ClusterSnapshot?) -> (count: UInt64, time: UInt64)? {
     let before = commits
     commits = cluster.map { ($0.commitCounts.reduce(0, +), $0.commitTotal) }
@@ -150,7 +150,7 @@ struct History: Sendable {
     return (now.count - before.count, now.time - before.time)
   }
 
-  /// - Returns: the records that the topic's limits have dropped since the sample before.
+  /// - Returns: the records that the topic's limits have dropped since the last sample.
   private mutating func add(_ topic: TopicSnapshot, _ seconds: Double?, at now: Int64) -> Double {
     let name = topic.summary.topic
     let before = counters[name].flatMap { $0.epoch == topic.summary.epoch ? $0.counters : nil }
@@ -184,12 +184,12 @@ struct History: Sendable {
     return dropped
   }
 
-  /// Whether the topic has series, or gets them now: there is room, or a topic with series is less active.
+  /// Returns whether the topic has series, or gets them now because there is room or a topic with series is less active.
   private mutating func hasPlace(
     _ name: String, activity: Double, _ topic: TopicSnapshot, at now: Int64
   ) -> Bool {
     if let known = topics[name]?.activity {
-      // Halves within about a minute of samples a second.
+      // Halves within about a minute, with one sample per second.
       topics[name]?.activity = known * 0.99 + activity * 0.01
       topics[name]?.seen = now
       topics[name]?.epoch = topic.summary.epoch
@@ -208,7 +208,7 @@ struct History: Sendable {
     return true
   }
 
-  /// Forgets the counters of topics that are gone. A deleted topic keeps its series until another one needs the place, or they are over.
+  /// Removes the counters of topics that no longer exist. A deleted topic keeps its series until another one needs the place, or until they have expired.
   private mutating func forget(_ snapshot: BrokerSnapshot) {
     guard counters.count > snapshot.topics.count else { return }
     let present = Set(snapshot.topics.map(\.summary.topic))
@@ -222,16 +222,16 @@ struct History: Sendable {
   struct Chart: Sendable {
     /// Milliseconds between two values.
     var step: Int64
-    /// The time of the first value; the values before the oldest that is kept are left out.
+    /// The time of the first value. Values that are no longer kept are left out.
     var start: Int64
-    /// The values by measure, each array from the oldest to the newest; nil where there was no sample.
+    /// The values by measure, each array from the oldest to the newest; nil if there was no sample.
     var values: [(name: String, values: [Float?])]
   }
 
   /// - Parameters:
   ///   - topic: nil for the broker.
   ///   - range: milliseconds since 1970.
-  ///   - step: the longest distance of two values in milliseconds; the finest resolution that reaches back to the range's start if nil.
+  ///   - step: the longest interval between two values in milliseconds; nil for the finest resolution that contains the start of the range.
   /// - Returns: nil for a topic without series.
   func chart(of topic: String?, in range: Range<Int64>, step: Int64? = nil, now: Int64) -> Chart? {
     let resolution = resolution(for: range, step: step, now: now)
@@ -264,7 +264,7 @@ struct History: Sendable {
 public struct HistoryLimits: Hashable, Sendable {
   /// The most topics with series; 0 for the broker's series alone.
   public var topics = 100
-  /// How long the history is, in milliseconds; 0 for no history.
+  /// The length of the history in milliseconds; 0 for no history.
   public var length: Int64 = 25 * 3_600_000
 
   public init() {}

@@ -1,21 +1,21 @@
-/// The last values of one number at one resolution: a ring of buckets of equal length, each with the mean of what was added in it.
+/// The last values of one number at one resolution: a ring of buckets of equal length, each with the mean of its samples.
 ///
-/// A value without a clock: times are milliseconds since 1970, and come in order. A bucket in which nothing was added is empty, which isn't 0.
+/// A value without a clock: times are milliseconds since 1970, in ascending order. A bucket without samples is empty, which differs from 0.
 struct HistoryRing: Sendable {
   /// The length of a bucket in milliseconds.
   let bucket: Int64
-  /// Buckets that are kept.
+  /// The number of buckets.
   let count: Int
   /// By bucket number modulo ``count``; NaN for an empty one. Empty before the first value.
   private var values: [Float] = []
   /// The number of the first bucket that had a value.
   private var first: Int64 = 0
-  /// The number of the newest bucket, and what was added in it.
+  /// The number of the newest bucket, and the sum and the number of its samples.
   private var newest: Int64 = 0
   private var sum = 0.0
   private var added = 0
 
-  /// Bytes of the values of a full ring.
+  /// The bytes of the values of a full ring.
   var bytes: Int { count * MemoryLayout<Float>.stride }
 
   /// - Parameters:
@@ -32,7 +32,7 @@ struct HistoryRing: Sendable {
       values = Array(repeating: .nan, count: count)
       (first, newest) = (number, number)
     }
-    // A clock that was set back adds to the newest bucket.
+    // If the clock was set back, samples are added to the newest bucket.
     if number > newest {
       for passed in newest + 1...min(number, newest + Int64(count)) { values[index(passed)] = .nan }
       newest = number
@@ -45,8 +45,8 @@ struct HistoryRing: Sendable {
 
   private func index(_ number: Int64) -> Int { Int(number % Int64(count)) }
 
-  /// The values of the buckets that begin in a range of times, oldest first; nil for an empty bucket. Only buckets from the first value to the newest
-  /// that are kept.
+  /// Returns the values of the buckets that begin in a range of times, oldest first; nil for an empty bucket. The result is limited to the buckets between
+  /// the first value and the newest one.
   func values(in times: Range<Int64>) -> (start: Int64, values: [Float?]) {
     guard !values.isEmpty, !times.isEmpty, times.upperBound > 0 else { return (times.lowerBound, []) }
     let oldest = max(newest - Int64(count) + 1, self.first)
@@ -61,7 +61,7 @@ struct HistoryRing: Sendable {
   }
 }
 
-/// One number over time, at several resolutions: each value goes into the ring of each resolution.
+/// One number over time, at several resolutions: each sample is added to the ring of each resolution.
 struct HistorySeries: Sendable {
   /// A resolution: milliseconds of a bucket, and the number of buckets.
   struct Resolution: Hashable, Sendable {
@@ -71,9 +71,9 @@ struct HistorySeries: Sendable {
     var span: Int64 { bucket * Int64(count) }
   }
 
-  /// 1 s for 10 minutes, 10 s for 2 hours, and 2 minutes for the whole time.
+  /// 1 s for 10 minutes, 10 s for 2 hours, and 2 minutes for the whole length.
   ///
-  /// - Parameter length: the whole time in milliseconds.
+  /// - Parameter length: the whole length in milliseconds.
   static func resolutions(for length: Int64) -> [Resolution] {
     [
       Resolution(bucket: 1_000, count: 600), Resolution(bucket: 10_000, count: 720),
@@ -87,7 +87,7 @@ struct HistorySeries: Sendable {
     rings = resolutions.map { HistoryRing(bucket: $0.bucket, count: $0.count) }
   }
 
-  /// Bytes of the values of a full series.
+  /// The bytes of the values of a full series.
   static func bytes(_ resolutions: [Resolution]) -> Int {
     resolutions.reduce(0) { $0 + $1.count * MemoryLayout<Float>.stride }
   }

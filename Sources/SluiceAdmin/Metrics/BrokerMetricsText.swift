@@ -1,6 +1,6 @@
 import SluiceBroker
 
-/// The broker's own numbers as metrics, named after them.
+/// Writes the broker's own counters and gauges as metrics with the same names.
 enum BrokerMetricsText {
   static func write(_ values: [(metric: BrokerMetric, value: Int)], to text: inout MetricsText) {
     for (metric, value) in values {

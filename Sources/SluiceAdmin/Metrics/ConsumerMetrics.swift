@@ -3,8 +3,8 @@ import SluiceWire
 
 /// The metrics of durable cursors and groups.
 ///
-/// Each topic with lines of its own has the largest lag of its cursors and groups. Groups, and cursors if they are asked for, have lines of their own up
-/// to a limit, since a topic may have 100,000 of them: the number of those without lines is told.
+/// Each topic with lines of its own has the largest lag of its cursors and groups. Groups, and cursors if they are enabled, have lines of their own up to a
+/// limit, since a topic may have 100,000 of them. Another metric counts the groups without lines.
 enum ConsumerMetrics {
   typealias Value = (
     name: String, unit: String?, scale: Double, kind: MetricsText.Kind, help: String,
@@ -48,8 +48,8 @@ enum ConsumerMetrics {
   /// The lines of topics: the largest value of any cursor or group, and the sums over groups.
   ///
   /// - Parameters:
-  ///   - topics: those with lines of their own.
-  ///   - others: the others, which have one line together.
+  ///   - topics: the topics with lines of their own.
+  ///   - others: the other topics, which have one line together.
   static func write(_ topics: [TopicSnapshot], _ others: [TopicSnapshot], to text: inout MetricsText) {
     typealias Gauge = (name: String, unit: String?, help: String, value: (ConsumerSummary) -> Double?)
     let gauges: [Gauge] = [
@@ -111,7 +111,7 @@ enum ConsumerMetrics {
   }
 }
 
-/// Chooses the groups and cursors with lines of their own. One that has lines keeps them as long as the snapshot lists it.
+/// Chooses the groups and cursors with lines of their own. A chosen one keeps its lines as long as the snapshot lists it.
 struct ConsumerSelection {
   struct Chosen {
     var groups: [(topic: String, consumer: TopicInfo.Consumer)] = []

@@ -3,7 +3,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// All metrics.
+/// The page with all metrics.
 enum MetricsPage {
   static func text(
     _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection,
@@ -56,7 +56,7 @@ enum MetricsPage {
       bounds: bounds, counts: turns.counts, sum: turns.sum)
   }
 
-  /// Under the names that Prometheus' client libraries use.
+  /// Writes the process's figures under the names that Prometheus' client libraries use.
   private static func write(_ process: ProcessNumbers, to text: inout MetricsText) {
     text.single(
       "process_cpu_seconds", .counter, unit: "seconds", "CPU time of the process.", process.cpuSeconds)
@@ -110,10 +110,10 @@ enum StorageMetrics {
   }
 }
 
-/// The counters of the program, besides its broker's.
+/// The program's counters besides those of its broker.
 struct ProgramNumbers: Hashable {
   var droppedLogLines = 0
-  /// Visitors that were refused the events because there were too many.
+  /// The number of watchers of the events that were rejected because there were too many.
   var refusedWatchers = 0
 
   func write(to text: inout MetricsText) {
@@ -132,7 +132,7 @@ struct ProcessNumbers: Hashable {
   var cpuSeconds = 0.0
   var residentBytes: UInt64 = 0
   var openDescriptors = 0
-  /// How many it may have.
+  /// The limit of open descriptors.
   var maximumDescriptors: UInt64 = 0
   /// Seconds since 1970.
   var startTime = 0.0
@@ -141,7 +141,7 @@ struct ProcessNumbers: Hashable {
     var numbers = ProcessNumbers()
     numbers.read(
       stat: FileBytes.system("/proc/self/stat") ?? "", system: FileBytes.system("/proc/stat") ?? "")
-    // Of statm the second number is what is resident, in pages.
+    // The second number in statm is the resident memory in pages.
     let pages = FileBytes.system("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap {
       UInt64($0)
     }
@@ -155,27 +155,27 @@ struct ProcessNumbers: Hashable {
   }
 
   /// - Parameters:
-  ///   - stat: `/proc/self/stat`. Its second field is the program's name, in parentheses, which may have anything in it.
-  ///   - system: `/proc/stat`, which knows when the machine was started.
+  ///   - stat: `/proc/self/stat`. Its second field is the program's name in parentheses, which may contain any characters.
+  ///   - system: `/proc/stat`, which contains the boot time.
   mutating func read(
     stat: String, system: String, ticksPerSecond: Double = Double(max(sysconf(Int32(_SC_CLK_TCK)), 1))
   ) {
     guard let name = stat.lastIndex(of: ")") else { return }
     let fields = stat[stat.index(after: name)...].split(separator: " ")
-    // Counted from 1; the first here is the third.
+    // Fields are counted from 1; the first one here is field 3.
     func field(_ number: Int) -> Double { fields.count > number - 3 ? Double(fields[number - 3]) ?? 0 : 0 }
     cpuSeconds = (field(14) + field(15)) / ticksPerSecond
     let boot = system.split(separator: "\n").first { $0.hasPrefix("btime ") }?.dropFirst(6)
     startTime = (boot.flatMap { Double($0) } ?? 0) + field(22) / ticksPerSecond
   }
 
-  /// The number of open descriptors in a directory of `/proc`, without the one that reads it.
+  /// The number of open descriptors in a directory of `/proc`, except for the descriptor that reads it.
   private static func entries(_ path: String) -> Int {
     guard let directory = unsafe opendir(path) else { return 0 }
     defer { unsafe closedir(directory) }
     var count = 0
     while let entry = unsafe readdir(directory) {
-      // Names are numbers; `.` and `..` aren't.
+      // Descriptors have numbers as names, unlike `.` and `..`.
       if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
     }
     return max(count - 1, 0)

@@ -2,9 +2,9 @@ import SluiceWire
 
 /// The format of metrics: lines of text, with comments that describe families.
 enum MetricsFormat: Hashable, Sendable {
-  /// The format that every collector reads.
+  /// The format that every collector can read.
   case prometheus
-  /// For collectors that ask for it.
+  /// For collectors that request it.
   case openMetrics
 
   /// - Parameter accept: the request's header; nil for none.
@@ -20,7 +20,7 @@ enum MetricsFormat: Hashable, Sendable {
   }
 }
 
-/// Writes metrics, family by family: all samples of one name follow its description.
+/// Writes metrics, one family after another: the samples of a family follow its description.
 struct MetricsText {
   enum Kind: String {
     case counter
@@ -54,7 +54,7 @@ struct MetricsText {
 
   mutating func sample(_ value: UInt64, _ labels: Labels = [:]) { sample(name, labels, String(value)) }
 
-  /// Infinity stands for no limit.
+  /// Infinity means no limit.
   mutating func sample(_ value: Double, _ labels: Labels = [:]) {
     sample(name, labels, Self.number(value))
   }
@@ -65,13 +65,13 @@ struct MetricsText {
     sample(value)
   }
 
-  /// The same with a whole number.
+  /// A family with one sample that is a whole number.
   mutating func single(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String, _ value: UInt64) {
     family(name, kind, unit: unit, help)
     sample(value)
   }
 
-  /// A family of its own: how many durations were below each bound, in seconds.
+  /// A family with the number of durations below each bound, in seconds.
   mutating func histogram(
     _ name: String, _ help: String, bounds: some Sequence<UInt64>, counts: [UInt64], sum: UInt64
   ) {
@@ -86,7 +86,7 @@ struct MetricsText {
     sample("\(name)_count", [:], String(total))
   }
 
-  /// Nothing follows.
+  /// Ends the text.
   mutating func end() {
     if format == .openMetrics { text += "# EOF\n" }
   }
@@ -106,7 +106,7 @@ struct MetricsText {
     return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
   }
 
-  /// Two labels that differ stay different: of two equal ones, collectors would refuse the whole page.
+  /// Keeps different labels different, since collectors reject the whole page if two are equal.
   private static func escaped(_ text: String, quotes: Bool) -> String {
     ShownText.escaped(text, in: .name).unicodeScalars.reduce(into: "") { result, scalar in
       switch scalar {

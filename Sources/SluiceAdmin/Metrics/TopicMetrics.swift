@@ -1,9 +1,9 @@
 import SluiceBroker
 import SluiceWire
 
-/// The metrics that each topic has.
+/// The metrics of each topic.
 enum TopicMetrics {
-  /// The label of the topics that have no lines of their own. No topic is called so, since names have no spaces.
+  /// The label of the topics without lines of their own. Names of topics contain no spaces, so none can be equal.
   static let others = "all other topics"
 
   typealias Counter = (
@@ -43,8 +43,8 @@ enum TopicMetrics {
   }
 
   /// - Parameters:
-  ///   - sum: makes one value of those of two topics.
-  ///   - value: of a topic; nil for any number.
+  ///   - sum: combines the values of two topics.
+  ///   - value: the value of a topic; nil for unlimited.
   typealias Gauge = (
     name: String, unit: String?, scale: Double, help: String, sum: (UInt64, UInt64) -> UInt64,
     value: (TopicSnapshot) -> UInt64?
@@ -102,8 +102,8 @@ enum TopicMetrics {
 
 /// Chooses the topics with lines of their own in the metrics, and sums the others.
 ///
-/// A topic that has a line keeps it as long as it exists. The sum of the others only grows, as counters do: it
-/// keeps the counts of topics that were deleted, or have got lines of their own.
+/// A topic keeps its line as long as it exists. The sum of the others only grows, as counters must: it includes the counts of topics that were deleted, or
+/// that got lines of their own.
 struct TopicSelection {
   /// Topics without lines of their own, together.
   struct Others {
@@ -139,7 +139,7 @@ struct TopicSelection {
       others.traffic.add(topic.traffic)
     }
     for (name, traffic) in rest {
-      // A lower count than before belongs to a new topic of the same name.
+      // A lower count than before belongs to a new topic with the same name.
       if let now = counted[name], now.isNot(before: traffic) { continue }
       gone.add(traffic)
     }

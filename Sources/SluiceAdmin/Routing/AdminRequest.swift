@@ -5,7 +5,7 @@ import SluiceWire
 /// The parts of a request that the listener uses.
 struct AdminRequest: Sendable {
   var method = "GET"
-  /// The path and what follows it, as they were sent.
+  /// The path and the query, as they were received.
   var target = "/"
   var host: String?
   var origin: String?
@@ -18,22 +18,23 @@ struct AdminRequest: Sendable {
   var token: String?
   /// Whether the request has a body, or may have one.
   var hasBody = false
-  /// What the request says of its body's length; nil where it says nothing that can be relied on.
+  /// The body's length according to the request; nil if the request contains no valid length.
   var bodyLength: Int?
   /// The body of a request that may have one.
   var body: [UInt8] = []
   var peer = SocketAddress.unix("")
 }
 
-/// Keeps pages of other sites from reading what this machine's browser can reach.
+/// Prevents pages of other sites from reading data that this machine's browser can reach.
 ///
-/// The owner of a name can have it resolve to 127.0.0.1; the browser then takes this listener's pages for those of that name (DNS rebinding). So a
-/// listener that only this machine reaches answers to `localhost` and to numeric addresses alone, with any port: it may be reached through a tunnel.
-/// Others answer to any name, since the listener doesn't know its own.
+/// The owner of a domain can let its name resolve to 127.0.0.1, so that the browser treats this listener's pages as those of that domain (DNS rebinding). A
+/// listener that only this machine can reach therefore answers only requests to `localhost` and numeric addresses, with any port, since a tunnel may use
+/// another one. Other listeners accept any name, since they don't know their own.
 ///
-/// An origin is the listener's own with its scheme. A listener without TLS that others reach may have a proxy in front that adds TLS.
+/// An origin is accepted if it is the listener's own address with its scheme. A listener without TLS that others can reach may be behind a proxy that adds
+/// TLS.
 enum HostCheck {
-  /// - Throws: 400 or 403, and why.
+  /// - Throws: 400 or 403, with the reason.
   static func check(
     _ request: AdminRequest, _ route: Route, isLocal: Bool, hasTLS: Bool
   ) throws(AdminProblem) {
@@ -77,7 +78,7 @@ enum HostCheck {
   }
 }
 
-/// Why a request is refused: a status of HTTP, and a message to the visitor.
+/// The reason why a request is rejected: an HTTP status, and a message for the visitor.
 struct AdminProblem: Error, Hashable, Sendable {
   var status: Int
   var message: String
@@ -105,7 +106,7 @@ extension AdminProblem {
     Self(503, message, HTTPHeader("Retry-After", "1"))
   }
   static func unknownTopic(_ name: String) -> Self { notFound("there is no topic \(name)") }
-  /// The topic, if it exists, is another node's.
+  /// The topic, if it exists, belongs to another node.
   static func elsewhere(_ name: String, _ node: ClusterInfo.Node) -> Self {
     notFound(
       "topic \(name) isn't at this node: node \(node.name), which clients reach at \(node.address), owns its shard; look at the page or API of that node"

@@ -3,9 +3,9 @@ import SluiceCommand
 import SluiceWire
 
 extension RecordQuery {
-  /// Takes the query's parameters out of a target: `from` or `before`, `key`, `text`, `count`.
+  /// Takes the query's parameters from a target: `from` or `before`, `key`, `text`, `count`.
   ///
-  /// - Throws: 400, and why.
+  /// - Throws: 400 with the reason.
   init(_ target: inout RequestTarget, _ limits: AdminLimits) throws(AdminProblem) {
     let start: Start
     switch (target.take("from"), target.take("before")) {
@@ -22,11 +22,11 @@ extension RecordQuery {
       scannedBytes: limits.scannedBytes)
   }
 
-  /// What ``Values/position(_:)`` reads, and `time:-10m`.
+  /// Parses the positions of ``Values/position(_:)``, and `time:-10m`.
   ///
   /// - Parameters:
-  ///   - name: what the message calls it.
-  ///   - others: words that the caller reads, for the message.
+  ///   - name: the parameter's name in messages.
+  ///   - others: words that the caller accepts, for messages.
   static func position(_ text: String, named name: String, or others: String = "") throws(AdminProblem)
     -> Subscribe.Start
   {

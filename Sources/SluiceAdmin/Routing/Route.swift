@@ -1,32 +1,32 @@
 import SluiceBroker
 import SluiceHTTP
 
-/// The resource that a request asks for.
+/// The resource of a request.
 enum Route: Hashable, Sendable {
   case dashboard
   case health
-  /// - Parameter needsStorage: whether a broker whose store takes no records counts as not ready.
+  /// - Parameter needsStorage: whether a broker whose store accepts no records counts as not ready.
   case readiness(needsStorage: Bool)
   case metrics(MetricsFormat)
   case broker
-  /// The topics behind a name, in the order of names.
+  /// The topics after a name, in the order of names.
   case topics(after: String, limit: Int)
   case topic(String)
   case records(topic: String, RecordQuery)
-  /// The connections that have a text in their names, identities, addresses, numbers or topics; all for an empty one.
+  /// The connections that contain a text in their names, identities, addresses, numbers or topics; all for an empty one.
   case connections(filter: String, limit: Int)
-  /// The durable cursors and groups, of one topic if it is named, that have a text in their names or topics; all for an empty one.
+  /// The durable cursors and groups, of one topic or all, that contain a text in their names or topics; all for an empty one.
   case consumers(topic: String?, filter: String, limit: Int)
   case problems
   /// The cluster that the broker is a node of.
   case cluster
-  /// The history of the broker, or of a topic, over the last seconds; nil for the finest step that reaches back so far.
+  /// The history of the broker, or of a topic, over the last seconds; nil for the finest step that covers them.
   case history(topic: String?, seconds: Int, step: Int?)
-  /// With details of one topic, if it is named.
+  /// The events, with details of one topic if it is named.
   case events(topic: String?)
   case action(AdminAction)
 
-  /// Whether it needs no authentication.
+  /// Whether the route needs no authentication.
   var isOpen: Bool {
     switch self {
     case .health, .readiness: true
@@ -34,8 +34,8 @@ enum Route: Hashable, Sendable {
     }
   }
 
-  /// - Parameter actions: whether there are routes that change something.
-  /// - Throws: 400, 404 or 405, and why.
+  /// - Parameter actions: whether routes for changes exist.
+  /// - Throws: 400, 404 or 405, with the reason.
   init(_ request: AdminRequest, _ limits: AdminLimits, actions: Bool = false) throws(AdminProblem) {
     var target = try RequestTarget(request.target)
     if actions, let action = try AdminAction(request.method, target.path) {
@@ -83,7 +83,7 @@ enum Route: Hashable, Sendable {
         HTTPHeader("Allow", "GET, HEAD"))
     }
     guard !request.hasBody else { throw .badRequest("a request to read something has no body") }
-    // Collectors of metrics, and caches on the way, may add parameters of their own.
+    // Collectors of metrics, and caches on the way, may add parameters.
     if request.target.hasPrefix("/api/") { try target.end() }
   }
 }
@@ -94,7 +94,7 @@ struct RequestTarget: Hashable {
   private(set) var path: [String] = []
   private(set) var query: [String: String] = [:]
 
-  /// - Throws: 400 for what isn't a path, and for escapes that aren't UTF-8.
+  /// - Throws: 400 for a malformed path, and for escapes that aren't UTF-8.
   init(_ text: String) throws(AdminProblem) {
     let target: HTTPTarget
     do throws(HTTPProblem) { target = try HTTPTarget(text[...]) } catch { throw AdminProblem(error) }
@@ -106,12 +106,12 @@ struct RequestTarget: Hashable {
     }
   }
 
-  /// Takes a parameter out.
+  /// Removes and returns a parameter.
   mutating func take(_ name: String) -> String? { query.removeValue(forKey: name) }
 
   func has(_ name: String) -> Bool { query[name] != nil }
 
-  /// The same for a number from 1 to `most`.
+  /// Removes and returns a parameter that is a number from 1 to `most`.
   mutating func takeCount(_ name: String, standard: Int, most: Int) throws(AdminProblem) -> Int {
     let most = max(1, most)
     guard let text = take(name) else { return min(standard, most) }
@@ -121,7 +121,7 @@ struct RequestTarget: Hashable {
     return count
   }
 
-  /// - Throws: 400 for a parameter that wasn't taken out.
+  /// - Throws: 400 for a parameter that remains.
   func end() throws(AdminProblem) {
     guard let name = query.keys.min() else { return }
     throw .badRequest("there is no parameter '\(name)' here")

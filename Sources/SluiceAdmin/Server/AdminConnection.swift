@@ -1,24 +1,24 @@
 import SluiceHTTP
 import SluiceIO
 
-/// A visitor's connection: one request after the other, each answered by the service.
+/// A visitor's connection: one request after another, each answered by the service.
 ///
 /// On its loop only.
 final class AdminConnection: ByteStreamHandler {
   private enum Stage {
-    /// A request is awaited, or comes.
+    /// Waiting for a request, or receiving one.
     case request
-    /// The broker's answer is awaited.
+    /// Waiting for the broker's answer.
     case answer
-    /// An answer is on its way.
+    /// Sending an answer.
     case sending
-    /// Events are on their way, without an end.
+    /// Sending events, without an end.
     case events(Watcher)
   }
 
-  /// Bytes of requests that may wait while one is answered before no more is read.
+  /// Bytes of further requests that may wait before reading pauses.
   private static let maximumUnread = 64 << 10
-  /// Bytes of answers that may wait before the next request is taken.
+  /// Bytes of answers that may wait before the next request is handled.
   private static let maximumOutput = 256 << 10
 
   private let stream: any ByteStream
@@ -32,7 +32,7 @@ final class AdminConnection: ByteStreamHandler {
   private var since: MonotonicTime
   /// When the stream last took bytes.
   private var written: MonotonicTime
-  /// Counts the requests, so that a late answer isn't taken for that to the next request.
+  /// The number of the request, so that a late answer isn't used for the next request.
   private var number = 0
   private var isOpen = true
   private var isInTurn = false
@@ -92,7 +92,7 @@ final class AdminConnection: ByteStreamHandler {
 
   func streamFailed(_ error: IOError) { leave { _ in } }
 
-  /// The visitor sends nothing more. An answer is still for it; watchers close this way.
+  /// Called when the visitor sends nothing more. A request is still answered; for watchers, this is the end.
   private func peerEnded() {
     if case .events = stage { return end() }
     stream.readsPaused = true
@@ -115,13 +115,13 @@ final class AdminConnection: ByteStreamHandler {
     if stream.readsPaused != pauses { stream.readsPaused = pauses }
   }
 
-  /// Whether another round of the turn would do something.
+  /// Whether another round of the turn would have an effect.
   private var hasMore: Bool {
     if case .events(let watcher) = stage { return watcher.isBehind }
     return session.isReading && session.unreadBytes > 0
   }
 
-  /// Writes what the stream takes. Returns whether it is still open.
+  /// Writes as much as the stream accepts. Returns whether it is still open.
   private func write() -> Bool {
     let before = session.output.count
     guard before > 0 else { return isOpen }
@@ -148,7 +148,7 @@ final class AdminConnection: ByteStreamHandler {
     }
   }
 
-  /// A request that its head suffices to refuse is answered before its body has come.
+  /// Answers a request that its head suffices to reject, before the body has arrived.
   private func refuseByHead() {
     guard let request = session.request,
       service.refusesHead(of: AdminRequest(request, from: stream.peer))
@@ -159,7 +159,7 @@ final class AdminConnection: ByteStreamHandler {
   private func ask(_ request: HTTPRequest) {
     number += 1
     enter(.answer)
-    // It belongs to the loop, on which the answer comes.
+    // The connection belongs to the loop on which the answer arrives.
     nonisolated(unsafe) weak let connection = self
     service.answer(AdminRequest(request, from: stream.peer)) { [number] reply in
       unsafe connection?.deliver(reply, number)
@@ -168,7 +168,7 @@ final class AdminConnection: ByteStreamHandler {
 
   private func deliver(_ reply: Reply, _ number: Int) {
     guard isOpen, self.number == number, case .answer = stage else {
-      // The connection that the events were for is gone.
+      // The connection of these events has closed.
       if case .events(let watcher) = reply { service.feed.remove(watcher) }
       return
     }
@@ -190,7 +190,7 @@ final class AdminConnection: ByteStreamHandler {
     }
   }
 
-  /// Appends what the watcher has once the client has taken all that came before.
+  /// Appends the watcher's next bytes once the client has received all earlier ones.
   private func append(_ watcher: Watcher) {
     guard session.output.isEmpty else { return }
     if let part = watcher.next() { return session.append(chunk: part) }
@@ -201,9 +201,9 @@ final class AdminConnection: ByteStreamHandler {
 
   // MARK: Deadlines
 
-  /// Ends what takes too long. About once a second.
+  /// Ends the connection if a stage takes too long. Called about once a second.
   ///
-  /// - Parameter isCrowded: whether few connections are left: idle ones get less time then.
+  /// - Parameter isCrowded: whether few connections are left, so that idle ones get less time.
   func checkDeadlines(isCrowded: Bool) {
     let age = loop.now - since
     let isStuck = !session.output.isEmpty && loop.now - written >= .seconds(limits.idle)
@@ -235,7 +235,7 @@ extension AdminRequest {
     token = request.field(ActionCheck.header.lowercased())
     body = request.body
     self.peer = peer
-    // A length that can't be parsed was refused before.
+    // A length that can't be parsed was rejected before.
     let length = (try? request.bodyLength()) ?? nil
     hasBody = length != 0
     bodyLength = length

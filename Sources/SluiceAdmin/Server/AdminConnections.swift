@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// The visitors' connections. At the limit, an eighth as many others wait for one to end, and more are refused.
+/// The visitors' connections. At the limit, an eighth as many further ones wait for another to end, and more are rejected.
 ///
 /// Unchecked: belongs to its loop.
 final class AdminConnections: @unchecked Sendable {

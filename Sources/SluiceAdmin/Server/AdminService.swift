@@ -12,7 +12,7 @@ enum Reply: Sendable {
   static func problem(_ problem: AdminProblem) -> Reply { .response(problem.response) }
 }
 
-/// Answers requests: authenticates the visitor, checks its permissions, asks the broker.
+/// Answers requests: authenticates the visitor, checks the permissions, and asks the broker.
 ///
 /// Unchecked: belongs to its loop.
 final class AdminService: @unchecked Sendable {
@@ -41,7 +41,7 @@ final class AdminService: @unchecked Sendable {
     consumers = ConsumerSelection(groups: options.groups, cursors: options.cursors)
   }
 
-  /// Whether the head of a request suffices to refuse it: then its body needn't be read.
+  /// Returns whether the head of a request suffices to reject it, so that its body needn't be read.
   func refusesHead(of request: AdminRequest) -> Bool {
     do throws(AdminProblem) {
       _ = try route(of: request)
@@ -58,8 +58,7 @@ final class AdminService: @unchecked Sendable {
     return route
   }
 
-  /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it
-  ///   has said anything.
+  /// - Parameter completion: called once, on the loop, and possibly before this returns; not called when the broker stops before it has answered.
   func answer(_ request: AdminRequest, completion: @escaping Completion) {
     do throws(AdminProblem) {
       let route = try route(of: request)
@@ -90,11 +89,11 @@ final class AdminService: @unchecked Sendable {
     }
   }
 
-  /// A broker whose store takes no records is ready all the same: it serves subscribers, topics in memory, and the requests by which an operator
-  /// makes room. An orchestrator, which looks at the status alone, would cut off all of these. The body names the
-  /// failure, and with `?storage=required` the status is 503. A broker whose store was removed isn't ready: it has to be started again.
+  /// A broker whose store accepts no records is still ready: it serves subscribers, topics in memory, and the requests by which an operator makes room. An
+  /// orchestrator, which reads only the status, would cut all of these off. The body names the failure, and with `?storage=required` the status is 503. A
+  /// broker whose store was removed isn't ready: it must be restarted.
   ///
-  /// A node that isn't in its cluster, or whose lease isn't valid, isn't ready: another node serves its clients.
+  /// A node that isn't in its cluster, or has no valid lease, isn't ready: another node serves its clients.
   private func readiness(needsStorage: Bool) -> HTTPResponse {
     if let cluster = source.cluster, !cluster.info.unreadiness.isEmpty {
       return .text("not ready: \(cluster.info.unreadiness)", status: 503)
@@ -145,7 +144,7 @@ final class AdminService: @unchecked Sendable {
     case .metrics(let format):
       var request = SnapshotRequest.summary(topics: .max)
       request.consumersPerTopic = max(options.groups, 1)
-      // The furthest of all has a line of its own.
+      // The cursor with the largest lag is needed for the topic's line.
       request.cursorsPerTopic = max(options.cursors, 1)
       snapshot(request, completion) { [self] snapshot in
         let program = ProgramNumbers(
@@ -255,7 +254,7 @@ final class AdminService: @unchecked Sendable {
     return .response(.json(topic == nil ? json + HistoryJSON.facts(history) : json))
   }
 
-  /// Why a topic isn't shown: it doesn't exist, or another node of the cluster has it.
+  /// The reason why a topic can't be shown: it doesn't exist, or another node of the cluster owns it.
   private func absence(of topic: String) -> AdminProblem {
     source.cluster?.info.otherOwner(of: topic).map { .elsewhere(topic, $0) } ?? .unknownTopic(topic)
   }
@@ -269,7 +268,7 @@ final class AdminService: @unchecked Sendable {
     }
   }
 
-  /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
+  /// The topics after `after`, in the order of their names' bytes, and whether more follow.
   ///
   /// - Parameter node: the node of a cluster that owns them; nil for a broker of one node.
   private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int, node: String?) -> JSON {
@@ -293,7 +292,7 @@ final class AdminService: @unchecked Sendable {
 }
 
 extension SnapshotRequest {
-  /// Without the streams of topics, and without connections.
+  /// A request without the streams of topics, and without connections.
   fileprivate static func summary(topics: Int) -> Self {
     Self(topics: topics, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0)
   }

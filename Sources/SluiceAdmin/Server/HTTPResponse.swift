@@ -16,7 +16,7 @@ struct HTTPResponse: Hashable, Sendable {
   var status: Int
   /// The type of the body.
   var type: String
-  /// Those that not every response has.
+  /// Headers that not every response has.
   var headers: [HTTPHeader] = []
   var body: [UInt8]
 
@@ -34,14 +34,14 @@ struct HTTPResponse: Hashable, Sendable {
     HTTPResponse(status: status, type: "text/plain; charset=utf-8", body: Array("\(text)\n".utf8))
   }
 
-  /// The headers as they are sent.
+  /// The headers to send.
   var fields: [(String, String)] {
     let hasPolicy = headers.contains { $0.name == Self.noContentPolicy.name }
     let all = [HTTPHeader("Cache-Control", "no-store")] + Self.common + headers
     return (hasPolicy ? all : all + [Self.noContentPolicy]).map { ($0.name, $0.value) }
   }
 
-  /// The headers of a stream of events as they are sent, beside its type.
+  /// The headers of a stream of events to send, besides its type.
   static let streamFields = (common + [noContentPolicy]).map { ($0.name, $0.value) }
 
   /// The headers of every response: no guessing of types, no use by other sites.
@@ -52,7 +52,7 @@ struct HTTPResponse: Hashable, Sendable {
     HTTPHeader("X-Frame-Options", "DENY"),
   ]
 
-  /// The policy of responses other than the page: a browser that shows them runs nothing.
+  /// The policy of responses other than the page: a browser that shows them runs no scripts.
   static let noContentPolicy = HTTPHeader(
     "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 }

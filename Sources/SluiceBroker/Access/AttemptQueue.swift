@@ -1,16 +1,16 @@
 import SluiceTopics
 
-/// The history of the origin of an attempt to authenticate. Attempts of one standing don't delay those of another by more than their turns.
+/// The history of the origin of an attempt to authenticate. Attempts of one standing delay those of another only by their turns.
 enum AttemptStanding: Int, CaseIterable {
-  /// Its address has logged in before, or is that of a Unix socket.
+  /// Its address has logged in before, or is a Unix socket.
   case knownAddress
   /// The identity that it claims has logged in before, from another address.
   case knownIdentity
   case new
-  /// Others from its address have failed.
+  /// Other attempts from its address have failed.
   case failing
 
-  /// The part of all attempts that may wait, those of lower standing included, in quarters.
+  /// The part of all places in the queue that this standing and lower ones may use, in quarters.
   fileprivate var quarters: Int {
     switch self {
     case .knownAddress, .knownIdentity: 4
@@ -20,8 +20,8 @@ enum AttemptStanding: Int, CaseIterable {
   }
 }
 
-/// The order of authentication attempts: standings take turns, and addresses of one standing do, so that an address with many attempts only delays its
-/// own, and many addresses that guess only delay each other.
+/// The order of authentication attempts: standings take turns, and so do the addresses of one standing. An address with many attempts therefore delays only
+/// its own, and many addresses that guess delay only each other.
 ///
 /// ```
 ///  known address  ─ a ─ b ─┐
@@ -46,7 +46,7 @@ struct AttemptQueue<Address: Hashable, Attempt> {
 
   private var lines = [AttemptLines<Address, Attempt>](
     repeating: AttemptLines(), count: AttemptStanding.allCases.count)
-  /// The standing that had the last turn.
+  /// The standing that was served last.
   private var last = 0
   var count: Int { lines.reduce(0) { $0 + $1.count } }
 
@@ -67,12 +67,12 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     return true
   }
 
-  /// Removes an attempt, if it is still waiting.
+  /// Removes an attempt, if it still waits.
   mutating func remove(_ number: UInt64, from address: Address) {
     for standing in lines.indices { lines[standing].remove(number, from: address) }
   }
 
-  /// Lowers the standing of a new address whose attempt has failed: its other attempts wait with those of failing addresses.
+  /// Lowers the standing of a new address after a failed attempt: its other attempts wait with those of failing addresses.
   mutating func failed(_ address: Address) {
     for standing in [AttemptStanding.new, .knownIdentity] {
       let attempts = lines[standing.rawValue].takeAll(from: address)
@@ -80,9 +80,9 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     }
   }
 
-  /// Takes out the first attempt of the standing, and of its address, whose turn it is.
+  /// Removes and returns the first attempt of the next standing and address.
   ///
-  /// - Parameter delay: how long an attempt, and all others of its address, must still wait.
+  /// - Parameter delay: returns how long an attempt, and all others of its address, must still wait.
   mutating func next(_ delay: (Attempt) -> Duration) -> Next {
     var shortest: Duration?
     for step in 1...lines.count {
@@ -103,7 +103,7 @@ private struct AttemptLines<Address: Hashable, Attempt> {
   private var turns = ReadyQueue<Address>()
   private(set) var count = 0
 
-  /// How many attempts of an address wait.
+  /// The number of waiting attempts of an address.
   func count(of address: Address) -> Int { waiting[address]?.count ?? 0 }
 
   mutating func add(_ attempts: [(number: UInt64, attempt: Attempt)], from address: Address) {
@@ -128,7 +128,7 @@ private struct AttemptLines<Address: Hashable, Attempt> {
     turns.removeAll { $0 == address }
   }
 
-  /// Takes out the first attempt of the address whose turn it is; nil when all have to wait.
+  /// Removes and returns the first attempt of the next address; nil when all have to wait.
   mutating func next(
     _ shortest: inout Duration?, _ delay: (Attempt) -> Duration
   ) -> (attempt: Attempt, address: Address)? {

@@ -11,7 +11,7 @@ final class Authenticator: Sendable {
   typealias Verification =
     @Sendable (AccessPolicy, Credentials, StreamSecurity?, _ now: Int64) -> Result<Identity, WireError>
 
-  /// The result of an attempt, and the policy that it was made under.
+  /// The result of an attempt, and the policy under which it was made.
   struct Finding: Sendable {
     fileprivate var result: Result<Identity, WireError>
     fileprivate var generation: UInt64
@@ -21,7 +21,7 @@ final class Authenticator: Sendable {
       self.generation = generation
     }
 
-    /// The finding for an attempt that was refused.
+    /// The finding for an attempt that was rejected.
     init(_ error: WireError) {
       self.init(.failure(error), generation: 0)
     }
@@ -35,11 +35,11 @@ final class Authenticator: Sendable {
     fileprivate var security: StreamSecurity?
     fileprivate var completion: @Sendable (Finding) -> Void
 
-    /// Whether the credentials can be guessed by trying. A certificate can't be, and its attempts don't wait for guesses.
+    /// Whether the credentials could be guessed. A certificate can't be, so its attempts don't wait because of guesses.
     fileprivate var isGuess: Bool { credentials.method != .none }
   }
 
-  /// The key of a queue: the address, with attempts that can't be guessed kept apart.
+  /// The key of a queue: the address, with separate queues for credentials that could be guessed and others.
   private struct Line: Hashable {
     var origin: PeerOrigin?
     var isGuess: Bool
@@ -58,14 +58,14 @@ final class Authenticator: Sendable {
     var limiter: AttemptLimiter
     var known: KnownLogins
     var lastNumber: UInt64 = 0
-    /// The numbers of attempts that have been delayed because of their address.
+    /// The numbers of attempts that were delayed because of their address.
     var slowed: Set<UInt64> = []
-    /// Whether a job is scheduled that takes the next attempt.
+    /// Whether a job that handles the next attempt is scheduled.
     var isBusy = false
-    /// Armed while all waiting addresses are delayed: for the end of the shortest delay.
+    /// Armed while all waiting addresses are delayed. Expires at the end of the shortest delay.
     var timer: TimerToken?
 
-    /// Learns from a result how long later attempts from the address wait, and with which others.
+    /// Updates the delays and the standing of the address after a result.
     mutating func note(_ attempt: Attempt, _ result: Result<Identity, WireError>, at now: MonotonicTime) {
       if case .success(let identity) = result { known.add(identity.name, from: PeerOrigin(attempt.peer)) }
       guard attempt.isGuess else { return }
@@ -87,7 +87,7 @@ final class Authenticator: Sendable {
 
   /// - Parameters:
   ///   - loop: the loop on which credentials are verified, which may take tens of milliseconds each.
-  ///   - limits: how many attempts may wait, and how long they wait after failures.
+  ///   - limits: the most attempts that may wait, and their delays after failures.
   init(
     _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits, metrics: BrokerMetrics,
     verify: @escaping Verification = Authenticator.verify
@@ -112,7 +112,7 @@ final class Authenticator: Sendable {
 
   // MARK: The policy
 
-  /// Replaces the policy. The caller has connected clients reconsidered.
+  /// Replaces the policy. The caller must reconsider connected clients.
   func update(_ policy: AccessPolicy) {
     state.withLock { state in
       state.policy = policy
@@ -125,9 +125,9 @@ final class Authenticator: Sendable {
     state.withLock { $0.policy }.reconsider(identity)
   }
 
-  /// The identity that an attempt has found, by the present policy.
+  /// Returns the identity of a finding, under the present policy.
   ///
-  /// - Throws: the reason why the client is refused.
+  /// - Throws: the reason why the client is rejected.
   func identity(_ finding: Finding) throws(WireError) -> Identity {
     let identity = try finding.result.get()
     let (policy, generation) = state.withLock { ($0.policy, $0.generation) }

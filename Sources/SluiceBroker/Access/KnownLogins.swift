@@ -1,14 +1,14 @@
 import SluiceIO
 
-/// The addresses and identities that have logged in before, as many as there is room for: those that logged in last.
+/// The addresses and identities that have logged in before, up to a limit. The oldest ones are dropped first.
 ///
 /// A value without a clock.
 struct KnownLogins {
-  /// A set that forgets its oldest members.
+  /// A set that drops its oldest members.
   private struct Recent<Member: Hashable> {
     let capacity: Int
     private var members: Set<Member> = []
-    /// In the order in which they came, from `first` on, and around the end.
+    /// In the order of their insertion, as a ring that begins at `first`.
     private var order: [Member] = []
     private var first = 0
 
@@ -33,7 +33,7 @@ struct KnownLogins {
     identities = Recent(capacity: capacity)
   }
 
-  /// An identity has logged in.
+  /// Adds a successful login.
   ///
   /// - Parameter address: nil for a Unix socket.
   mutating func add(_ identity: String, from address: PeerOrigin?) {

@@ -1,10 +1,10 @@
 import SluiceAccess
 import SluiceWire
 
-/// What a client's frame requires: a permission on a topic, ownership of an inbox, and an existing topic.
+/// The requirements of a client's frame: a permission on a topic, ownership of an inbox, and an existing topic.
 ///
-/// ``table`` has a rule for each frame that a broker takes; a test compares it with the frame table. Permissions are checked before a topic
-/// is looked up, so that neither the answer nor its time tells whether the topic exists.
+/// ``table`` has a rule for each frame that clients may send; a test compares it with the frame table. Permissions are checked before a topic is looked up,
+/// so that neither the answer nor its time reveals whether the topic exists.
 struct VerbRule: Hashable, Sendable {
   enum Permission: Hashable, Sendable {
     /// None: the frame is about the connection.
@@ -23,9 +23,9 @@ struct VerbRule: Hashable, Sendable {
     case broker
   }
 
-  /// What applies to an inbox on which the client has no rights but those that follow from its name.
+  /// The requirement for an inbox if the client has only the rights that follow from the inbox's name.
   enum Inbox: Hashable, Sendable {
-    /// Any client with the permission may do this: it writes, or no inbox is reached.
+    /// Any client with the permission may use it: the frame only writes, or doesn't affect an inbox.
     case anyClient
     /// The client must own the inbox. An inbox without an owner becomes the client's.
     case claims
@@ -34,9 +34,9 @@ struct VerbRule: Hashable, Sendable {
   }
 
   enum Absence: Hashable, Sendable {
-    /// The frame names no topic, or makes the topic itself.
+    /// The frame names no topic, or creates the topic itself.
     case irrelevant
-    /// The topic is made if the client has the right to create it.
+    /// The topic is created if the client has the right to create it.
     case creates
     /// ``ErrorCode/unknownTopic``.
     case fails
@@ -51,7 +51,7 @@ struct VerbRule: Hashable, Sendable {
     return rule
   }
 
-  /// The rights on a topic that the verb needs; nil when it needs none in particular.
+  /// The rights on a topic that the verb needs; nil if it needs no particular right.
   static func rights(for verb: FrameType) -> Rights? {
     switch rule(for: verb).permission {
     case .rights(let rights), .rightsOnEach(let rights): rights
@@ -65,11 +65,11 @@ struct VerbRule: Hashable, Sendable {
     .ping: VerbRule(permission: .none),
     .pong: VerbRule(permission: .none),
     .error: VerbRule(permission: .none),
-    // About the stream that a node opens next; from other clients it is passed over.
+    // About the stream that a node opens next; ignored from other clients.
     .origin: VerbRule(permission: .stream),
     .subscribe: VerbRule(permission: .rights(.subscribe), inbox: .claims, absence: .creates),
     .subscribePattern: VerbRule(permission: .rightsOnEach(.subscribe)),
-    // Its dead-letter topic needs what PUBLISH_OPEN does.
+    // Its dead-letter topic needs the permissions of PUBLISH_OPEN.
     .joinGroup: VerbRule(permission: .rights(.subscribe), inbox: .claims, absence: .creates),
     .publishOpen: VerbRule(permission: .rights(.publish), absence: .creates),
 
@@ -82,7 +82,7 @@ struct VerbRule: Hashable, Sendable {
     .commit: VerbRule(permission: .stream),
     .lend: VerbRule(permission: .stream),
 
-    // Answered by a description of the topic, which may be there already.
+    // The answer describes the topic, which may exist already.
     .topicCreate: VerbRule(permission: .rights(.create), inbox: .claims),
     .topicShow: VerbRule(permission: .sight, absence: .fails),
     .topicList: VerbRule(permission: .sightOfEach),

@@ -4,8 +4,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-// Checks a client's permissions once when a stream begins, before any look-up, so that neither the answer nor its time tells whether a topic
-// exists.
+// Checks a client's permissions once when a stream begins, before any look-up. Neither the answer nor its time then reveals whether a topic exists.
 extension ConnectedClient: StreamPermissions {
   /// Checks the permission that the verb needs on a topic, by ``VerbRule/table``. Doesn't look up the topic.
   ///
@@ -15,12 +14,12 @@ extension ConnectedClient: StreamPermissions {
     throw denied
   }
 
-  /// The topic of that name for the verb: made, looked up, claimed or refused by ``VerbRule/table``.
+  /// Returns the topic of that name for the verb. It is created, looked up, claimed or denied according to ``VerbRule/table``.
   ///
   /// - Parameters:
   ///   - ifMissing: whether a verb that creates topics may do so.
-  ///   - stated: the settings that the client states, which need the permission of TOPIC_CREATE.
-  /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
+  ///   - stated: the settings that the client sends, which need the permission of TOPIC_CREATE.
+  /// - Throws: like ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
   func topic(
     _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create,
     stating stated: TopicSettings = TopicSettings()
@@ -45,8 +44,8 @@ extension ConnectedClient: StreamPermissions {
     return topic
   }
 
-  /// Checks ownership of an inbox, where the verb needs it and the client has no rights but those that the inbox's name gives. The owner's requests
-  /// contain the name, and other clients read them.
+  /// Checks ownership of an inbox, if the verb needs it and the client has only the rights that follow from the inbox's name. The owner's requests contain
+  /// the name, and other clients read them.
   ///
   /// - Throws: ``ErrorCode/permissionDenied``.
   func requireInbox(_ topic: Topic, for verb: FrameType) throws(WireError) {
@@ -58,7 +57,7 @@ extension ConnectedClient: StreamPermissions {
     guard isOwner else { throw denied(rights.verb, topic.name) }
   }
 
-  /// The topic of a group that the client joins. The broker publishes dead letters, and makes their topic, on the client's behalf.
+  /// The topic of a group that the client joins. The broker publishes dead letters, and creates their topic, on the client's behalf.
   func topic(for frame: JoinGroup) throws(WireError) -> Topic {
     let deadLetters = frame.settings.deadLetters
     try require(.joinGroup, on: frame.topic)
@@ -70,7 +69,7 @@ extension ConnectedClient: StreamPermissions {
     return try topic(frame.topic, for: .joinGroup, ifMissing: frame.ifMissing)
   }
 
-  /// Whether a subscription to a pattern includes the topic of that name. It never includes inboxes, even those to which the client may reply.
+  /// Returns whether a subscription to a pattern includes the topic of that name. It never includes inboxes, even those to which the client may reply.
   func matchesTopics(named name: String) -> Bool {
     guard let rights = VerbRule.rights(for: .subscribePattern) else { return true }
     return permissions.rights(on: name).isSuperset(of: rights)
@@ -87,7 +86,7 @@ extension ConnectedClient: StreamPermissions {
     return false
   }
 
-  /// A page of the topics that the client may know of. The search skips the ranges of other names, so that its time doesn't tell how many exist.
+  /// Returns a page of the topics that the client may see. The search skips the ranges of other names, so its time doesn't reveal how many of them exist.
   func listTopics(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let permissions = permissions
     if permissions.isUnrestricted { return core.registry.list(after: after, limit: limit) }
@@ -99,7 +98,7 @@ extension ConnectedClient: StreamPermissions {
     }
   }
 
-  /// The connections that a topic's description names: all for a client that administers the topic, its own for others.
+  /// The connections that a topic's description contains: all for a client that administers the topic, its own for others.
   func shownPeers(of topic: Topic) -> TopicInspection.Peers {
     if permissions.rights(on: topic.name).contains(.admin) { return .all }
     return .only(identity: identity.name)
@@ -116,7 +115,7 @@ extension ConnectedClient: StreamPermissions {
       .permissionDenied, "the client may not administer the broker: that needs the right admin on >")
   }
 
-  /// Whether the answer to TOPIC_SHOW lists the topic's durable cursors and groups: CURSOR_LIST would, or the client administers the topic.
+  /// Returns whether the answer to TOPIC_SHOW lists the topic's durable cursors and groups: if the client may use CURSOR_LIST, or administers the topic.
   func mayListConsumers(of topic: Topic) -> Bool {
     let rights = permissions.rights(on: topic.name)
     return rights.contains(.admin) || (rights.contains(.subscribe) && !TopicName.isInbox(topic.name))
@@ -160,7 +159,7 @@ extension Topic {
 }
 
 extension Rights {
-  /// What a client without the right may not do.
+  /// The action that the client may not perform without the right.
   fileprivate var verb: String {
     switch self {
     case .publish: "publish to"

@@ -4,14 +4,14 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// The client of a connection: its name, its identity and what that may do, and the account that it shares with the identity's other connections.
-// @unchecked: belongs to the connection's loop. Other threads only pass it on to jobs of that loop.
+/// The client of a connection: its name, its identity with its permissions, and the account that it shares with the identity's other connections.
+// @unchecked: belongs to the connection's loop. Other threads only pass it to jobs of that loop.
 final class ConnectedClient: @unchecked Sendable {
-  /// The identity where the broker has a policy, and the attempt to authenticate.
+  /// The identity if the broker has a policy, and the attempt to authenticate.
   private final class Admission {
     /// Without permissions until the handshake is complete.
     var identity = Identity(name: "", proof: .none, permissions: .nothing)
-    /// The verification under way of the credentials of HELLO or AUTHENTICATE.
+    /// The running verification of the credentials of HELLO or AUTHENTICATE.
     var attempt: Authenticator.Attempt?
   }
 
@@ -25,13 +25,13 @@ final class ConnectedClient: @unchecked Sendable {
   let connection: UInt64
   let core: BrokerCore
   private let origin: Origin
-  /// What the client calls itself, from HELLO on.
+  /// The name that the client has sent in HELLO; empty before.
   var name = ""
-  /// It is another node of the cluster, on behalf of clients that are connected there.
+  /// Whether it is another node of the cluster, on behalf of clients that are connected there.
   var isNode = false
-  /// Made with the first topic that is looked up to be published or subscribed to: an idle client has none.
+  /// Created at the first look-up of a topic for a publication or subscription, so that an idle client has none.
   private(set) lazy var quota = TopicQuota(keeper)
-  /// What its frames may still cost in this turn.
+  /// The rest of the budget for its frames in this turn.
   @safe @exclusivity(unchecked) var workBudget = WorkBudget()
   /// The rates that the client's connections share; nil before the handshake is complete.
   private(set) var account: IdentityAccount?
@@ -50,7 +50,7 @@ final class ConnectedClient: @unchecked Sendable {
     admission = core.authenticator == nil ? nil : Admission()
   }
 
-  /// A user without a connection, whose identity was verified elsewhere: its requests are checked and reported as a client's.
+  /// A user without a connection, whose identity was verified elsewhere. Its requests are checked and reported like a client's.
   init(visitor identity: Identity, from peer: SocketAddress, named name: String, core: BrokerCore) {
     connection = 0
     origin = .visitor(peer)
@@ -73,14 +73,14 @@ final class ConnectedClient: @unchecked Sendable {
     if case .stream(let stream) = origin { stream.security } else { nil }
   }
 
-  /// Anonymous where the broker has no policy, and without permissions before the handshake is complete.
+  /// Anonymous if the broker has no policy. Has no permissions before the handshake is complete.
   var identity: Identity { admission?.identity ?? .anonymous }
 
   var permissions: Permissions { admission?.identity.permissions ?? .everything }
 
   // MARK: Events
 
-  /// The client as events name it.
+  /// The description of the client in events.
   private var described: BrokerEvent.Client {
     BrokerEvent.Client(connection: connection, name: name, identity: identity.name, peer: peer)
   }
@@ -93,12 +93,12 @@ final class ConnectedClient: @unchecked Sendable {
 
   // MARK: The account
 
-  /// Joins the account of an identity, which bounds its connections and has the rates that they share.
+  /// Joins the account of an identity, which limits its connections and contains the rates that they share.
   func enter(_ identity: String, now: MonotonicTime) throws(WireError) {
     account = try core.accounts.enter(identity, at: now)
   }
 
-  /// The account to which the topics, groups, cursors and producers are charged that the client makes.
+  /// The account that is charged for the topics, groups, cursors and producers that the client creates.
   var keeper: KeptAccount { owner ?? core.memory.accounts.account(of: keptOwner) }
 
   /// Begins to charge the client's identity, or its address without one. Called when the handshake is complete.
@@ -115,7 +115,7 @@ final class ConnectedClient: @unchecked Sendable {
     return PeerOrigin(peer).map { .address($0) } ?? .unixSockets
   }
 
-  /// Leaves the accounts, and abandons a verification that is under way, when the connection ends.
+  /// Leaves the accounts, and abandons a running verification, when the connection ends.
   func leave(now: MonotonicTime) {
     if let attempt = admission?.attempt.take() { core.authenticator?.abandon(attempt) }
     if let account = account.take() { core.accounts.leave(account, at: now) }
@@ -124,7 +124,7 @@ final class ConnectedClient: @unchecked Sendable {
 
   // MARK: Authentication
 
-  /// Has credentials verified. Too many waiting attempts make the result an error, which ends the connection or the request.
+  /// Verifies credentials. If too many attempts wait, the result is an error, which ends the connection or the request.
   ///
   /// - Parameter resume: calls its argument on the connection's loop, unless the connection has closed by then.
   func verify(
@@ -145,7 +145,7 @@ final class ConnectedClient: @unchecked Sendable {
     }
   }
 
-  /// Takes the identity that the credentials of HELLO have proven.
+  /// Sets the identity that the credentials of HELLO have proved.
   func authenticated(
     _ finding: Authenticator.Finding, _ credentials: Credentials, now: MonotonicTime
   ) throws(WireError) {
@@ -156,7 +156,7 @@ final class ConnectedClient: @unchecked Sendable {
     report { .authenticated($0, by: identity.proof, isRenewal: false) }
   }
 
-  /// The identity that the credentials of AUTHENTICATE have proven, which has to be the one that the client has.
+  /// Returns the identity that the credentials of AUTHENTICATE have proved. It must have the name of the client's present identity.
   func renewed(
     _ finding: Authenticator.Finding, _ credentials: Credentials
   ) throws(WireError) -> Identity {
@@ -194,7 +194,7 @@ final class ConnectedClient: @unchecked Sendable {
     return true
   }
 
-  /// The identity by the broker's present policy; nil when it may not be connected any more.
+  /// Returns the identity under the broker's present policy; nil when it may no longer be connected.
   func reconsidered() -> Identity? {
     guard let authenticator = core.authenticator, let admission else { return identity }
     if let identity = authenticator.reconsider(admission.identity) { return identity }
@@ -213,6 +213,6 @@ final class ConnectedClient: @unchecked Sendable {
 }
 
 extension Identity {
-  /// As WELCOME says it.
+  /// The expiry in the notation of WELCOME.
   var wireExpiry: UInt64 { expires.map { UInt64(clamping: $0) } ?? Authenticated.never }
 }

@@ -4,7 +4,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// Administrative requests on topics: checks the client's permission, changes the topic, and reports the request for the audit log, however it ends.
+/// Administrative requests on topics: checks the client's permission, changes the topic, and writes the audit line, whatever the result.
 ///
 /// The change of a durable topic may not be on disk yet when a function returns; `Topic.whenCommitted` waits for that. Belongs to the loop of `topics`.
 struct TopicAdministration {
@@ -66,7 +66,7 @@ struct TopicAdministration {
 
   // MARK: Cursors and groups
 
-  /// The time at which a cursor is to go on, if only the store knows the offset of it.
+  /// Returns the time to which a cursor is moved, if only the store can find its offset; otherwise nil.
   func unknownStart(of frame: CursorMove) throws(WireError) -> (time: Int64, storage: StoreTopicState)? {
     guard case .time(let time) = frame.start else { return nil }
     let topic: Topic
@@ -104,9 +104,9 @@ struct TopicAdministration {
 
   // MARK: Records
 
-  /// Publishes one record, for a producer that attaches and leaves at once.
+  /// Publishes one record, as a producer that attaches and leaves at once.
   ///
-  /// - Throws: ``ErrorCode/limitReached`` when subscribers, the disk or memory leave producers no demand: nothing waits here.
+  /// - Throws: ``ErrorCode/limitReached`` when subscribers, the disk or memory leave producers no demand, since this request doesn't wait.
   func publish(to name: String, _ record: () throws(WireError) -> BatchBuilder) throws(WireError) -> Topic {
     try run(.publishRecord, of: name) { () throws(WireError) in
       try client.require(.publishOpen, on: name)
@@ -124,7 +124,7 @@ struct TopicAdministration {
     }
   }
 
-  /// Reports a request that is done, or was refused. A missing permission is reported where it is found.
+  /// Reports a request that is done or was rejected. A missing permission isn't reported here, since the permission check reports it.
   func report(_ action: BrokerEvent.Administration, of topic: String, refusal: WireError? = nil) {
     guard refusal?.code != .permissionDenied else { return }
     client.report { .administered($0, action, topic: topic, refusal: refusal) }
@@ -145,7 +145,7 @@ struct TopicAdministration {
 }
 
 extension WireError {
-  /// What a client is told whose connection an operator closes.
+  /// The error for a client whose connection an operator closes.
   static var connectionClosedByOperator: WireError {
     WireError(.closedByOperator, "an operator has closed the connection; connect again to go on")
   }

@@ -1,25 +1,25 @@
 import SluiceWire
 
-/// The cluster that a broker is a node of, as clients with the right to administer everything see and change it.
+/// The broker's cluster, as clients with the right to administer everything see and change it.
 ///
-/// All of it is called from any thread, and calls back on any thread, once.
+/// All functions may be called from any thread, and call back once, on any thread.
 public protocol ClusterAdministration: Sendable {
-  /// What this node knows: all nodes and all shards.
+  /// Passes this node's view of the cluster, with all nodes and all shards, to `body`.
   func clusterInfo(_ body: @escaping @Sendable (ClusterInfo) -> Void)
 
-  /// Has a node give its shards away, or takes that back. Holds over restarts.
+  /// Makes a node hand over its shards, or cancels that. The setting survives restarts.
   ///
   /// - Parameters:
-  ///   - node: the node's name, which needn't live at present.
-  ///   - isWanted: false takes it back.
-  ///   - done: gets nil when the engine has stored it, or why it hasn't, in a sentence.
+  ///   - node: the name of the node, which may be down.
+  ///   - isWanted: false to cancel.
+  ///   - done: called with nil when the engine has stored the setting; otherwise with the reason as a sentence.
   func drain(_ node: String, _ isWanted: Bool, _ done: @escaping @Sendable (String?) -> Void)
 
-  /// Has a node own a shard as long as it lives, or takes that back. Holds over restarts.
+  /// Makes a node own a shard while the node is alive, or cancels that. The setting survives restarts.
   ///
   /// - Parameters:
-  ///   - shard: the shard's number, which exists.
-  ///   - node: the node's name, which needn't live at present; nil takes it back.
-  ///   - done: gets nil when the engine has stored it, or why it hasn't, in a sentence.
+  ///   - shard: the number of an existing shard.
+  ///   - node: the name of the node, which may be down; nil to cancel.
+  ///   - done: called with nil when the engine has stored the setting; otherwise with the reason as a sentence.
   func pin(_ shard: Int, to node: String?, _ done: @escaping @Sendable (String?) -> Void)
 }

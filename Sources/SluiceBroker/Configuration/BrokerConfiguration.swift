@@ -27,7 +27,7 @@ public struct BrokerConfiguration: Sendable {
 
   public var limits = BrokerLimits()
 
-  /// From when on something counts as a problem that clients with the right to administer the broker are told of.
+  /// The thresholds of the problems that the broker reports to clients with the right to administer it.
   public var problems = ProblemLimits()
 
   /// How long an orderly stop waits for subscribers with undelivered demand before it closes their connections. Default: 5 s.
@@ -36,13 +36,13 @@ public struct BrokerConfiguration: Sendable {
   /// The broker's software name in WELCOME.
   public var software = "sluiced"
 
-  /// The identity in WELCOME, from which epochs derive too; nil for a random one. Simulations set it.
+  /// The identity in WELCOME, from which epochs also derive; nil for a random one. Simulations set it.
   public var identity: UInt64?
 
-  /// How this broker and the other nodes of its cluster know each other; nil where clients don't authenticate, or there is no cluster.
+  /// How this broker and the other nodes of its cluster authenticate each other; nil without a cluster, or if clients don't authenticate.
   public var peers: PeerSecurity?
 
-  /// Called with each event, on the broker's loops, which wait for it.
+  /// Called with each event on the broker's loops. The loop waits for the call to return.
   public var report: @Sendable (BrokerEvent) -> Void = { _ in }
 
   public init() {}

@@ -9,7 +9,7 @@ public enum BrokerEvent: Hashable, Sendable {
   public struct Client: Hashable, Sendable {
     /// The broker's number for the connection.
     public var connection: UInt64
-    /// The name that the client has given itself; empty before that.
+    /// The name that the client has chosen; empty until the broker receives it.
     public var name: String
     /// The authenticated identity; empty without authentication, and before it is complete.
     public var identity: String
@@ -42,7 +42,7 @@ public enum BrokerEvent: Hashable, Sendable {
     /// A request for the durable cursor, or the group, of that name.
     case moveCursor(String)
     case deleteCursor(String)
-    /// A request to give the topic so many states of producers or groups back.
+    /// A request to restore that many states of producers or groups of the topic.
     case restoreStates(Int)
   }
 
@@ -52,7 +52,7 @@ public enum BrokerEvent: Hashable, Sendable {
   case opened(Client)
   /// - Parameters:
   ///   - reason: the reason as text.
-  ///   - code: the error that the client was sent, or that the door found by which it came; nil when the broker didn't end the connection.
+  ///   - code: the error that the broker sent to the client, or that the client's gateway found; nil when the broker didn't end the connection.
   ///   - milliseconds: the age of the connection.
   case closed(Client, reason: String, code: ErrorCode?, milliseconds: UInt64)
   /// A connection was closed because all connections together buffered too much, and this one the most.
@@ -64,18 +64,18 @@ public enum BrokerEvent: Hashable, Sendable {
   case authenticated(Client, by: Identity.Proof, isRenewal: Bool)
   /// The client couldn't prove its identity, or too many attempts waited.
   ///
-  /// - Parameter claim: the user name that the client has given; empty for tokens and certificates.
+  /// - Parameter claim: the user name that the client has sent; empty for tokens and certificates.
   case notAuthenticated(Client, claim: String, WireError, isRenewal: Bool)
   /// The client's credentials have expired, and its connection is closed.
   case expired(Client)
   /// The client's identity may no longer connect.
   case revoked(Client)
-  /// - Parameter action: what the client may not do to the topic: `publish`, `administer`.
+  /// - Parameter action: the action that the client isn't permitted to perform on the topic: `publish`, `administer`.
   case denied(Client, action: String, topic: String)
 
   // MARK: Topics
 
-  /// A topic was made, by the broker itself when the client is nil.
+  /// A topic was created, by the broker itself when the client is nil.
   case topicCreated(Client?, topic: String)
   /// A topic has its terminal event. `failure` is the code of a failure.
   case topicEnded(Client?, topic: String, failure: ErrorCode?)
@@ -84,12 +84,12 @@ public enum BrokerEvent: Hashable, Sendable {
   /// A client has administered a topic, or tried to; `refusal` is nil when it succeeded.
   case administered(Client, Administration, topic: String, refusal: WireError?)
 
-  /// Dead letters wait in their group because the dead-letter topic doesn't take them. The group retries with a growing delay.
+  /// Dead letters wait in their group because the dead-letter topic rejects them. The group retries with a growing delay.
   case deadLettersWait(topic: String, group: String, deadLetters: String, WireError)
 
   // MARK: Limits
 
-  /// A limit has refused a request or a connection; a refused connection has no client, only a peer.
+  /// A limit has rejected a request or a connection; a rejected connection has no client, only a peer.
   case refused(Client?, peer: SocketAddress, WireError)
   /// Memory has reached its ceiling: producers wait until less is used.
   case memoryReached(used: Int, ceiling: Int)

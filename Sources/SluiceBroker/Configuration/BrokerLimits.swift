@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// Limits on what clients can make the broker do and keep.
+/// Limits on the work that clients can cause and on the data that the broker keeps for them.
 public struct BrokerLimits: Sendable {
   /// Connections at the same time. Default: 16,384.
   public var connections = 16_384
@@ -14,12 +14,12 @@ public struct BrokerLimits: Sendable {
   /// Connections of one identity, where clients authenticate. Default: 1,024.
   public var connectionsPerIdentity = 1_024
 
-  /// Records and bytes per second that one identity may publish on all its connections together; without identities, one connection. Grants
-  /// don't exceed the rate, and nothing is dropped. A burst may use a quarter of a second's worth. 0 for any amount. Default: 0.
+  /// Records and bytes per second that one identity may publish on all its connections together; without identities, one connection. Grants stay
+  /// within the rate, and nothing is dropped. A burst may use a quarter of a second's worth. 0 for no limit. Default: 0.
   public var identityPublishRecords = 0
   public var identityPublishBytes = 0
 
-  /// The same for records sent to subscriptions. What a turn sends beyond the rate delays the following ones. Default: 0.
+  /// The same for records sent to subscriptions. If a turn sends more than the rate allows, the following turns wait. Default: 0.
   public var identityDeliveryRecords = 0
   public var identityDeliveryBytes = 0
 
@@ -92,11 +92,11 @@ public struct BrokerLimits: Sendable {
   /// How long a connection's handshake may take, from the first byte to the end of authentication. Default: 10 s.
   public var handshake: Duration = .seconds(10)
 
-  /// How long a stream or request may wait while no node serves its topic, or the one that does can't be reached; then it ends with
+  /// How long a stream or request may wait while no node serves its topic, or while the topic's node can't be reached; then it ends with
   /// `ErrorCode.topicMoved`. Only in a cluster. Default: 5 s.
   public var routeWait: Duration = .seconds(5)
 
-  /// Attempts to authenticate or renew credentials that may wait for verification; beyond it clients are told to try again later.
+  /// Attempts to authenticate or renew credentials that may wait for verification; a client beyond it gets an error and has to try again later.
   /// Default: 1,024.
   public var authentications = 1_024
 
@@ -106,41 +106,41 @@ public struct BrokerLimits: Sendable {
   /// How failed attempts to authenticate delay later ones.
   public var attempts = AttemptLimiter.Settings()
 
-  /// How long a connection may be without streams and requests before it is closed; zero for ever. An idle connection costs about a kilobyte,
-  /// and ``keepalive`` detects one whose client is gone. Default: zero.
+  /// How long a connection may be without streams and requests before it is closed; zero for no limit. An idle connection costs about a kilobyte, and
+  /// ``keepalive`` detects one whose client has disappeared. Default: zero.
   public var idle: Duration = .zero
 
-  /// How long a client may read nothing of what is pending for it before it is disconnected, whatever it sends; zero for ever. A subscriber
-  /// without demand isn't written to. Default: 60 s.
+  /// How long a client may leave all pending output unread before it is disconnected, even if it still sends; zero for no limit. The broker doesn't
+  /// write to a subscriber without demand. Default: 60 s.
   public var write: Duration = .seconds(60)
 
-  /// How long an accepted TCP connection may be silent before the system asks the client's whether it is still there; a client whose system doesn't
-  /// answer for as long again is gone. For clients of doors that have no keepalive of their own. Only on the broker's own sockets; zero for never.
+  /// How long an accepted TCP connection may be silent before the operating system probes the client's system; without a reply for as long again, the
+  /// connection is lost. For clients of gateways whose protocol has no keepalive of its own. Only on the broker's own sockets; zero for no probes.
   /// Default: 5 min.
   public var tcpKeepalive: Duration = .seconds(300)
 
-  /// Bytes gathered for one connection before the next one is served, and the most memory of the log that a connection can retain by not
-  /// reading. One write moves half as much again per second as four smaller ones. Default: 1 MiB.
+  /// Bytes gathered for one connection before the next one is served, and the most memory of the log that a connection can retain by not reading. One
+  /// write of 1 MiB achieves 1.5 times the throughput of four of 256 KiB. Default: 1 MiB.
   public var writeBatch = 1 << 20
 
-  /// Answers that a client has yet to read, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
+  /// Answers that a client has yet to read, in bytes; beyond it the broker stops reading from that client. Default: 256 KiB.
   public var answers = 256 << 10
 
   /// Bytes of incomplete places with which a connection's subscriptions to patterns resume. Default: 64 MiB.
   public var bufferedPerConnection = 64 << 20
 
-  /// Bytes buffered in all connections together: incomplete frames, unread answers, records copied for clients that don't read them, what doors hold, and
-  /// what waits in links to other nodes. Beyond it the connections with the most are closed, one by one; clients of a link that is closed open their
-  /// streams again. Default: 1 GiB.
+  /// Bytes buffered in all connections together: incomplete frames, unread answers, records copied for clients that don't read them, the buffers of
+  /// gateways, and frames that wait in links to other nodes. Beyond it the broker closes the connections with the most bytes, one by one; clients of a
+  /// closed link open their streams again. Default: 1 GiB.
   public var buffered = 1 << 30
 
-  /// Bytes of records, in topics and in transit, and of connections' buffers at which producers of topics in memory get no more demand, until they are a
-  /// tenth less. Above nine eighths of it, connections with publications aren't read. Zero for no ceiling. Default: zero; `sluiced` takes three
-  /// quarters of the system's memory.
+  /// The ceiling of memory in bytes: records in topics and in transit, and connections' buffers. At the ceiling, producers of topics in memory get no
+  /// more demand until a tenth is free again. Above nine eighths of it, the broker stops reading from connections with publications. Zero for no
+  /// ceiling. Default: zero; `sluiced` takes three quarters of the system's memory.
   public var memory = 0
 
-  /// The bytes that one identity may make the broker keep besides records: topics, groups, durable cursors, producers, subscriptions. What a client has made
-  /// and left behind counts for its identity. 0 for an eighth of ``memory``. Default: 0.
+  /// The bytes that one identity may make the broker keep besides records: topics, groups, durable cursors, producers, subscriptions. Topics and
+  /// cursors that outlive their client still count for its identity. 0 for an eighth of ``memory``. Default: 0.
   public var memoryPerIdentity = 0
 
   /// The same for all connections without an identity from one address; for IPv6, from one /64. Unix sockets together count as one address. 0 for a quarter of
@@ -162,7 +162,7 @@ public struct BrokerLimits: Sendable {
 
   public init() {}
 
-  /// Connections beyond ``connections`` that may be closing, or being refused; further ones are reset at once.
+  /// Connections beyond ``connections`` that the broker may be closing or rejecting; further ones are reset at once.
   public static let closingConnections = 256
 }
 

@@ -1,13 +1,13 @@
 import SluiceIO
 
-/// What clients come by: the native protocol, or one of the other protocols that a program serves.
+/// The protocol by which a client connects: the native one, or that of a gateway.
 public enum DoorName: String, Hashable, Sendable, CaseIterable {
   case native
   case http
   case webSocket = "websocket"
   case mqtt
 
-  /// By the address of a client, which has the scheme of its door.
+  /// The protocol of a client's address: the scheme of an internal address names its gateway.
   public init(_ peer: SocketAddress) {
     self =
       switch peer {

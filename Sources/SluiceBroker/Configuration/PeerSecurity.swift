@@ -1,9 +1,9 @@
 import SluiceIO
 
-/// How the nodes of a cluster know each other, so that one may ask another on behalf of its clients.
+/// How the nodes of a cluster authenticate each other, so that one may send requests on behalf of its clients.
 ///
-/// A node proves itself by the certificate of its TLS connection, which an authority has signed that signs nodes' certificates only. A client that can't prove
-/// that it is a node can't name another identity than its own.
+/// A node proves its role by the certificate of its TLS connection, signed by an authority that signs only nodes' certificates. A client that can't
+/// prove that it is a node can't claim another identity than its own.
 public struct PeerSecurity: Sendable {
   /// Where links to other nodes are opened: over TLS, with this node's certificate. Nil for the broker's own network.
   public var network: (any Network)?
@@ -11,13 +11,13 @@ public struct PeerSecurity: Sendable {
   /// Whether links are opened to `tls://` addresses.
   public var usesTLS: Bool
 
-  /// Whether the peer of a connection is a node, by the certificate that it has proved to be its own. From any loop.
+  /// Returns whether the peer of a connection is a node, by the certificate that the peer has proved to own. From any loop.
   public var isNode: @Sendable (StreamSecurity) -> Bool
 
   /// - Parameters:
   ///   - network: where links to other nodes are opened; nil for the broker's own network.
   ///   - usesTLS: whether they are opened to `tls://` addresses.
-  ///   - isNode: whether the peer of a connection is a node.
+  ///   - isNode: returns whether the peer of a connection is a node.
   public init(
     network: (any Network)? = nil, usesTLS: Bool = true, isNode: @escaping @Sendable (StreamSecurity) -> Bool
   ) {
@@ -26,7 +26,7 @@ public struct PeerSecurity: Sendable {
     self.isNode = isNode
   }
 
-  /// Nodes whose certificates an authority of nodes has signed, and that have these names.
+  /// Accepts nodes whose certificates are signed by an authority of nodes and have one of these names.
   ///
   /// - Parameters:
   ///   - names: the names in the nodes' certificates.
@@ -40,7 +40,7 @@ public struct PeerSecurity: Sendable {
 public struct PeerNames: Hashable, Sendable, ExpressibleByArrayLiteral {
   /// In lower case.
   private let whole: Set<String>
-  /// What stands behind the `*`, from the dot on.
+  /// The parts after the `*`, each with its leading dot.
   private let suffixes: Set<String>
 
   public init(_ names: some Sequence<String>) {

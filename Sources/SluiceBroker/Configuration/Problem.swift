@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// Something that an operator should look at: a sentence about what happens, to what, and since when.
+/// A condition that an operator should look at: a sentence about the condition, its object and its beginning.
 public struct Problem: Hashable, Sendable {
   /// In order of urgency.
   public enum Severity: String, Hashable, Sendable, Comparable {
-    /// Records are refused, or lost.
+    /// Records are rejected, or lost.
     case critical
-    /// It will be, or clients wait.
+    /// Records will be rejected or lost, or clients wait.
     case warning
 
     public static func < (left: Self, right: Self) -> Bool { left == .critical && right == .warning }
@@ -16,7 +16,7 @@ public struct Problem: Hashable, Sendable {
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     case storageFull, storageFailing, storageNearlyFull
     case memoryFull, memoryNearlyFull
-    /// What is kept for clients besides records: of all of them, and of one.
+    /// Memory for clients besides records: of all of them, and of one.
     case keptMemoryFull, keptMemoryShareNearlyFull
     case heldUp, consumerLag, subscriberLag
     case missedRecords, lostHistory, deadLetters
@@ -25,7 +25,7 @@ public struct Problem: Hashable, Sendable {
     case engineUnreachable, engineDegraded, nodeNotReady, nodeUnreachable, shardsWithoutOwner, engineUnsafe
   }
 
-  /// Where an operator looks at it.
+  /// The object that an operator should look at.
   public enum Place: Hashable, Sendable {
     case broker
     case storage
@@ -76,28 +76,28 @@ public struct Problem: Hashable, Sendable {
   }
 }
 
-/// All problems of one kind: more than can be looked at one by one are told of so.
+/// All problems of one kind, summarized. Used when there are too many to look at one by one.
 public struct ProblemKind: Hashable, Sendable {
   public var kind: Problem.Kind
-  /// That of the most urgent of them.
+  /// The severity of the most urgent of them.
   public var severity: Problem.Severity
   /// When the first of them began or was found, in milliseconds since 1970.
   public var since: Int64
-  /// How many there are, those included that aren't listed.
+  /// How many problems there are, including those that aren't listed.
   public var count: Int
-  /// What they have in common; the sentence of the problem where there is one.
+  /// A sentence about all of them; with a single problem, its own sentence.
   public var sentence: String
 }
 
-/// From when on something counts as a problem.
+/// The thresholds at which a condition counts as a problem.
 public struct ProblemLimits: Hashable, Sendable {
   /// The age of the next record of a cursor, group or subscription, in milliseconds.
   public var lag: UInt64 = 60_000
-  /// For how long a producer has no demand, in milliseconds.
+  /// How long a producer has been without demand, in milliseconds.
   public var hold: UInt64 = 10_000
-  /// The share of the last minute in which a subscriber stops producers, in thousandths.
+  /// The share of the last minute in which a subscriber blocks producers, in thousandths.
   public var holdShare: UInt16 = 500
-  /// The share of the store, or of its disk's last room, and of the memory's ceiling.
+  /// The used fraction of the store, of the last free space of its disk, and of the memory's ceiling.
   public var fullness = 0.9
   /// Rejected logins within a minute.
   public var rejectedLogins = 5

@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceTopics
 import Synchronization
 
-/// Bounds the bytes buffered in the connections of all loops by closing the connection with the most, on whichever loop it is.
+/// Bounds the bytes buffered in the connections of all loops by closing the connection with the most, on any loop.
 ///
 /// ```
 ///  a loop: the total is too large ──► search ──► every loop: its fullest connection
@@ -12,8 +12,8 @@ import Synchronization
 ///
 /// One search runs at a time. From any thread.
 final class BufferBound: Sendable {
-  /// A loop keeps its context until it stops, and runs no jobs afterwards: in a job of `loop` the context exists. A weak reference
-  /// would cost each retain of the context the runtime's slow path: several for each batch.
+  /// A loop keeps its context until it stops, and runs no jobs afterwards, so the context exists in every job of `loop`. With a weak reference, each
+  /// retain of the context would take the runtime's slow path, several times per batch.
   private struct Member: Sendable {
     let loop: any EventLoop
     unowned let context: LoopContext
@@ -57,7 +57,7 @@ final class BufferBound: Sendable {
     state.withLock { $0.members.append(Member(loop: context.loop, context: context)) }
   }
 
-  /// Begins a search when the total is above the limit and no search is under way.
+  /// Begins a search when the total is above the limit and no search is running.
   func check() {
     guard metrics[.bufferedBytes] > limit else { return }
     let members = state.withLock { state -> [Member] in

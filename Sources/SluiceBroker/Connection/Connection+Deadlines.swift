@@ -45,11 +45,12 @@ extension Connection {
     if isDraining, core.stage.present == .draining, isDrained { finish() }
   }
 
-  /// Whether silence may mean that the client is gone. A door says so by itself; the broker only asks one that doesn't take what is written.
+  /// Whether silence may mean that the client has disappeared. A gateway reports the loss of its client itself, so the broker pings one only while its
+  /// output is stalled.
   private var mayBeSilent: Bool { !stream.isLocal || stalledSince != nil }
 
-  /// Whether the write deadline covers a client that doesn't read. While the broker processes earlier input, it reads nothing more, so the client's silence
-  /// has no meaning; a client that never reads its answers meets this deadline or, without it, the keepalive's.
+  /// Whether the write deadline covers a client that doesn't read. While the broker processes earlier input, it doesn't read, so the client's silence
+  /// has no meaning. A client that never reads its answers meets this deadline or, if there is none, that of the keepalive.
   private var hasWriteDeadline: Bool {
     stalledSince == nil || core.configuration.limits.write > .zero
   }
@@ -58,7 +59,7 @@ extension Connection {
     limit > .zero && now >= time + limit
   }
 
-  /// Closes the connection of a client that reads nothing. The client won't read the error either, so the connection doesn't wait for that.
+  /// Closes the connection of a client that reads nothing. The connection doesn't wait for the error to be sent, since the client won't read it either.
   private func leaveUnread() {
     core.metrics.add(.writeTimeouts)
     fail(
@@ -93,7 +94,7 @@ extension Connection {
     close(abruptly: true)
   }
 
-  /// Closes the connection of a client that seems dead. The error reaches the client if only its direction of the connection is broken.
+  /// Closes the connection of a client that seems dead. The error still reaches the client if only the client's direction of the connection is broken.
   private func giveUp() {
     core.metrics.add(.keepaliveTimeouts)
     let deadline = (keepalive.deadline ?? 0) / 1_000_000

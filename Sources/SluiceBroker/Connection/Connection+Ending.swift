@@ -7,10 +7,10 @@ import SluiceWire
 extension Connection {
   /// How long pending answers may take to be written.
   private static let lingerTime = Duration.seconds(1)
-  /// While draining, the broker waits for a subscriber that could request more if its client has sent something this recently.
+  /// While draining, the broker waits for a subscriber that could request more if the broker has received something from its client this recently.
   private static let drainPatience = Duration.milliseconds(500)
 
-  /// Sends an error to the client and closes. Its producers first get the acknowledgements of their kept records.
+  /// Sends an error to the client and closes. Producers first get the acknowledgements of their stored records.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
     streams.acknowledgeAll()
@@ -31,7 +31,7 @@ extension Connection {
   ///
   /// - Parameters:
   ///   - abruptly: true to reset the connection instead of waiting for the client to close its half.
-  ///   - reason: the reason to report, unless the client was sent an error before.
+  ///   - reason: the reason to report, unless an error was sent to the client before.
   func close(abruptly: Bool = false, because reason: String = "the broker stops") {
     if case .closed = phase { return }
     phase = .closed
@@ -56,7 +56,7 @@ extension Connection {
     client.leave(now: context.loop.now)
   }
 
-  /// Tells the client that the broker is stopping. Requested records are still delivered; see ``sweep()``.
+  /// Sends the client a notice that the broker is stopping. Requested records are still delivered; see ``sweep()``.
   func drain() {
     guard !isDraining, case .open = phase else { return }
     isDraining = true

@@ -4,7 +4,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-// The handshake, in which the client may have to authenticate, and what its credentials and the broker's policy do to the connection later.
+// The handshake, in which the client may have to authenticate, and later changes of the client's credentials and the broker's policy.
 extension Connection {
   /// Whether WELCOME hasn't been sent yet.
   var isInHandshake: Bool {
@@ -14,7 +14,7 @@ extension Connection {
     }
   }
 
-  /// Has the client's credentials verified, and completes the handshake with that.
+  /// Verifies the client's credentials, and completes the handshake with the result.
   func authenticate(_ agreement: ServerHandshake.Agreement) {
     client.name = agreement.clientName
     if agreement.credentials.method == .node, let authenticator = core.authenticator {
@@ -29,7 +29,7 @@ extension Connection {
     }
   }
 
-  /// Whether the peer vouches for identities: it is part of this process, or its certificate is that of a node.
+  /// Whether the peer may state its clients' identities: it is part of this process, or its certificate is that of a node.
   private var isProvenNode: Bool {
     stream.isInternal || client.security.map { core.configuration.peers?.isNode($0) ?? false } ?? false
   }

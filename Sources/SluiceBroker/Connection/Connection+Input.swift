@@ -33,8 +33,8 @@ extension Connection {
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 || stream.heldBytes != 0 { countBuffered() }
   }
 
-  /// Closes for what the stream reports. Where its layers speak another protocol with the client, a client that breaks that protocol's rules, or is silent for
-  /// too long, counts like one that does so by the broker's own protocol.
+  /// Closes the connection because of an error of the stream. The stream's layers may speak another protocol with the client; a violation or a timeout
+  /// there counts like one of the broker's own protocol.
   private func failed(_ error: IOError) {
     let reason = error.reason ?? error.description
     switch error.fault {
@@ -47,7 +47,7 @@ extension Connection {
     close(because: error.description)
   }
 
-  /// Handles the frames in `bytes`, until the limit of unread answers or the turn's work budget is reached. Reading pauses then.
+  /// Handles the frames in `bytes`, until the limit of unread answers or the turn's work budget is reached. Reading then pauses.
   ///
   /// - Returns: how many bytes were handled; the rest is for later.
   private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -67,7 +67,7 @@ extension Connection {
     }
     guard case .open = phase else { return bytes.count }
     countTables(streams.session.tableBytes)
-    // A client sends nothing after its HELLO before it has the WELCOME.
+    // Between HELLO and WELCOME a client sends nothing.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if streams.answers.count > limit { waitsForAnswers = true }
     if client.workBudget.isExhausted { context.makeReady(self) }
@@ -94,7 +94,7 @@ extension Connection {
   func resumeReading() {
     if client.workBudget.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
-    // What arrives meanwhile is appended to another copy than the one that is handled.
+    // A copy, since bytes that arrive meanwhile are appended to `unread`.
     let earlier = unread
     let taken = unsafe earlier.withUnsafeBytes { unsafe takeUp($0) }
     unread = Array(unread.dropFirst(taken))
@@ -109,7 +109,7 @@ extension Connection {
     resumeReading()
   }
 
-  /// Whether the broker has yet to process earlier input, and may read nothing more before.
+  /// Whether the broker has yet to process earlier input before it may read more.
   var isAtWork: Bool {
     waitsForAnswers || client.workBudget.isExhausted || !unread.isEmpty || streams.hasUnfinishedWork
   }
@@ -144,7 +144,7 @@ extension Connection {
     context.makeReady(self)
   }
 
-  /// Counts at the end of the turn: the stream may say so while the connection writes to it.
+  /// Counts at the end of the turn, since the stream may call this while the connection writes to it.
   func streamHoldsOther() {
     context.makeReady(self)
   }

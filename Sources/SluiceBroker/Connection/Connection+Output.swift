@@ -5,13 +5,13 @@ import SluiceWire
 
 // Writes answers, requested records, and producers' acknowledgements and grants. At the end of a turn.
 extension Connection {
-  /// The bytes that a connection writes before the next one has its turn.
+  /// The bytes that a connection writes before the next one is served.
   private static let turnBudget = 1 << 20
 
-  /// Writes pending output until the transport takes no more or the turn's budget is used up, outside of the turn's end.
+  /// Writes pending output until the transport is full or the turn's budget is used up. Called outside of the end of a turn.
   func flush() { flush(in: context) }
 
-  /// The same, called by its context at the end of a turn.
+  /// Writes pending output like ``flush()``. Called by the connection's context at the end of a turn.
   func flush(in context: LoopContext) {
     writeOut(in: context)
     streams.freeUnused()
@@ -29,8 +29,8 @@ extension Connection {
       let waited = pending.byteCount
       switch pending.write(to: stream) {
       case .failure(let error): return streamFailed(error)
-      // The transport took pending bytes, so the client has read some. That counts as a sign of life: a PING may take long to reach the client behind unread
-      // bytes, and a client whose input is paused until it has read its answers can't be heard. For a PING alone only its answer counts.
+      // The transport accepted pending bytes, so the client has read some. That counts as activity: a PING may take long to reach the client behind
+      // unread bytes, and the broker can't receive anything while the client's input is paused. If only a PING was pending, only its answer counts.
       case .success(let count):
         countSent(count, in: context)
         if count > 0, waited > Self.pingSize { keepalive.heard(at: context.loop.now.nanoseconds) }
@@ -52,7 +52,8 @@ extension Connection {
       countSent(writes.bytes, in: context)
       let appendedAt = writes.takeSample()
       if context.hasLostLease || hasOldAnswers && context.losesLease {
-        // The process was stopped since the turn's look at the lease. What may not be stored isn't sent; the client gets what is from the topic's next owner.
+        // The process was paused since the check of the lease in this turn. The records may not be stored, so they aren't sent; the client gets them
+        // from the topic's next owner.
         writes.drop()
         return close(because: "the node's lease ran out while records were on their way")
       }

@@ -3,21 +3,21 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// A connection of one client: reads bytes and frames, has the session's actions performed, and writes frames and records.
+/// A connection of one client: reads bytes and frames, runs the session's actions, and writes frames and records.
 ///
-/// It owns the transport; its ``StreamMultiplexer`` has the streams. Belongs to its loop. The extensions Handshake, Input, Output, Deadlines and Ending have
-/// its behaviour.
+/// It owns the transport; its ``StreamMultiplexer`` owns the streams. Belongs to its loop. Its behaviour is in the extensions Handshake, Input,
+/// Output, Deadlines and Ending.
 // @unchecked: belongs to `context.loop`. Other threads use it only through jobs on that loop.
 final class Connection: ByteStreamHandler, @unchecked Sendable {
   enum Phase {
     case open
-    /// The answers so far are written, then the connection closes, at that time at the latest.
+    /// The connection closes after the answers so far are written, at that time at the latest.
     case finishing(until: MonotonicTime)
     case closed
   }
 
   let origin: PeerOrigin?
-  /// Whether it is in the queue of ready or of due connections.
+  /// Whether the connection is in the queue of ready or of due connections.
   @safe @exclusivity(unchecked) var isReady = false
   @safe @exclusivity(unchecked) var isDue = false
   var isDraining = false
@@ -29,21 +29,21 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   let client: ConnectedClient
   let streams: StreamMultiplexer
   let stream: any ByteStream
-  // What a frame causes doesn't use the decoder that hands it out.
+  // Handling a frame never uses the decoder that has produced it, so accesses don't overlap.
   @safe @exclusivity(unchecked) var decoder = FrameDecoder(
     maximumFrame: Limits.handshakeFrame, openingAt: .broker)
   @safe @exclusivity(unchecked) var keepalive: Keepalive
   @safe @exclusivity(unchecked) var phase = Phase.open
-  /// Bytes of the session's tables, as they are counted, and their charge; nil before the first stream.
+  /// The counted bytes of the session's tables, and their charge; nil before the first stream.
   private var tableBytes: Int32 = 0
   private var tableCharge: KeptAccount.Charge?
-  /// The error that the client was sent before its connection was closed.
+  /// The error that was sent to the client before its connection was closed.
   @OutOfLine var lastWord: WireError? = nil
-  /// Since when the client has read nothing of the pending output; nil while none is pending.
+  /// The time since which the client has read none of the pending output; nil while none is pending.
   var stalledSince: MonotonicTime?
   /// Its index in the context's list.
   var index: Int32 = 0
-  /// When a stream was last open, or a request last made.
+  /// The last time at which a stream was open, or a request was made.
   @safe @exclusivity(unchecked) var lastUse: MonotonicTime
   /// The buffered bytes when they were last counted.
   var buffered = 0
@@ -57,7 +57,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   var id: UInt64 { client.connection }
   var core: BrokerCore { client.core }
-  /// Whether a part of the broker, and no client, is on the other side.
+  /// Whether the other side is a part of the broker instead of a client.
   var isOwnPart: Bool { stream.isOwnPart }
 
   /// Bytes of answers, and bytes of all kinds of an incomplete write, that wait for the client to read.
@@ -93,7 +93,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     traffic.received &+= bytes
   }
 
-  /// Counts bytes that were written; fewer than none for those that weren't after all.
+  /// Counts bytes that were written; a negative number takes back bytes that were counted and not written.
   func countSent(_ bytes: Int, in context: LoopContext) {
     context.topics.sent(bytes: bytes)
     traffic.sent &+= bytes

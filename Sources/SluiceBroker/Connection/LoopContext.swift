@@ -4,16 +4,16 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// The broker's state per event loop: its connections, the ones that became ready in this turn, and the buffers that they share.
+/// The broker's state per event loop: its connections, those that became ready in this turn, and their shared buffers.
 ///
 /// At the end of each turn all ready connections are served.
 ///
-/// Here and in what it serves, a property with `@exclusivity(unchecked)` is a value that calls nothing while it changes, so that no two accesses can overlap.
-/// Each turn uses it: the run-time check would cost a large part of a single record's way.
+/// Here and in the connections and streams, a property with `@exclusivity(unchecked)` is a value that calls nothing while it changes, so no two
+/// accesses can overlap. Each turn uses such properties, and run-time checks would take a large part of the time for a single record.
 // @unchecked: belongs to `loop`, but for `start()`.
 @safe
 final class LoopContext: TurnParticipant, @unchecked Sendable {
-  /// The most bytes read from a connection at a time, so that none delays the others.
+  /// The most bytes read from a connection at a time, so that no connection delays the others.
   private static let readSize = 512 << 10
 
   let loop: any EventLoop
@@ -27,7 +27,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
 
   @safe @exclusivity(unchecked) private(set) var connections: [Connection] = []
-  /// How many clients came by each door.
+  /// The number of clients by protocol.
   private(set) var doors: [DoorName: Int] = [:]
   /// How many of the connections are those of the broker's own parts.
   private(set) var ownConnections = 0
@@ -51,9 +51,9 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   @safe @exclusivity(unchecked) private(set) var latency = Histogram()
 
   /// - Parameters:
-  ///   - network: where other nodes are reached.
-  ///   - mirrors: what this node reads of their topics, shared by its loops.
-  ///   - isFirst: true for the one of a broker's loops that does what must be done once.
+  ///   - network: the network that connects to other nodes.
+  ///   - mirrors: the topics of other nodes that this node reads, shared by its loops.
+  ///   - isFirst: true for the broker's loop that does work to be done only once.
   init(
     loop: any EventLoop, core: BrokerCore, network: any Network, mirrors: MirrorTable,
     bufferBound: BufferBound, isFirst: Bool
@@ -71,7 +71,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     unsafe readBuffer.deallocate()
   }
 
-  /// Registers the context with its loop. Before anything else; from any thread.
+  /// Registers the context with its loop. Must be called before anything else; from any thread.
   func start() {
     bufferBound.add(self)
     topics.start()
@@ -86,7 +86,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   // MARK: Connections
 
-  /// Serves a new connection. When there are too many, the client gets the reason and is disconnected.
+  /// Serves a new connection. If there are too many, the client gets an error and is disconnected.
   ///
   /// - Parameter openStreams: the streams on all of the broker's loops.
   func accept(_ stream: any ByteStream, openStreams: Int) {
@@ -130,14 +130,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// Has a connection with something to write served at the end of this turn.
+  /// Queues a connection with something to write, to be served at the end of this turn.
   func makeReady(_ connection: Connection) {
     guard !connection.isReady else { return }
     connection.isReady = true
     ready.append(connection)
   }
 
-  /// Has a connection with acknowledgements to write served after those with records.
+  /// Queues a connection with acknowledgements to write, to be served after those with records.
   func makeDue(_ connection: Connection) {
     guard !connection.isReady, !connection.isDue else { return }
     connection.isDue = true
@@ -179,10 +179,10 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     return !ready.isEmpty || topics.hasWakes
   }
 
-  /// Whether the lease of a node of a cluster has run out in this turn: acknowledgements may stand in answers that were encoded before.
+  /// Whether the lease of a node of a cluster has run out in this turn. Answers that were encoded before may contain acknowledgements.
   private(set) var losesLease = false
 
-  /// Whether it has run out since the turn's end began.
+  /// Whether the lease has run out since the end of the turn began.
   var hasLostLease: Bool {
     guard let routes = core.routes, !topics.holdsUnsaved else { return false }
     return !routes.lease.isValid(at: loop.readClock())
@@ -224,8 +224,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for connection in connections { connection.waitForMemory(waitsForMemory) }
   }
 
-  /// The connection here with the most buffered bytes, which may be a link to another node, and their number; nil while all buffers are empty. On the
-  /// loop.
+  /// The number of the connection here with the most buffered bytes, which may be a link to another node, and these bytes; nil while all buffers are
+  /// empty. On the loop.
   var fullest: (connection: UInt64, bytes: Int)? {
     let link = relay?.linkTable.fullest
     let most = connections.max { $0.buffered < $1.buffered }
@@ -258,7 +258,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// Has the next sweep come early enough to send a PING before the keepalive deadline to which a connection has agreed.
+  /// Schedules the next sweep early enough to send a PING before the keepalive deadline that a connection has agreed.
   func agreed(keepalive: UInt32) {
     core.agreed(keepalive: keepalive)
     guard let sweepTimer, nextSweep > loop.now + core.sweepInterval else { return }
@@ -266,7 +266,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     scheduleSweep()
   }
 
-  /// Stops publishing here for an orderly stop, and makes sweeps frequent from now on.
+  /// Stops publishing here for an orderly stop, and makes sweeps frequent.
   func quiesce() {
     for connection in connections { connection.drain() }
     if let sweepTimer { loop.cancel(sweepTimer) }
@@ -284,7 +284,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 }
 
 extension ByteStream {
-  /// Whether the broker's own needs, and no client, are on the other side. A part of the program that serves a client has the client's address as its own,
-  /// whose port isn't 0.
+  /// Whether a part of the broker is on the other side instead of a client. An in-process peer that serves a client has the client's address, whose
+  /// port isn't 0.
   var isOwnPart: Bool { isInternal && peer.port == 0 }
 }

@@ -4,8 +4,8 @@ import SluiceWire
 
 /// Sends an error to a client that exceeds the limit of connections, and closes.
 ///
-/// Usually that is done at once. Over TLS the handshake has to complete first, within the time limit of handshakes; the client's input is ignored.
-// @unchecked: belongs to its loop. Kept by its stream until that is closed.
+/// This is usually done at once. Over TLS the handshake has to complete first, within the time limit of handshakes; the client's input is ignored.
+// @unchecked: belongs to its loop. Retained by its stream until that is closed.
 final class RejectedConnection: ByteStreamHandler, @unchecked Sendable {
   private let stream: any ByteStream
   private let loop: any EventLoop

@@ -8,7 +8,6 @@ import Synchronization
 
 /// The state that all loops of one broker share: settings, topics, counts. It refers to neither loops nor connections.
 final class BrokerCore: Sendable {
-  /// The stages of an orderly stop.
   let configuration: BrokerConfiguration
   /// The broker's identity in WELCOME.
   let identity: UInt64
@@ -18,12 +17,13 @@ final class BrokerCore: Sendable {
   let authenticator: Authenticator?
   let memory: MemoryWatch
   let accounts: IdentityAccounts
+  /// The stage of an orderly stop.
   let stage = BrokerStage()
   let metrics: BrokerMetrics
-  /// What is counted of the links to other nodes.
+  /// Counters of the links to other nodes.
   let links = LinkMeters()
   let startedAt: MonotonicTime
-  /// Whether a round of trimming is under way.
+  /// Whether a round of trimming is running.
   private let isTrimming = Atomic(false)
   private let connections = Mutex(ConnectionCounts())
 
@@ -43,7 +43,7 @@ final class BrokerCore: Sendable {
   ///   - storage: nil for a broker without durable topics.
   ///   - routes: which topics other nodes serve; nil for a broker of one node.
   ///   - loops: the loops that work with the store: the first writes, the others read.
-  ///   - background: where memory is made ready; nil to have it made when it is needed.
+  ///   - background: runs the job that prepares memory for segments; nil to prepare memory when it is needed.
   ///   - authenticator: nil to serve clients without authentication.
   ///   - now: the loops' time.
   ///   - wallClock: the same moment in milliseconds since 1970.
@@ -112,7 +112,7 @@ final class BrokerCore: Sendable {
 
   func observeLinks(_ body: @escaping @Sendable (String) -> Void) { linkObserver.withLock { $0 = body } }
 
-  /// A link to a node couldn't be opened, or was lost. On any loop.
+  /// Reports that a link to a node couldn't be opened, or was lost. On any loop.
   func linkFailed(to node: String) { linkObserver.withLock { $0 }?(node) }
 
   /// Which topics other nodes serve; nil for a broker of one node.
@@ -149,7 +149,7 @@ final class BrokerCore: Sendable {
   /// A number for a connection: greater than those before.
   func nextConnection() -> UInt64 { lastConnection.add(1, ordering: .relaxed).newValue }
 
-  /// Uncounts a connection that was admitted.
+  /// Subtracts an admitted connection from the counts.
   func release(from origin: PeerOrigin?) {
     metrics.add(.connections, -1)
     removed { $0.remove(from: origin) }
@@ -161,7 +161,7 @@ final class BrokerCore: Sendable {
     return nextConnection()
   }
 
-  /// Uncounts such a connection.
+  /// Subtracts a connection that ``admitOwn()`` counted.
   func releaseOwn() { removed { $0.removeOwn() } }
 
   private func removed(_ remove: (inout ConnectionCounts) -> Void) {
@@ -174,7 +174,7 @@ final class BrokerCore: Sendable {
 
   var isEmpty: Bool { connections.withLock(\.isEmpty) }
 
-  /// Reports when memory reaches its ceiling or leaves it, and wakes producers then. At the end of a turn of `loop`.
+  /// Reports when used memory reaches its ceiling or falls below it, and wakes producers when it falls below. At the end of a turn of `loop`.
   func watchMemory(on loop: any EventLoop) {
     guard let change = memory.look() else { return }
     switch change {
@@ -195,10 +195,10 @@ final class BrokerCore: Sendable {
     return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
   }
 
-  /// Drops expired records and deletes unused topics, a share of the topics in each turn. On the first loop; returns at once while the previous round is
-  /// under way.
+  /// Drops expired records and deletes unused topics, a share of the topics in each turn. On the first loop; returns at once while the previous round
+  /// is running.
   ///
-  /// The jobs retain the core: a weak reference would make the runtime count all references to it by a slow path.
+  /// The jobs retain the core. With a weak reference, the runtime would count all references to the core on a slow path.
   func trim(on loop: any EventLoop) {
     accounts.forget(at: loop.now)
     memory.accounts.forget()

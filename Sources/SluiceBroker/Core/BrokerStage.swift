@@ -7,7 +7,7 @@ final class BrokerStage: Sendable {
     case serving
     /// The loops stop publishing, one after another.
     case quiescing
-    /// No loop appends any more: every topic's head is final, and a subscriber that has it has everything.
+    /// No loop appends any more. Every topic's head is final, so a subscriber that has reached the head has all records.
     case draining
   }
 

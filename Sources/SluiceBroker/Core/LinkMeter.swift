@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The links of a broker to one other node of its cluster: connections on which streams of clients are passed on. Those of all loops together.
+/// The links of a broker to one other node of its cluster, summed over all loops. A link is a connection that relays clients' streams.
 public struct LinkSnapshot: Hashable, Sendable {
   /// The other node's name.
   public var node: String
@@ -8,8 +8,8 @@ public struct LinkSnapshot: Hashable, Sendable {
   public var connections = 0
   /// Stream numbers in use on them.
   public var streams = 0
-  /// Connections that were opened, those among them that were lost, and attempts that failed, since the broker's start. A connection that is closed because
-  /// it isn't used isn't lost.
+  /// Connections opened, connections lost and attempts that failed, since the broker's start. Connections closed because they were idle aren't counted
+  /// as lost.
   public var opened = 0
   public var lost = 0
   public var failed = 0
@@ -25,7 +25,7 @@ public struct LinkSnapshot: Hashable, Sendable {
   }
 }
 
-/// What is counted of the links to one other node. From any thread.
+/// Counters of the links to one other node. From any thread.
 final class LinkMeter: Sendable {
   enum Figure: Int, CaseIterable {
     case connections
@@ -71,11 +71,11 @@ final class LinkMeter: Sendable {
   }
 }
 
-/// The meters by the names of nodes. A node keeps its meter for as long as the broker runs. From any thread.
+/// The meters by node name. The broker keeps a node's meter until it stops. From any thread.
 final class LinkMeters: Sendable {
   private let meters = Mutex<[String: LinkMeter]>([:])
 
-  /// The meter of a node, made on first use.
+  /// The meter of a node, created on first use.
   func meter(of node: String) -> LinkMeter {
     meters.withLock { meters in
       if let meter = meters[node] { return meter }

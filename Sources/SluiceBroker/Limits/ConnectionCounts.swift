@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// Counts connections, in all and from each address. A value: the caller adds and removes them.
+/// Counts connections, in all and from each address. A value type: the caller adds and removes connections.
 struct ConnectionCounts {
   enum Refusal: Hashable {
     case inAll
@@ -8,7 +8,7 @@ struct ConnectionCounts {
   }
 
   private(set) var total = 0
-  /// Connections of the broker's own parts, for which no limit holds.
+  /// Connections of the broker's own parts, to which no limit applies.
   private(set) var own = 0
   private var byOrigin: [PeerOrigin: Int] = [:]
 
@@ -25,7 +25,7 @@ struct ConnectionCounts {
     return nil
   }
 
-  /// Uncounts a connection that was added.
+  /// Subtracts a connection that was added.
   mutating func remove(from origin: PeerOrigin?) {
     total -= 1
     guard let origin, let count = byOrigin[origin] else { return }

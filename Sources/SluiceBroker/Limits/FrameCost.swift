@@ -2,7 +2,7 @@ import SluiceWire
 
 /// The cost of a frame in steps of ``WorkBudget``.
 ///
-/// ``table`` has a cost for each frame that a broker takes; a test compares it with the frame table. Work whose amount isn't known in advance is
+/// ``table`` has a cost for each frame that clients may send; a test compares it with the frame table. Work whose amount isn't known in advance is
 /// charged as it is found, and stops when the turn's budget is exhausted, to continue in the connection's next turn.
 struct FrameCost: Hashable, Sendable {
   /// Work whose amount isn't known before it is done.
@@ -15,11 +15,11 @@ struct FrameCost: Hashable, Sendable {
     case joins
     /// Topics that a pattern's subscription leaves.
     case departures
-    /// Subscriptions to patterns that are told of a new topic.
+    /// Subscriptions to patterns that are notified of a new topic.
     case watchers
-    /// Topics with paced producers, which are told that a pattern's subscription asks for more.
+    /// Topics with paced producers that are notified when a pattern's subscription requests more.
     case pacedTopics
-    /// Records under way of a group that are searched.
+    /// Records of a group in flight that are searched.
     case groupRecords
     /// Durable cursors and groups searched for a page.
     case cursors
@@ -37,9 +37,9 @@ struct FrameCost: Hashable, Sendable {
     }
   }
 
-  /// Steps for handling the frame, whatever its result. With 0 only the number of frames and the bytes that a turn reads bound it.
+  /// Steps for handling the frame, regardless of the result. With 0 only the number of frames and the bytes read per turn limit it.
   var steps: Int
-  /// The work that is charged as it is found.
+  /// The kinds of work that are charged as the amount is found.
   var found: Set<Work> = []
 
   init(_ steps: Int, _ found: Work...) {
@@ -95,6 +95,6 @@ struct FrameCost: Hashable, Sendable {
     UInt8(table[FrameType(rawValue: number)]?.steps ?? 1)
   }
 
-  /// The steps for taking a frame of that type. Once a frame: without a look into a dictionary.
+  /// The steps for handling a frame of that type. An array, since this is called for each frame and a dictionary would be slower.
   static func steps(for type: FrameType) -> Int { Int(stepsByType[Int(type.rawValue)]) }
 }

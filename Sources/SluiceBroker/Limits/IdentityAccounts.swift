@@ -3,7 +3,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// The rates that the connections of one identity share. A connection without an identity has an account of its own where there are any rates.
+/// The rates that the connections of one identity share. If rates are configured, each connection without an identity has an account of its own.
 final class IdentityAccount: Sendable {
   let name: String
   /// Nil for an unlimited rate.
@@ -37,7 +37,7 @@ final class IdentityAccounts: Sendable {
   private let limits: BrokerLimits
   private let metrics: BrokerMetrics
   private let entries = Mutex<[String: Entry]>([:])
-  /// Of all connections without an identity, where there are no rates.
+  /// The account shared by all connections without an identity if no rates are configured; otherwise nil.
   private let anonymous: IdentityAccount?
 
   init(_ limits: BrokerLimits, metrics: BrokerMetrics) {
@@ -47,7 +47,7 @@ final class IdentityAccounts: Sendable {
     anonymous = account.isFree ? account : nil
   }
 
-  /// Counts a new connection, and returns its account.
+  /// Counts a new connection and returns its account.
   ///
   /// - Throws: ``ErrorCode/tooManyConnections`` when the identity's limit is reached.
   func enter(_ name: String, at now: MonotonicTime) throws(WireError) -> IdentityAccount {
@@ -69,7 +69,7 @@ final class IdentityAccounts: Sendable {
     return account
   }
 
-  /// Uncounts a connection that has closed.
+  /// Subtracts a connection that has closed.
   func leave(_ account: IdentityAccount, at now: MonotonicTime) {
     guard !account.name.isEmpty else { return }
     entries.withLock { entries in

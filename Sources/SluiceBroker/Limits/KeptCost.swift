@@ -2,9 +2,9 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// The bytes that a stream's opening frame makes the broker keep until the stream ends, or the request is answered.
+/// The bytes that the broker keeps because of a stream's opening frame until the stream ends, or until the request is answered.
 ///
-/// What outlives the stream (topics, groups, cursors, producers) is charged where it is made. The test of the ledger compares the bytes of each frame
+/// Topics, groups, cursors and producers outlive the stream and are charged at their creation. The test of the ledger compares the bytes of each frame
 /// with the growth of the heap.
 struct KeptCost: Equatable {
   var bytes: Int
@@ -13,17 +13,17 @@ struct KeptCost: Equatable {
 
   /// Bytes of a connection without streams, besides the client's name.
   static let connection = 3_072
-  /// Bytes of a subscription, a member of a group or a publication, besides what its frame says.
+  /// Bytes of a subscription, a member of a group or a publication, besides the contents of its frame.
   static let stream = 1_024
   /// Bytes of a subscription to a pattern, besides its text, its filter and the topics that it matches.
   static let pattern = 3_072
   /// Bytes of a request that waits for its answer.
   static let request = 512
-  /// Bytes of a position of a pattern's subscription, besides the topic's name: in a list, and then in a table.
+  /// Bytes of a position of a pattern's subscription, besides the topic's name: first in a list, then in a table.
   static let position = 256
   /// Bytes for each token of a pattern in the index of patterns.
   private static let token = 192
-  /// Bytes of a condition of a filter, besides its texts: as it came, and as it is compared.
+  /// Bytes of a condition of a filter, besides its texts, which are kept twice: as received, and in the form that is compared.
   private static let condition = 192
 
   /// The cost of an action that opens a stream; nil for one that doesn't.
@@ -42,7 +42,7 @@ struct KeptCost: Equatable {
       return (number, KeptCost(bytes: bytes, isPlain: false))
     case .join(let number, let frame):
       let texts = frame.topic.utf8.count + frame.group.utf8.count
-      // Its group keeps the filter; a member that waits for a node or the store has it for that time.
+      // The group keeps the filter. While a member waits for a node or the store, the member keeps it.
       return (number, KeptCost(bytes: stream + texts + bytes(of: frame.settings.filter), isPlain: false))
     case .openPublication(let number, let frame):
       return (number, KeptCost(bytes: stream + frame.topic.utf8.count, isPlain: true))

@@ -3,14 +3,15 @@ import SluiceSession
 import SluiceTopics
 import Synchronization
 
-/// Limits the records and bytes per second that one identity may publish, or be sent. The loops of its connections share it under one short lock.
+/// Limits the records and bytes per second that one identity may publish, or that the broker sends to it. The loops of its connections share it under
+/// one short lock.
 final class RateLimiter: Sendable {
   private struct State {
     var records: TokenBucket?
     var bytes: TokenBucket?
   }
 
-  /// The bytes that a record counts for where only bytes can be bounded in advance.
+  /// The bytes that a record counts as if only bytes can be bounded in advance.
   private static let bytesPerRecord = 64.0
 
   private let state: Mutex<State>
@@ -28,7 +29,7 @@ final class RateLimiter: Sendable {
         bytes: bytes > 0 ? TokenBucket(perSecond: bytes, at: now) : nil))
   }
 
-  /// Takes records and bytes, up to what is wanted.
+  /// Takes records and bytes, up to `wanted`.
   ///
   /// - Returns: nil when records or bytes are wanted and none are available; nothing is taken then.
   func take(_ wanted: PublishingBudget.Allowance, at now: MonotonicTime) -> PublishingBudget.Allowance? {
@@ -44,7 +45,7 @@ final class RateLimiter: Sendable {
     }
   }
 
-  /// Returns what was taken and not used.
+  /// Returns records and bytes that were taken and not used.
   func giveBack(_ rest: PublishingBudget.Allowance) {
     guard rest != PublishingBudget.Allowance() else { return }
     state.withLock { Self.giveBack(rest, &$0) }
@@ -55,7 +56,7 @@ final class RateLimiter: Sendable {
     state.bytes?.giveBack(rest.bytes)
   }
 
-  /// Counts what was used without having been taken.
+  /// Counts records and bytes that were used without being taken first.
   func spend(records: UInt64, bytes: UInt64) {
     guard records > 0 || bytes > 0 else { return }
     state.withLock { state in
@@ -81,7 +82,7 @@ final class RateLimiter: Sendable {
     }
   }
 
-  /// Whether the limiter is in its initial state, so that it can be dropped and made anew.
+  /// Whether the limiter is in its initial state, so that it can be dropped and created again later.
   func isFull(at now: MonotonicTime) -> Bool {
     state.withLock { state in
       _ = state.records?.room(at: now)
@@ -93,7 +94,7 @@ final class RateLimiter: Sendable {
 
 /// A token bucket that holds at most a quarter of a second's tokens. A value: the time is passed in.
 ///
-/// Using more tokens than the bucket has leaves a debt.
+/// Spending more tokens than the bucket contains leaves a debt.
 struct TokenBucket: Sendable {
   private let rate: Double
   private let most: Double

@@ -2,9 +2,9 @@ import SluiceTopics
 import SluiceWire
 
 /// Limits how much work one connection may cause per loop turn. Its remaining frames, and the rest of an unfinished one, wait for the connection's
-/// next turn, and other connections have theirs in between.
+/// next turn, after other connections were served.
 ///
-/// Counted in steps of one to a few microseconds: see ``FrameCost``. Records aren't counted: the bytes that a turn reads bound them. The number of
+/// Counted in steps of one to a few microseconds: see ``FrameCost``. Records aren't counted, since the bytes read per turn bound them. The number of
 /// frames is bounded separately: a read may contain tens of thousands of the smallest ones.
 struct WorkBudget {
   /// The steps of one turn: some milliseconds of work.
@@ -13,7 +13,7 @@ struct WorkBudget {
   /// The frames of one turn. Frames with records never reach this number.
   static let frameLimit = 4_096
 
-  /// Fractions of a step, so that small units of work are counted one by one.
+  /// Fractions of a step, for units of work that cost less than a step.
   private static let parts = 64
 
   private var spentParts: Int32 = 0
@@ -25,7 +25,7 @@ struct WorkBudget {
   /// Whether the turn's steps or frames are used up.
   var isExhausted: Bool { spent >= Self.limit || frames >= Self.frameLimit }
 
-  /// How many units of that work may still be done in this turn.
+  /// How many units of `work` may still be done in this turn.
   func left(_ work: FrameCost.Work) -> Int {
     isExhausted ? 0 : max((Self.limit * Self.parts - Int(spentParts)) * work.perStep / Self.parts, 1)
   }

@@ -4,7 +4,7 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// Bytes that stay in place for as long as their owner is held.
+/// Bytes that stay in place while their owner is retained.
 @safe
 enum HeldBytes {
   /// A part of the log.
@@ -18,7 +18,7 @@ enum HeldBytes {
     self = unsafe .copy(copy, UnsafeRawBufferPointer(copy.bytes))
   }
 
-  /// A frame with a copy of that body.
+  /// A frame with a copy of `body`.
   init(_ type: FrameType, _ body: UnsafeRawBufferPointer, stream: UInt32) {
     let frame = OwnedBytes(count: FrameHeader.size + body.count)
     unsafe FrameHeader(length: UInt32(body.count), type: type, stream: stream).write(
@@ -33,7 +33,7 @@ enum HeldBytes {
     }
   }
 
-  /// Whether the memory is the log's.
+  /// Whether the bytes are in the log's memory.
   var isSegment: Bool {
     if case .segment = self { true } else { false }
   }
@@ -48,7 +48,7 @@ enum HeldBytes {
   }
 }
 
-/// What a connection couldn't write yet: bytes of its own, and parts of the log's segments, which it keeps alive.
+/// Output that a connection couldn't write yet: its own bytes, and parts of the log's segments, which it retains.
 ///
 /// Bounded: nothing new is gathered for a connection before this is written, so there is never more than one ``WriteBatch``.
 struct PendingOutput {
@@ -60,7 +60,7 @@ struct PendingOutput {
 
   var byteCount: Int { chunks.reduce(0) { unsafe $0 + $1.bytes.count } }
 
-  /// Bytes of copies that were added and not all written yet.
+  /// Bytes of copies that were added and haven't been written completely.
   private(set) var ownBytes = 0
 
   mutating func append(_ chunk: HeldBytes) {
@@ -68,9 +68,9 @@ struct PendingOutput {
     chunks.append(chunk)
   }
 
-  /// Writes as much as the transport takes.
+  /// Writes as much as the transport accepts.
   ///
-  /// - Returns: how many bytes that were.
+  /// - Returns: the number of bytes written.
   mutating func write(to stream: any ByteStream) -> Result<Int, IOError> {
     var total = 0
     while !chunks.isEmpty {
@@ -92,7 +92,8 @@ struct PendingOutput {
     return .success(total)
   }
 
-  /// Copies what lies in segments that the log has dropped, so that a client that doesn't read holds no more memory than it has bytes to get.
+  /// Copies bytes of segments that the log has dropped, so that a client that doesn't read retains no more memory than the bytes that it has yet to
+  /// get.
   mutating func releaseRetiredSegments() {
     for index in chunks.indices {
       if case .segment(let segment, let bytes) = chunks[index], segment.isRetired {
@@ -102,7 +103,7 @@ struct PendingOutput {
     }
   }
 
-  /// Forgets the first `count` bytes. Returns how many chunks went with them.
+  /// Removes the first `count` bytes. Returns how many whole chunks were removed.
   private mutating func drop(_ count: Int) -> Int {
     var left = count
     var gone = 0

@@ -6,35 +6,35 @@ import SluiceWire
 
 /// The frames of one write: headers and small frames in a block of memory, records as slices of the log, in order.
 ///
-/// One per loop, used by its connections in turn: filled, written, and emptied. What a short write leaves over is taken out as
-/// ``PendingOutput`` and stays with the connection.
+/// One per loop, used by its connections in turn: filled, written, and emptied. After a short write, the rest is returned as ``PendingOutput`` and
+/// stays with the connection.
 @safe
 final class WriteBatch {
   /// Below the kernel's IOV_MAX.
   private static let maximumVectors = 512
   private static let blockSize = 64 << 10
-  /// What must be free for another round of a subscription: a marker, a DELIVER header with a time mark, an end.
+  /// The free space that another round of a subscription needs: a marker, a DELIVER header with a time mark, an end.
   private static let roomForRound = 512
   private static let smallBatch = 1024
-  /// What is copied in any case: a record or two, for which a client waits.
+  /// Slices up to this size are always copied: one or two records, for which a client waits.
   private static let smallestBatch = 256
   private static let inBlock: Int32 = -1
-  /// What a DELIVER has ahead of its records.
+  /// The bytes of a DELIVER before its records.
   static let deliverHeader = FrameHeader.size + DeliverHeader.size
 
   private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: maximumVectors)
-  /// Of each vector: the index of what holds its bytes, or `inBlock`.
+  /// For each vector, the index in `held` of the owner of its bytes, or `inBlock`.
   private let holders = UnsafeMutablePointer<Int32>.allocate(capacity: maximumVectors)
   @safe @exclusivity(unchecked) private var held: [HeldBytes] = []
   private var count = 0
   private let block = UnsafeMutableRawPointer.allocate(byteCount: blockSize, alignment: 16)
   private var blockUsed = 0
-  /// What was gathered since the last write.
+  /// The bytes gathered since the last write.
   private(set) var bytes = 0
-  /// Bytes of records that were only looked at since they were last taken: they take time, too.
+  /// Bytes of records that were read and not added, since the last call of ``takePassed()``. Reading them takes time, too.
   private var passedBytes = 0
 
-  /// Whether subscriptions look for a batch whose latency is sampled; and when the one was appended that was found.
+  /// Whether subscriptions should sample the latency of a batch, and the time at which the sampled batch was appended to the log.
   var seeksBatch = true
   private var sample: MonotonicTime?
 
@@ -55,21 +55,21 @@ final class WriteBatch {
     count + 8 <= Self.maximumVectors && blockUsed + Self.roomForRound <= Self.blockSize
   }
 
-  /// How much of a turn's time was used up, in bytes.
+  /// The part of a turn's budget that was used, in bytes.
   var work: Int { bytes + passedBytes }
 
-  /// Records of so many bytes were looked at and not added.
+  /// Counts bytes of records that were read and not added.
   func passed(_ count: Int) {
     passedBytes += count
   }
 
-  /// A batch was added whose latency is sampled. One in a turn is enough.
+  /// Records that a batch with sampled latency was added. One sample per turn is enough.
   func found(batchAppendedAt time: MonotonicTime) {
     sample = time
     seeksBatch = false
   }
 
-  /// When the batch was appended that was found among what was written; nil if there was none.
+  /// Returns the time at which the sampled batch was appended, and clears it; nil without a sample.
   @inline(__always)
   func takeSample() -> MonotonicTime? {
     guard sample != nil else { return nil }
@@ -81,22 +81,22 @@ final class WriteBatch {
     return passedBytes
   }
 
-  /// Adds frames that are encoded already, and empties `frames`.
+  /// Adds encoded frames, and empties `frames`.
   func append(_ frames: inout [UInt8]) {
     guard !frames.isEmpty else { return }
     unsafe frames.withUnsafeBytes { unsafe append($0) }
-    // A long answer's memory isn't kept for the next short one.
+    // Releases the memory of a long answer, since the next one is usually short.
     frames.removeAll(keepingCapacity: frames.capacity <= 1024)
   }
 
-  /// Adds encoded frames that stay where they are.
+  /// Adds encoded frames without copying them.
   func append(_ frames: HeldBytes) { push(frames) }
 
   func append(_ frame: some Frame, stream: UInt32) {
     unsafe frame.encoded(stream: stream).withUnsafeBytes { unsafe append($0) }
   }
 
-  /// Takes back the small frame that was added last.
+  /// Removes the small frame that was added last.
   func removeLast(_ length: Int) {
     unsafe vectors[count - 1].iov_len -= length
     if unsafe vectors[count - 1].iov_len == 0 { count -= 1 }
@@ -104,7 +104,7 @@ final class WriteBatch {
     bytes -= length
   }
 
-  /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
+  /// Adds a DELIVER with the records of `slice`, after a time mark if `mark` isn't nil.
   func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
     guard unsafe slice.bytes.count > Self.smallestBatch else {
       return appendSmall(slice, mark: mark, stream: stream)
@@ -117,7 +117,7 @@ final class WriteBatch {
     unsafe push(.segment(slice.segment, slice.bytes))
   }
 
-  /// The same for what may be single records, which are copied: that costs less than a vector for each.
+  /// Adds a DELIVER like ``append(_:mark:stream:)``, and copies a slice that may be a single record: a copy costs less than a vector.
   func appendSmall(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
     let length = unsafe slice.bytes.count
     guard length <= Self.smallBatch, blockUsed + Self.roomForRound + length <= Self.blockSize else {
@@ -129,7 +129,7 @@ final class WriteBatch {
     pushBlock(header + length)
   }
 
-  /// Writes what goes ahead of a slice to the block. Returns its length.
+  /// Writes the header and the time mark of a slice to the block. Returns their length.
   @inline(__always)
   private func writeHeader(_ slice: LogSlice, mark: Int64?, stream: UInt32) -> Int {
     let header = unsafe block + blockUsed
@@ -140,7 +140,7 @@ final class WriteBatch {
     return Self.deliverHeader + markLength
   }
 
-  /// Adds a DELIVER for each run of copies, whose headroom takes the header.
+  /// Adds a DELIVER for each run of copies, whose headroom contains the header.
   func append(_ copies: CopiedRecords, stream: UInt32) {
     let frames = unsafe copies.fill { header, firstOffset, count, length in
       unsafe DeliverHeader(firstOffset: firstOffset, count: count)
@@ -151,7 +151,7 @@ final class WriteBatch {
 
   /// Writes everything to `stream`, and empties the batch.
   ///
-  /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
+  /// - Returns: the bytes that the transport didn't accept, which must be written before any others; or the failure.
   func write(to stream: any ByteStream) -> Result<PendingOutput, IOError> {
     defer { drop() }
     switch unsafe stream.write(UnsafeBufferPointer(start: vectors, count: count)) {
@@ -181,10 +181,10 @@ final class WriteBatch {
     }
   }
 
-  /// The next `length` bytes of the block, which were written already.
+  /// Adds the next `length` bytes of the block, which were written before.
   private func pushBlock(_ length: Int) {
     if count > 0, unsafe holders[count - 1] == Self.inBlock {
-      // The block is filled from front to back, so they lie behind the vector before.
+      // The block is filled from front to back, so these bytes follow those of the last vector.
       unsafe vectors[count - 1].iov_len += length
     } else {
       unsafe vectors[count] = unsafe iovec(iov_base: block + blockUsed, iov_len: length)

@@ -1,10 +1,10 @@
 import SluiceTopics
 import SluiceWire
 
-/// Finds problems in snapshots of a broker: a snapshot in, a list of problems out.
+/// Finds problems in snapshots of a broker: the input is a snapshot, the output a list of problems.
 ///
-/// A value without a clock. It remembers when it found each problem first, and the counters of the last minute, so the same value is given one
-/// snapshot after another, once a second or so. Bounded by what the snapshots list.
+/// A value without a clock. It keeps the time at which it first found each problem, and the counters of the last minute, so the caller passes one
+/// snapshot after another to the same value, about once a second. Its size is bounded by the size of the snapshots.
 public struct ProblemFinder: Sendable {
   private struct Key: Hashable {
     var kind: Problem.Kind
@@ -23,11 +23,11 @@ public struct ProblemFinder: Sendable {
     self.limits = limits
   }
 
-  /// The problems in a snapshot: those that are critical first, then those that began first. At most ``ProblemLimits/perKind`` of a kind.
+  /// Returns the problems in a snapshot: critical ones first, then the oldest first. At most ``ProblemLimits/perKind`` of a kind.
   ///
   /// - Parameters:
   ///   - snapshot: with the consumers and a few subscriptions of each topic.
-  ///   - cluster: what the node knows of its cluster; nil for a broker of one node.
+  ///   - cluster: this node's view of its cluster; nil for a broker of one node.
   public mutating func problems(in snapshot: BrokerSnapshot, _ cluster: ClusterInfo? = nil) -> [Problem] {
     now = snapshot.time
     problems = []
@@ -50,7 +50,7 @@ public struct ProblemFinder: Sendable {
     return limited(sorted)
   }
 
-  /// - Parameter age: for how long it has been so, in milliseconds; nil when that isn't known.
+  /// - Parameter age: the age of the problem in milliseconds; nil if it isn't known.
   private mutating func add(
     _ kind: Problem.Kind, _ severity: Problem.Severity, at place: Problem.Place, for age: UInt64? = nil,
     _ sentence: String
@@ -88,7 +88,7 @@ public struct ProblemFinder: Sendable {
     }
   }
 
-  /// By how much a counter has grown within the last minute.
+  /// Returns the growth of a counter within the last minute.
   private mutating func growth(_ kind: Problem.Kind, _ place: Problem.Place, _ value: UInt64) -> UInt64 {
     counters.of(Key(kind: kind, place: place), value, at: now)
   }
@@ -162,7 +162,7 @@ public struct ProblemFinder: Sendable {
     }
   }
 
-  /// Memory that is kept besides records: used up by all clients together, or nearly so by one.
+  /// Memory used besides records: all of it by all clients together, or nearly the whole share of one client.
   private mutating func findKeptMemory(_ snapshot: BrokerSnapshot) {
     guard let kept = snapshot.kept, kept.isFull || !kept.nearlyFull.isEmpty else { return }
     let remedy = ProblemText.keptRemedy(snapshot.topics)
@@ -192,7 +192,7 @@ public struct ProblemFinder: Sendable {
       .rejectedLogins, .connections, sum([.failedAuthentications, .refusedAuthentications]))
     let slowed = growth(.rejectedLogins, .broker, sum([.slowedAuthentications]))
     if slowed >= UInt64(limits.rejectedLogins) {
-      // Behind rejected ones others wait, so that few are rejected in a minute.
+      // After a rejected login, others from its address wait, so few are rejected within a minute.
       add(
         .rejectedLogins, .warning, at: .connections,
         "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute, and \(ProblemText.grouped(slowed)) had to wait because others from the same address had been rejected."
@@ -226,7 +226,7 @@ public struct ProblemFinder: Sendable {
 
   // MARK: Topics
 
-  /// The connection of another node's client isn't one of this broker's.
+  /// The topic for a subscription of another node's client, whose connection isn't one of this broker's.
   private static func place(of subscription: TopicInfo.Subscription, topic: String) -> Problem.Place {
     subscription.node.isEmpty ? .connection(subscription.connection, topic: topic) : .topic(topic)
   }
@@ -272,7 +272,7 @@ public struct ProblemFinder: Sendable {
         .consumerLag, .warning, at: .consumer(consumer.name, topic: name),
         ProblemText.lag(consumer, of: name))
     }
-    // Subscriptions that hold up producers are told of already, and so are groups.
+    // Subscriptions that block producers are reported above, and groups as consumers.
     for subscription in topic.subscriptions where subscription.lag > 0 && subscription.age >= limits.lag {
       guard subscription.info.holding == 0, !subscription.isMember else { continue }
       add(

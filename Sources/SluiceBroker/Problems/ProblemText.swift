@@ -23,7 +23,7 @@ enum ProblemText {
     return "\(rounded) \(units[unit])"
   }
 
-  /// What several problems of a kind have in common.
+  /// A sentence about several problems of one kind.
   static func sentence(_ kind: Problem.Kind, _ count: UInt64) -> String {
     let number = grouped(count)
     return switch kind {
@@ -42,7 +42,7 @@ enum ProblemText {
     }
   }
 
-  /// What to delete where clients make the broker keep too much: the cursors and groups of the topics that have the most of them.
+  /// Says which data to delete if clients make the broker keep too much: cursors and groups of the topics that have the most of them.
   static func keptRemedy(_ topics: [TopicSnapshot]) -> String {
     let most = topics.lazy.map { (name: $0.summary.topic, consumers: $0.consumers) }
       .filter { $0.consumers.count >= 100 }
@@ -54,12 +54,12 @@ enum ProblemText {
       "\(base): topic \(first.name) has \(counted(cursors, "cursor")) and \(counted(groups, "group")) (sluice cursor list \(first.name), sluice cursor delete \(first.name) NAME)"
   }
 
-  /// The sentence with its first letter capitalized.
+  /// Returns the sentence with its first letter capitalized.
   static func capitalized(_ sentence: String) -> String {
     sentence.prefix(1).uppercased() + sentence.dropFirst()
   }
 
-  /// A problem's text as a sentence: with a capital letter and a full stop.
+  /// Returns a problem's text as a sentence, with a capital letter and a full stop.
   static func sentence(_ text: String) -> String { capitalized(text) + "." }
 
   static func percent(_ share: Double) -> String { "\(Int((share * 100).rounded(.down))) %" }
@@ -120,7 +120,7 @@ enum ProblemText {
     }
   }
 
-  /// "The store is 93 % full: 930 GiB of 1000 GiB."; where its disk ends before its limit, how much that has left.
+  /// "The store is 93 % full: 930 GiB of 1000 GiB."; if the disk is smaller than the limit, also the free space of the disk.
   static func fullness(_ storage: StoreSnapshot) -> String {
     let capacity = storage.capacity ?? 0
     let available = storage.availableBytes ?? 0
@@ -129,14 +129,14 @@ enum ProblemText {
       + (isDisk ? ", and its disk has \(bytes(available)) left." : ".")
   }
 
-  /// How far a cursor or group is behind, and which clients use it.
+  /// The lag of a cursor or group, and the clients that use it.
   static func lag(_ consumer: TopicInfo.Consumer, of topic: String) -> String {
     let kind = consumer.kind == .group ? "Group" : "Cursor"
     return
       "\(kind) \(consumer.name) of \(topic) is \(time(consumer.age)) behind, \(records(consumer.lag)): \(consumer.use(time, records))."
   }
 
-  /// How far a subscription is behind, and why.
+  /// The lag of a subscription, and its cause.
   static func lag(_ subscription: SubscriptionSnapshot, of topic: String) -> String {
     let reason: String
     let info = subscription.info

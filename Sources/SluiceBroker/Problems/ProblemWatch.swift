@@ -3,25 +3,25 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// Finds the broker's problems for clients that ask for them: at most once a second, however many ask.
+/// Finds the broker's problems for clients that request them, at most once a second.
 ///
-/// Problems that show in counters of the last minute are found when there was a look before within that minute: of a client that has asked, of the broker's owner
-/// (``Broker/lookForProblems()``), or of something that looks regularly and tells of them. From any thread.
+/// Problems that show in counters of the last minute need an earlier search within that minute: for a client, by the broker's owner
+/// (``Broker/lookForProblems()``), or by a periodic search that passes its results to ``tell(_:_:at:)``. From any thread.
 final class ProblemWatch: Sendable {
-  /// Problems that are told. With the longest names they take 30 KB.
+  /// The most problems in an answer. With the longest names they take 30 KB.
   private static let told = 20
   private static let interval = Duration.seconds(1)
-  /// How long what was told is used. A look each second is late on a busy machine.
+  /// How long results of a periodic search are used. On a busy machine, a search once a second may be late.
   private static let novelty = Duration.seconds(5)
 
   private struct State {
     var finder: ProblemFinder
     var found = FoundProblems()
-    /// When these were found; nil before the first time.
+    /// When `found` was found; nil before the first search.
     var time: MonotonicTime?
-    /// What was told from elsewhere last, and when it was found.
+    /// The latest results of a periodic search, and when they were found.
     var told: (found: FoundProblems, time: MonotonicTime)?
-    /// Whether a snapshot is under way, and what waits for it.
+    /// Whether a snapshot is being gathered, and the requests that wait for it.
     var isLooking = false
     var waiting: [@Sendable (FoundProblems) -> Void] = []
   }
@@ -32,23 +32,23 @@ final class ProblemWatch: Sendable {
     state = Mutex(State(finder: ProblemFinder(limits)))
   }
 
-  /// What clients are told.
+  /// Returns the problems as clients get them.
   private static func found(_ problems: [Problem], _ kinds: [ProblemKind]) -> FoundProblems {
     FoundProblems(problems: Array(problems.prefix(told)), kinds: kinds)
   }
 
-  /// Takes what was found elsewhere by regular looks.
+  /// Stores the results of a periodic search.
   func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {
     let found = Self.found(problems, kinds)
     state.withLock { $0.told = (found, time) }
   }
 
-  /// Calls `completion` once with the most urgent problems: at once, or on a loop of the broker.
+  /// Calls `completion` once with the most urgent problems, either at once or on a loop of the broker.
   ///
   /// - Parameters:
   ///   - now: the time by the loop's clock.
-  ///   - snapshot: gathers a snapshot of the broker, and what the node knows of its cluster; nil for a broker of one node.
-  ///   - completion: gets the problems.
+  ///   - snapshot: gathers a snapshot of the broker, and this node's view of its cluster; nil for a broker of one node.
+  ///   - completion: called with the problems.
   func problems(
     now: MonotonicTime,
     in snapshot: (SnapshotRequest, @escaping @Sendable (GatheredSnapshot, ClusterInfo?) -> Void) -> Void,

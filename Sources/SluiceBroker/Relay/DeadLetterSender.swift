@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// One loop's way of dead letters to their topics, at this node or another one. Belongs to its loop.
+/// Sends dead letters to their topics, at this node or another one, for the groups of one loop. Belongs to that loop.
 ///
 /// ```
 ///  Group ── DeadLetterSender ── local: Topic, as a producer that attaches and leaves
@@ -11,13 +11,14 @@ import SluiceWire
 /// ```
 // @unchecked: belongs to `topics.loop`.
 final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
-  /// As which the node asks others where clients authenticate. It carries the right to publish to the one topic, which the group's members have proved.
+  /// The identity in requests to other nodes if clients authenticate. It carries the right to publish to one topic; the group's members have proved that
+  /// they have this right.
   private static let identity = "dead-letters"
 
   private unowned let relay: NodeRelay
   private unowned let topics: TopicLoop
   private let core: BrokerCore
-  /// By producers.
+  /// By producer ID.
   private var streams: [UInt64: DeadLetterStream] = [:]
 
   init(_ relay: NodeRelay, _ topics: TopicLoop, _ core: BrokerCore) {
@@ -32,7 +33,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
   ) {
     close(producer: producer)
     do throws(WireError) {
-      // Before it is made: a topic that the rules make compact isn't one for dead letters either.
+      // Checked before the topic is created: rules may make it compact, and a compact topic can't keep dead letters.
       try core.registry.checkTakesDeadLetters(name)
       switch relay.route(of: name) {
       case .local: try openHere(name, producer, first, answer)
@@ -77,7 +78,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
     }
     let loop = topics.loop
     let stream = DeadLetterStream(to: name, over: link) { [weak self] result in
-      // A topic in memory has nothing that is durable.
+      // Publications to a topic in memory can't be acknowledged as durable.
       if let self, durably, case .failure(let error) = result, error.code == .unsupported {
         loop.execute { [self] in open(name, producer: producer, from: first, durably: false, answer) }
       } else {
@@ -104,7 +105,7 @@ final class DeadLetterSender: DeadLetterRoute, @unchecked Sendable {
   ) throws(WireError) {
     let topic = try topic(name)
     let next = try topic.next(of: producer, from: first, now: topics.loop.now)
-    // What isn't on disk yet may still be lost.
+    // Records that aren't on disk yet may still be lost.
     topic.whenCommitted { [topics] fault in
       topics.loop.execute { answer(fault.map { .failure(WireError($0)) } ?? .success(next)) }
     }

@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// A publication to a topic of dead letters that another node serves, for one group: one record at a time. Belongs to its link's loop.
+/// A publication to a dead-letter topic on another node, for one group, with one record at a time. Belongs to its link's loop.
 final class DeadLetterStream: LinkedStream {
   typealias Opened = (Result<UInt64, WireError>) -> Void
 
@@ -23,7 +23,7 @@ final class DeadLetterStream: LinkedStream {
   private var granted = Demand(grantedThrough: 0, bytesThrough: 0)
   private var sentBytes: UInt64 = 0
 
-  /// - Parameter opened: gets the sequence that the topic expects next.
+  /// - Parameter opened: called with the sequence that the topic expects next.
   init(to topic: String, over link: NodeLink, _ opened: @escaping Opened) {
     self.topic = topic
     self.link = link
@@ -33,7 +33,7 @@ final class DeadLetterStream: LinkedStream {
 
   var isOver: Bool { number == nil }
 
-  /// Opens it at the owner. The topic, if there is one, mustn't be compact, since such a topic doesn't keep every record.
+  /// Opens it at the topic's owner. An existing topic must not be compact, since a compact topic doesn't keep every record.
   func begin(producer: UInt64, from first: UInt64, _ acknowledgement: PublishOpen.Acknowledgement) {
     number = link.open(self)
     guard let number else { return fail(TopicRegistry.moved(topic)) }
@@ -45,7 +45,7 @@ final class DeadLetterStream: LinkedStream {
         settings: settings), stream: number)
   }
 
-  /// Publishes a record, as soon as the owner grants it.
+  /// Publishes a record as soon as the owner grants it.
   func send(_ batch: BatchBuilder, sequence: UInt64, _ answer: @escaping (WireError?) -> Void) {
     letter = Letter(batch: batch, sequence: sequence, answer: answer)
     if isOver { return fail(TopicRegistry.moved(topic)) }
@@ -121,7 +121,7 @@ final class DeadLetterStream: LinkedStream {
     letter.take()?.answer(error)
   }
 
-  /// Ends it without an answer.
+  /// Ends it without calling back.
   func abandon() {
     (opened, letter) = (nil, nil)
     leaveOwner()

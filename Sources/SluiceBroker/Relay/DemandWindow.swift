@@ -1,15 +1,15 @@
-/// How many records a node asks of another one at a time, on behalf of one subscription.
+/// The number of records that a node requests from another one at a time, on behalf of one subscription.
 ///
-/// About 256 KiB of records are on their way or waiting for the subscriber; how many that are follows from the records that came. A subscriber
-/// that doesn't read holds no more than that in its node's memory, and none of the other streams of the link.
+/// About 256 KiB of records are in flight or wait for the subscriber. The number of records follows from the size of those received. A subscriber that
+/// doesn't read uses at most that much of its node's memory, and doesn't delay other streams of the link.
 struct DemandWindow {
-  /// Before any record has come.
+  /// The window before any record was received.
   static let first: UInt64 = 16
-  /// Bytes that may wait for one subscriber, with records of at most `record` bytes. Records that become longer of a sudden may reach it.
+  /// Limits the bytes that may wait for one subscriber, with records of at most `record` bytes. Only records that suddenly become longer reach it.
   static func bound(record: Int) -> Int { max(16 << 20, (Int(first) + 1) * record) }
 
   private(set) var records = Self.first
-  /// Bytes of records to be under way, and the most records.
+  /// Bytes of records in flight to aim for, and the most records.
   private let target: UInt64
   private let most: UInt64
 
@@ -18,22 +18,22 @@ struct DemandWindow {
     self.most = most
   }
 
-  /// Takes note of a batch. The window doubles at most while its records come.
+  /// Adapts the window to a received batch. The window at most doubles per window of records.
   mutating func received(_ count: UInt64, bytes: Int) {
     let fit = max(target * count / UInt64(max(bytes, 1)), 1)
     records = min(fit, records + count, most)
   }
 
-  /// How far the owner may go, with records up to `written` written to the subscriber.
+  /// Returns the next grant for the owner, when records up to `written` were written to the subscriber.
   ///
   /// - Parameters:
   ///   - granted: the subscriber's demand.
-  ///   - passed: how far the owner may go by now.
-  /// - Returns: nil while that is enough.
+  ///   - passed: the last grant.
+  /// - Returns: nil while the last grant is enough.
   func next(granted: UInt64, written: UInt64, passed: UInt64) -> UInt64? {
     let through = min(granted, written.addingReportingOverflow(records).partialValue)
     guard through > passed else { return nil }
-    // Not a frame for each record, unless the rest is to be asked for.
+    // Avoids a frame per record, unless it completes the subscriber's demand.
     return through == granted || through - passed >= max(records / 4, 1) ? through : nil
   }
 }

@@ -2,7 +2,7 @@ import SluiceTopics
 import SluiceWire
 
 extension Fault {
-  /// For a stream that goes on at the node which serves its topic by then.
+  /// Ends a stream that the client may open again at the node which then serves its topic.
   ///
   /// - Parameter topic: empty for a request about no topic.
   static func lostNode(_ node: RemoteNode, serving topic: String, because reason: String) -> Fault {
@@ -12,7 +12,7 @@ extension Fault {
       message: "the connection to node \(node.name)\(what) is lost: \(reason); open the stream again")
   }
 
-  /// For a stream whose topic's node can't be reached, and that may be opened again.
+  /// Ends a stream whose topic's node can't be reached. The client may open it again.
   ///
   /// - Parameter topic: empty for a request about all topics.
   static func unreached(_ topic: String, because reason: String) -> Fault {
@@ -20,12 +20,13 @@ extension Fault {
     return Fault(code: .topicMoved, message: "\(what) can't be reached: \(reason); try again")
   }
 
-  /// The error with which another node ends a stream, as the client is told. A stream on a node that is stopping goes on elsewhere.
+  /// Decodes an error with which another node ends a stream, for the client. If that node is stopping, the topic moves to another one, so the code becomes
+  /// `topicMoved`.
   init(relayed body: UnsafeRawBufferPointer) throws(WireError) {
     try unsafe self.init(body: body)
     if code == .shuttingDown { code = .topicMoved }
   }
 
-  /// The frame without its header.
+  /// The encoded frame without its header.
   var encodedBody: [UInt8] { Array(encoded(stream: 0).dropFirst(FrameHeader.size)) }
 }

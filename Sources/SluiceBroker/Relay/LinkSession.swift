@@ -1,45 +1,45 @@
 import SluiceSession
 import SluiceWire
 
-/// What one use of a link's stream number is for. Belongs to the link's loop.
+/// A user of one stream number of a link. Belongs to the link's loop.
 protocol LinkedStream: AnyObject {
   /// The topic that the other node serves.
   var topic: String { get }
 
-  /// Takes a frame of the owner.
+  /// Handles a frame of the topic's owner.
   ///
   /// - Parameter body: valid during the call only.
-  /// - Returns: whether it is the last one of the stream, whose number is free then.
-  /// - Throws: the owner's protocol violation, which ends the link.
+  /// - Returns: whether it is the last frame of the stream, after which its number is free.
+  /// - Throws: a protocol violation of the owner, which ends the link.
   func receive(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool
 
-  /// Gives its number back to the link, with CANCEL if that is needed.
+  /// Returns its number to the link, after a CANCEL if necessary.
   func leaveOwner()
 
-  /// The link is gone, or the topic has left the node: ends the stream with this error. It has no number then.
+  /// Ends the stream with this error because the link was lost, or the topic has left the node. The stream has no number any more.
   func lost(_ fault: Fault)
 }
 
 /// A node's side of a connection to another node: the handshake, and the streams by number.
 ///
-/// A value without I/O and without a clock. It keeps the objects of the streams and never calls them. An error that it throws is the other node's
-/// protocol violation and ends the connection.
+/// A value without I/O and without a clock. It retains the objects of the streams and never calls them. A thrown error is a protocol violation of the other
+/// node and ends the connection.
 struct LinkSession {
   enum Phase: Hashable {
     /// Waiting for WELCOME.
     case handshake
     case open
-    /// The other node has sent GOAWAY: open streams go on, no new ones are opened.
+    /// The other node has sent GOAWAY: open streams continue, and no new ones are opened.
     case leaving
   }
 
-  /// What is to be done about a frame.
+  /// How to handle a frame.
   @safe
   enum Action {
-    /// Nothing: the stream was cancelled, or the frame is unknown and may be skipped.
+    /// Ignore it: the stream was cancelled, or the frame is unknown and may be skipped.
     case none
     case opened(Welcome)
-    /// The frame is for this stream.
+    /// Pass the frame to this stream.
     case stream(any LinkedStream)
     /// Answer with PONG and this token.
     case answerPing(token: UInt64)
@@ -51,23 +51,23 @@ struct LinkSession {
   private enum Slot {
     case free
     case open(any LinkedStream)
-    /// CANCEL was sent: what comes before CANCELLED is dropped.
+    /// CANCEL was sent. Frames before CANCELLED are dropped.
     case cancelling
-    /// COMPLETE was sent, and nothing waits for what becomes of it: the owner's last frame is dropped, too.
+    /// COMPLETE was sent, and no object waits for the result: all frames of the owner, including the last one, are dropped.
     case completing
-    /// The owner has sent the stream's last frame, and more may be sent to it.
+    /// The owner has sent the stream's last frame, and this node may still send frames on it.
     case kept
   }
 
   private(set) var phase = Phase.handshake
   private var slots: [Slot] = []
   private var numbers = StreamNumbers()
-  /// Numbers that aren't free.
+  /// The number of stream numbers in use.
   private(set) var count = 0
 
   // MARK: Frames in
 
-  /// Takes one frame.
+  /// Handles one frame.
   mutating func receive(
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ handshake: ClientHandshake
   ) throws(WireError) -> Action {
@@ -127,16 +127,16 @@ struct LinkSession {
     return number
   }
 
-  /// CANCEL is sent. Nothing more is handed out for the stream.
+  /// Notes that CANCEL is sent. The stream gets no more frames.
   mutating func cancel(_ number: UInt32) { set(number, .cancelling) }
 
-  /// COMPLETE was sent. Nothing more is handed out for the stream.
+  /// Notes that COMPLETE was sent. The stream gets no more frames.
   mutating func leaveCompleting(_ number: UInt32) { set(number, .completing) }
 
-  /// The owner has sent the stream's last frame, and its number stays in use.
+  /// Keeps the stream's number in use after the owner's last frame.
   mutating func keep(_ number: UInt32) { set(number, .kept) }
 
-  /// The stream is over on both sides.
+  /// Frees the number of a stream that has ended on both sides.
   mutating func release(_ number: UInt32) {
     if case .free = slot(number) { return }
     set(number, .free)

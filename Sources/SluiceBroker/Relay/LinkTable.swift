@@ -1,19 +1,19 @@
 import SluiceTopics
 
-/// A link to another node, as the table sees it.
+/// A link to another node, for ``LinkTable``.
 protocol TabledLink: AnyObject {
   var id: UInt64 { get }
-  /// The bytes that it holds.
+  /// The bytes buffered in it.
   var buffered: Int { get }
 }
 
-/// The links to another node for one identity, as the table sees them.
+/// The links to another node for one identity, for ``LinkTable``.
 protocol TabledLinks: AnyObject {
   associatedtype Link: TabledLink
   var key: NodeLinks.Key { get }
-  /// Whether there is nothing to keep.
+  /// Whether it has no connection and no timer, so that it can be removed.
   var isIdle: Bool { get }
-  /// Why the node can't be reached; nil when it could be at the last try.
+  /// The reason why the node can't be reached; nil if the last attempt was successful.
   var problem: String? { get }
   /// The connections that are open or opening.
   var connections: [Link] { get }
@@ -22,12 +22,12 @@ protocol TabledLinks: AnyObject {
 extension NodeLink: TabledLink {}
 extension NodeLinks: TabledLinks {}
 
-/// All links of a loop to other nodes, those among them that have something to write, and how much waits in them.
+/// All links of a loop to other nodes, the queue of those with pending output, and a count of their buffered bytes.
 struct LinkTable<Links: TabledLinks> {
   private(set) var all: [Links] = []
   private var byKey: [NodeLinks.Key: Links] = [:]
   private var ready: [Links.Link] = []
-  /// The change of the bytes buffered in links since it was taken last.
+  /// The change of the bytes buffered in links since the last call of ``takeBuffered()``.
   private var newlyBuffered = 0
 
   subscript(key: NodeLinks.Key) -> Links? { byKey[key] }
@@ -37,23 +37,23 @@ struct LinkTable<Links: TabledLinks> {
     all.append(links)
   }
 
-  /// Forgets links to nodes that aren't used.
+  /// Removes links that aren't used.
   mutating func removeIdle() {
     for links in all where links.isIdle { byKey[links.key] = nil }
     all.removeAll(where: \.isIdle)
   }
 
-  /// Why a node can't be reached, with its name; nil while all can.
+  /// The first reason why a node can't be reached, with the node's name; nil while all can be reached.
   var problem: String? {
     all.first { $0.problem != nil }.map { "node \($0.key.node.name): \($0.problem ?? "")" }
   }
 
-  /// Why a node can't be reached; nil when it could be at the last try.
+  /// The reason why a node can't be reached; nil if the last attempt was successful.
   func problem(of node: RemoteNode) -> String? {
     all.first { $0.key.node == node && $0.problem != nil }?.problem
   }
 
-  // MARK: What waits in them
+  // MARK: Buffered bytes
 
   mutating func makeReady(_ link: Links.Link) { ready.append(link) }
 
@@ -66,7 +66,7 @@ struct LinkTable<Links: TabledLinks> {
 
   mutating func buffered(_ change: Int) { newlyBuffered += change }
 
-  /// Takes the change of the bytes buffered in links since the last call.
+  /// Returns the change of the bytes buffered in links since the last call.
   mutating func takeBuffered() -> Int {
     defer { newlyBuffered = 0 }
     return newlyBuffered

@@ -4,7 +4,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// The newest records of one topic of another node, read once for all subscribers of this node that follow its head.
+/// The newest records of one topic of another node, read once for all subscribers of this node that read at the topic's head.
 ///
 /// ```
 ///  owner ── NodeLink ──► Mirror: TopicLog ──► RelayedSubscription, on any loop
@@ -12,22 +12,22 @@ import Synchronization
 ///    └── as far as the first reader, and a window more
 /// ```
 ///
-/// A reader that falls behind the records here goes back to a subscription of its own at the owner, and so does each one when the owner has dropped
-/// records before they came. A trim at the owner drops them here as well.
+/// A reader that needs records which the mirror has dropped returns to a subscription of its own at the owner. So do all readers when the owner has dropped
+/// records before they were sent. A trim at the owner also drops the mirror's records.
 // @unchecked: `number`, `passed`, `received`, `window`, `batches`, `floor` and `named` belong to `loop`.
 final class Mirror: LinkedStream, @unchecked Sendable {
-  /// Bytes of records for readers that are behind.
+  /// The size of the log in bytes, for readers with a backlog.
   private static let memory: UInt64 = 4 << 20
 
   private struct State {
     var isOpen = false
-    /// Why it is over; nil while it isn't, and when the topic has ended.
+    /// The reason why the mirror has ended; nil before, and if it ended with the topic's terminal event.
     var fault: Fault?
     var seats: [MirrorSeat] = []
-    /// The subscription that has made it counts until it has joined.
+    /// Initially 1 for the subscription that has created the mirror, until that has joined.
     var readers = 1
     var names = MirrorNames()
-    /// Without readers, or with an error: nothing may join it.
+    /// Set without readers, or after an error: no reader may join any more.
     var isClosed = false
   }
 
@@ -38,24 +38,24 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   private let link: NodeLink
   private let loop: any EventLoop
   private var number: UInt32?
-  /// The demand that the owner was told, and the records that it has sent.
+  /// The demand that was sent to the owner, and the number of records that the owner has sent.
   private var passed: UInt64 = 0
   private var received: UInt64 = 0
   private var window = DemandWindow(target: 1 << 20, most: 65_536)
   private var batches = MirrorBatches()
-  /// Readers get nothing before this offset, as the owner has said.
+  /// The owner's floor: readers get no records before it.
   private var floor: UInt64 = 0
   private let state = Mutex(State())
-  /// The client by which the owner knows it.
+  /// The client whose name the owner shows for the subscription.
   private var named: Origin
   private let isNaming = Atomic(false)
-  /// Where the first reader is, and where it has to be for the owner to be told more.
+  /// The position of the first reader, and the position at which more demand is sent to the owner.
   private let first: Atomic<UInt64>
   private let threshold = Atomic(UInt64.max)
 
   /// - Parameters:
-  ///   - offset: that of the first record.
-  ///   - client: the one that has it made.
+  ///   - offset: the offset of the first record.
+  ///   - client: the client whose subscription creates the mirror.
   init(
     of topic: String, epoch: UInt64, from offset: UInt64, for client: Origin, over link: NodeLink,
     on loop: any EventLoop, pool: SegmentPool, in table: MirrorTable
@@ -91,9 +91,9 @@ final class Mirror: LinkedStream, @unchecked Sendable {
 
   // MARK: Readers, from any thread
 
-  /// Adds a reader whose next record is that of `offset`.
+  /// Adds a reader whose next record has the offset `offset`.
   ///
-  /// - Returns: where it waits for records; nil when the records from there on aren't here.
+  /// - Returns: the seat at which it waits for records; nil when the mirror doesn't have the records from that offset on.
   func join(
     at offset: UInt64, _ node: RemoteNode, epoch: UInt64, for client: Origin, on loop: any EventLoop
   ) -> MirrorSeat? {
@@ -107,7 +107,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
       state.seats.append(seat)
       return seat
     }
-    // It may be ahead of what has come here.
+    // The reader may be ahead of the records received here.
     if seat != nil {
       advanced(to: offset)
       nameSoon()
@@ -115,9 +115,9 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     return seat
   }
 
-  /// A reader leaves. Without any the owner's subscription is cancelled.
+  /// Removes a reader. Without readers, the subscription at the owner is cancelled.
   ///
-  /// - Parameter client: the one for which it has joined; nil for the subscription that has made it.
+  /// - Parameter client: the client for which the reader has joined; nil for the subscription that has created the mirror.
   func leave(_ client: Origin?) {
     let isLast = state.withLock { state in
       if let client { state.names.remove(client) }
@@ -131,7 +131,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     loop.execute { [self] in leaveOwner() }
   }
 
-  /// A reader has come to `offset`.
+  /// Called when a reader has reached `offset`.
   func advanced(to offset: UInt64) {
     guard offset > first.load(ordering: .relaxed) else { return }
     first.max(offset, ordering: .sequentiallyConsistent)
@@ -140,15 +140,15 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     if loop.isCurrent { passDemand() } else { loop.execute { [self] in passDemand() } }
   }
 
-  /// Why it is over; nil while it isn't, and when the topic has ended.
+  /// The reason why the mirror has ended; nil before, and if it ended with the topic's terminal event.
   var fault: Fault? { state.withLock { $0.fault } }
 
-  /// Whether the owner still says what becomes of the topic's records.
+  /// Whether the owner still sends records and its floor.
   var isFed: Bool { fault == nil && epoch.condition == .open }
 
   // MARK: The owner, on its loop
 
-  /// Has the owner know for which clients the mirror is.
+  /// Sends the name of a reader's client to the owner soon, if it has changed.
   private func nameSoon() {
     guard !isNaming.exchange(true, ordering: .acquiringAndReleasing) else { return }
     loop.execute { [self] in
@@ -168,7 +168,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     while true {
       let next = first + max(ahead / 4, 1)
       threshold.store(next, ordering: .sequentiallyConsistent)
-      // A reader that has come so far meanwhile didn't see the threshold.
+      // A reader that has advanced meanwhile hasn't seen the new threshold.
       first = self.first.load(ordering: .sequentiallyConsistent)
       if first < next { break }
     }
@@ -187,7 +187,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
         fail(.topicMoved(topic))
         return false
       }
-      // A LAG tells how many are missing.
+      // A LAG with the number of missing records follows.
       log.skip(to: frame.nextOffset)
       first.max(log.head, ordering: .sequentiallyConsistent)
       passDemand()
@@ -262,7 +262,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
   }
 }
 
-/// The readers of a ``Mirror`` on one loop that have had all its records.
+/// The readers of a ``Mirror`` on one loop that have read all its records.
 // @unchecked: `waiting` belongs to `loop`.
 final class MirrorSeat: @unchecked Sendable {
   let loop: any EventLoop
@@ -271,7 +271,7 @@ final class MirrorSeat: @unchecked Sendable {
 
   init(on loop: any EventLoop) { self.loop = loop }
 
-  /// There is something new. From any thread.
+  /// Wakes the waiting readers. From any thread.
   func wake() {
     if loop.isCurrent { return woken() }
     if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { loop.execute { [self] in woken() } }
@@ -284,13 +284,13 @@ final class MirrorSeat: @unchecked Sendable {
     for reader in readers { reader.woken() }
   }
 
-  /// Has a reader woken with the next change. On the loop.
+  /// Adds a reader that is woken by the next change. On the loop.
   func wait(_ reader: RelayedSubscription) {
     reader.waitIndex = waiting.count
     waiting.append(reader)
   }
 
-  /// A reader doesn't wait any more. On the loop.
+  /// Removes a reader that no longer waits. On the loop.
   func remove(_ reader: RelayedSubscription, at index: Int) {
     waiting.removeUnordered(at: index)?.waitIndex = index
   }

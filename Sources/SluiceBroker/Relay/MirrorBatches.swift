@@ -1,14 +1,14 @@
 import SluiceLog
 import SluiceWire
 
-/// Puts the batches of another node's topic into a log of this node: the same offsets, the same bytes and the same times.
+/// Appends the batches of another node's topic to a log of this node, with the same offsets, bytes and times.
 struct MirrorBatches {
-  /// That of the last mark.
+  /// The time of the last time mark.
   private var time: Int64 = 0
 
-  /// Appends a batch as it was delivered. Its lengths are walked once, since it comes from outside.
+  /// Appends a batch as it was delivered. Its lengths are checked, since it comes from another process.
   ///
-  /// - Throws: ``ErrorCode/malformedBatch``; the log may have got a part of the batch then.
+  /// - Throws: ``ErrorCode/malformedBatch``; a part of the batch may have been appended before.
   mutating func append(_ batch: UnsafeRawBufferPointer, count: UInt32, to log: TopicLog) throws(WireError) {
     guard let start = batch.baseAddress else { return }
     var (run, records, total) = (0, 0, 0)

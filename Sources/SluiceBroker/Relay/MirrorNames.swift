@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// The clients that read a ``Mirror``, by which operators at the topic's node know its subscription. A value.
+/// The clients that read a ``Mirror``. Operators at the topic's node see one of them as the subscriber. A value type.
 struct MirrorNames {
   private var clients: [UInt64: (name: String, readers: Int)] = [:]
-  /// The connection that is named: the one that was there first of those with readers.
+  /// The connection whose client is shown: the oldest with readers.
   private var named: UInt64?
 
   mutating func add(_ client: Origin) {
@@ -19,7 +19,7 @@ struct MirrorNames {
     if named == connection { named = clients.keys.min() }
   }
 
-  /// One of them, with the number of the others; nil when there is none.
+  /// Returns the shown client, and the number of the others in its name; nil when there are no clients.
   func origin(of node: String) -> Origin? {
     guard let named, let client = clients[named] else { return nil }
     let others = clients.count - 1

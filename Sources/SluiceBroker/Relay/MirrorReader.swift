@@ -2,24 +2,24 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// A subscriber's place in a ``Mirror``. Belongs to its connection's loop.
+/// A subscriber's position in a ``Mirror``. Belongs to its connection's loop.
 struct MirrorReader {
   enum Outcome {
     case more
     /// Everything is sent.
     case waiting
-    /// There are records, and no demand.
+    /// There are records, but no demand.
     case starved
     /// The last frame of the stream was written.
     case ended
-    /// The mirror doesn't have the next records any more.
+    /// The mirror has dropped the next records.
     case behind
   }
 
   let mirror: Mirror
   let seat: MirrorSeat
   private var cursor: LogCursor
-  /// The segment that was read last.
+  /// The segment read last.
   private var hint: Segment?
 
   init(_ mirror: Mirror, _ seat: MirrorSeat, at offset: UInt64) {
@@ -33,14 +33,14 @@ struct MirrorReader {
 
   /// Writes the next records, as far as there is demand.
   ///
-  /// - Parameter largest: the longest batch that the client takes, in bytes.
+  /// - Parameter largest: the longest batch that the client accepts, in bytes.
   mutating func produce(
     into writes: WriteBatch, bytes: Int, credit: inout Credit, stream: UInt32, largest: Int
   ) -> Outcome {
     if let hint, hint.isRetired { self.hint = nil }
     let start = writes.bytes
     while true {
-      // Before the head is read, which is final then.
+      // Checked before the head is read: if the epoch has ended, the head is final.
       let isOver = mirror.epoch.condition != .open
       let fault = mirror.fault
       let left = bytes - (writes.bytes - start)

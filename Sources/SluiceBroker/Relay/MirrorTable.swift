@@ -2,26 +2,26 @@ import SluiceIO
 import SluiceLog
 import Synchronization
 
-/// Which topics of other nodes this node reads once for several subscribers. Shared by all loops.
+/// The topics of other nodes that this node reads once for several subscribers. Shared by all loops.
 final class MirrorTable: Sendable {
-  /// What becomes of a subscription that has come to the head of its topic.
+  /// The mirror of a subscription that has reached the head of its topic.
   enum Place {
-    /// It is the only one so far.
+    /// No mirror, since it is the only subscription.
     case alone
     case mirror(Mirror)
-    /// It is another one: it is to make a mirror.
+    /// No mirror yet; the subscription should create one, since there are others.
     case first
   }
 
   private struct Entry {
     var mirror: Mirror?
-    /// Subscriptions of their own at the head.
+    /// Subscriptions at the head with a stream of their own.
     var candidates: [StreamContinuation] = []
   }
 
   private let entries = Mutex<[String: Entry]>([:])
 
-  /// Enters a subscription that has come to the head of its topic.
+  /// Adds a subscription that has reached the head of its topic.
   func enter(_ candidate: StreamContinuation, of topic: String) {
     entries.withLock { entries in
       var entry = entries[topic] ?? Entry()
@@ -30,7 +30,7 @@ final class MirrorTable: Sendable {
     }
   }
 
-  /// What is to become of a subscription that was entered.
+  /// Returns the mirror that an added subscription should use.
   func place(in topic: String) -> Place {
     entries.withLock { entries in
       guard let entry = entries[topic] else { return .alone }
@@ -39,7 +39,7 @@ final class MirrorTable: Sendable {
     }
   }
 
-  /// Takes a new mirror in, unless there is another.
+  /// Adds a new mirror. Returns false if the topic has one.
   func add(_ mirror: Mirror) -> Bool {
     entries.withLock { entries in
       guard entries[mirror.topic]?.mirror == nil else { return false }
@@ -48,7 +48,7 @@ final class MirrorTable: Sendable {
     }
   }
 
-  /// The mirror is open: has the topic's subscriptions join it.
+  /// Called when a mirror is open: lets the topic's subscriptions join it.
   func opened(_ mirror: Mirror) {
     let candidates = entries.withLock { $0[mirror.topic]?.candidates } ?? []
     for candidate in candidates {
@@ -64,7 +64,7 @@ final class MirrorTable: Sendable {
     }
   }
 
-  /// A subscription has no stream of its own at the head any more.
+  /// Removes a subscription that no longer has a stream of its own at the head.
   func leave(_ candidate: StreamContinuation, of topic: String) {
     entries.withLock { entries in
       guard var entry = entries[topic],

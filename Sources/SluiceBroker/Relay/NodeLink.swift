@@ -2,17 +2,17 @@ import Glibc
 import SluiceIO
 import SluiceWire
 
-/// A connection of this node to another one, on behalf of one identity: streams of several clients, passed on. Belongs to its loop.
+/// A connection of this node to another one, on behalf of one identity. It relays streams of several clients. Belongs to its loop.
 ///
-/// Lives as long as the connection; ``NodeLinks`` makes the next one.
+/// Lives as long as the connection; ``NodeLinks`` creates the next one.
 final class NodeLink: ByteStreamHandler {
   /// Bytes waiting to be written above which producers get no more demand.
   static let congested = 1 << 20
-  /// The silence after which the other node is given up, in milliseconds.
+  /// The silence after which the other node counts as lost, in milliseconds.
   static let keepalive: UInt32 = 5_000
 
   let node: RemoteNode
-  /// Among the broker's connections.
+  /// Its number among the broker's connections.
   let id: UInt64
   private let loop: any EventLoop
   private unowned let owner: NodeLinks
@@ -28,20 +28,20 @@ final class NodeLink: ByteStreamHandler {
   /// Bytes of ``output`` that were written.
   private var written = 0
   private var isBlocked = false
-  /// Whether it stands in the relay's list of links to serve at the end of the turn.
+  /// Whether it is in the relay's list of links to serve at the end of the turn.
   private var isDue = false
   private var isClosed = false
-  /// The other node has answered the handshake.
+  /// Whether the other node has answered the handshake.
   private var isOpen = false
-  /// The streams that are counted in the meter.
+  /// The number of streams when they were last counted in the meter.
   private var counted = 0
-  /// The bytes that it holds, as they were counted last.
+  /// The buffered bytes when they were last counted.
   private(set) var buffered = 0
-  /// Publications whose producers wait until there is less to write.
+  /// Publications that get no more demand until there is less to write.
   private var held: [RelayedPublication] = []
   /// When a stream was last open.
   private(set) var lastUse: MonotonicTime
-  /// The longest frame that the other node takes, and its longest record, in bytes.
+  /// The longest frame and the longest record that the other node accepts, in bytes.
   private(set) var maximumFrame = 0
   private(set) var maximumRecord = 0
 
@@ -62,7 +62,7 @@ final class NodeLink: ByteStreamHandler {
 
   // MARK: Opening
 
-  /// Connects within a time limit, handshake included.
+  /// Connects within a time limit that includes the handshake.
   func connect(to address: SocketAddress, over network: any Network, within limit: Duration) {
     timer = loop.schedule(after: limit) { [weak self] in
       self?.close(because: "it doesn't answer within \(limit)")
@@ -108,24 +108,24 @@ final class NodeLink: ByteStreamHandler {
     return session.open(stream)
   }
 
-  /// Cancels a stream, which gets nothing more.
+  /// Cancels a stream. It gets no more frames.
   func cancel(_ number: UInt32) {
     if isClosed { return }
     session.cancel(number)
     send(Cancel(), stream: number)
   }
 
-  /// Hands out nothing more for a stream for which CANCEL was sent.
+  /// Stops passing frames to a stream for which CANCEL was sent.
   func leaveCancelled(_ number: UInt32) {
     if !isClosed { session.cancel(number) }
   }
 
-  /// Hands out nothing more for a stream for which COMPLETE was sent.
+  /// Stops passing frames to a stream for which COMPLETE was sent.
   func leaveCompleting(_ number: UInt32) {
     if !isClosed { session.leaveCompleting(number) }
   }
 
-  /// Keeps the number of a stream of which the owner has sent the last frame.
+  /// Keeps the number of a stream in use after the owner has sent the last frame.
   func keep(_ number: UInt32) { session.keep(number) }
 
   func release(_ number: UInt32) {
@@ -164,7 +164,7 @@ final class NodeLink: ByteStreamHandler {
 
   var isCongested: Bool { output.count - written > Self.congested }
 
-  /// Has a publication called when the link isn't congested any more.
+  /// Calls a publication when the link is no longer congested.
   func notify(_ publication: RelayedPublication) { held.append(publication) }
 
   private func makeReady() {
@@ -173,14 +173,14 @@ final class NodeLink: ByteStreamHandler {
     owner.makeReady(self)
   }
 
-  /// Writes what waits, as far as the transport takes it, and counts the rest. At the end of a turn.
+  /// Writes pending output, as much as the transport accepts, and counts the rest. At the end of a turn.
   func flush() {
     isDue = false
     if !isBlocked { write() }
     countBuffered()
   }
 
-  /// Counts the bytes that wait in either direction.
+  /// Counts the buffered bytes of both directions.
   private func countBuffered() {
     let count = isClosed ? 0 : output.count - written + decoder.heldBytes + (stream?.heldBytes ?? 0)
     if count != buffered { owner.buffered(count - buffered) }
@@ -269,7 +269,7 @@ final class NodeLink: ByteStreamHandler {
   private func watch() {
     switch beat.check(at: loop.now.nanoseconds) {
     case .expired:
-      // What waits to be sent is for streams that are opened again elsewhere: it must not arrive behind them when a cut is over.
+      // The pending output is for streams that clients open again elsewhere. It must not arrive after them when the network has recovered, so it is dropped.
       stream?.abort()
       stream = nil
       close(because: "nothing was heard from it for \(Self.keepalive) ms")
@@ -287,9 +287,9 @@ final class NodeLink: ByteStreamHandler {
 
   // MARK: The end
 
-  /// Closes the connection and ends its streams, whose clients open them again.
+  /// Closes the connection and ends its streams. Clients open them again.
   ///
-  /// - Parameter isWanted: whether nothing has gone wrong.
+  /// - Parameter isWanted: whether this isn't a failure.
   func close(because reason: String, isWanted: Bool = false) {
     guard !isClosed else { return }
     isClosed = true
@@ -309,7 +309,7 @@ final class NodeLink: ByteStreamHandler {
     for (_, stream) in ended { stream.lost(.lostNode(node, serving: stream.topic, because: reason)) }
   }
 
-  /// Ends the streams for which `isGone` holds: another node serves their topics now.
+  /// Ends the streams for which `isGone` returns true, because another node now serves their topics.
   func end(where isGone: (String) -> Bool) {
     for (_, stream) in session.numbered where isGone(stream.topic) {
       stream.leaveOwner()

@@ -2,20 +2,20 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// The connections of this node to another one for one identity and one length of frames: usually one, more when its stream numbers are used up.
+/// The connections of this node to another one for one identity and one length of frames: usually one, and more when its stream numbers are used up.
 ///
-/// A node that can't be reached is tried again with growing delays, as long as streams wait for it. Belongs to its loop.
+/// While streams wait for a node that can't be reached, connecting is repeated with growing delays. Belongs to its loop.
 final class NodeLinks {
   struct Key: Hashable {
     var node: RemoteNode
     var identity: String
     /// The permissions that the identity carries, as text.
     var carried: String
-    /// The longest frame that the clients take, in bytes.
+    /// The longest frame that the clients accept, in bytes.
     var maximumFrame: Int
   }
 
-  /// For how long a connection without streams is kept.
+  /// How long a connection without streams is kept.
   static let idleTime = Duration.seconds(30)
   private static let firstDelay = Duration.milliseconds(50)
   private static let longestDelay = Duration.seconds(2)
@@ -23,11 +23,11 @@ final class NodeLinks {
   let key: Key
   private unowned let relay: NodeRelay
   private var links: [NodeLink] = []
-  /// The connection that is being opened.
+  /// The connection being opened.
   private var opening: NodeLink?
   private var failures = 0
   private var retry: TimerToken?
-  /// Why the node can't be reached; nil when it could be at the last try.
+  /// The reason why the node can't be reached; nil if the last attempt was successful.
   private(set) var problem: String?
 
   init(_ key: Key, for relay: NodeRelay) {
@@ -35,14 +35,15 @@ final class NodeLinks {
     self.relay = relay
   }
 
-  /// A connection on which a stream can be opened. Without one, a connection is opened, and ``NodeRelay/linksChanged()`` is called when it is there.
+  /// Returns a connection on which a stream can be opened. If there is none, it opens a connection, and ``NodeRelay/linksChanged()`` is called once that is
+  /// open.
   func link() -> NodeLink? {
     if let link = links.first(where: \.hasRoom) { return link }
     if opening == nil, retry == nil { connect() }
     return nil
   }
 
-  /// Whether there is nothing to keep.
+  /// Whether there is no connection and no timer.
   var isIdle: Bool { links.isEmpty && opening == nil && retry == nil }
 
   var readBuffer: UnsafeMutableRawBufferPointer { unsafe relay.readBuffer }
@@ -59,7 +60,7 @@ final class NodeLinks {
     }
   }
 
-  // MARK: What links say
+  // MARK: Events of links
 
   func opened(_ link: NodeLink) {
     opening = nil
@@ -69,10 +70,10 @@ final class NodeLinks {
     relay.linksChanged()
   }
 
-  /// The node is about to stop: streams that wait are for its successor.
+  /// Called when the node is about to stop. Waiting streams are for its successor.
   func leaves(_ link: NodeLink) { problem = "it is stopping" }
 
-  /// - Parameter isWanted: whether nothing has gone wrong.
+  /// - Parameter isWanted: whether this isn't a failure.
   func closed(_ link: NodeLink, because reason: String, isWanted: Bool) {
     relay.remove(link)
     links.removeAll { $0 === link }
@@ -96,9 +97,9 @@ final class NodeLinks {
 
   func buffered(_ change: Int) { relay.buffered(change) }
 
-  // MARK: What the relay says
+  // MARK: Calls of the relay
 
-  /// The connections that are open or opening.
+  /// The open connections and the one being opened.
   var connections: [NodeLink] { links + (opening.map { [$0] } ?? []) }
 
   /// Ends streams whose topics another node serves.

@@ -4,9 +4,9 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// The links of a loop to other nodes: found by node and client, opened when they are needed, closed when they aren't.
+/// The links of a loop to other nodes: finds them by node and client, opens them on demand, and closes idle ones.
 extension NodeRelay {
-  /// The time between two looks for links that aren't used.
+  /// The time between two searches for idle links.
   private static let sweepInterval = Duration.seconds(5)
 
   func links(to node: RemoteNode, for streams: StreamMultiplexer) throws(WireError) -> NodeLinks {
@@ -30,18 +30,18 @@ extension NodeRelay {
     return new
   }
 
-  /// A link to a node on behalf of an identity; nil when it has to be opened first.
+  /// Returns a link to a node on behalf of an identity; nil while it is being opened.
   func link(to node: RemoteNode, as identity: Identity) -> NodeLink? {
     try? links(to: node, as: identity, maximumFrame: core.configuration.limits.frame).link()
   }
 
-  /// A link to the node that serves a topic, if it still does and has room.
+  /// Returns a link to the node that serves a topic, if it still serves it and the link has room.
   func link(to node: RemoteNode, of topic: String, for streams: StreamMultiplexer) -> NodeLink? {
     guard routes.route(of: topic) == .remote(node) else { return nil }
     return try? links(to: node, for: streams).link()
   }
 
-  /// Has this node read a topic once for several subscriptions.
+  /// Begins to read a topic once for several subscriptions.
   ///
   /// - Returns: nil when another subscription has begun that, or the link has no room.
   func beginMirror(
@@ -72,16 +72,16 @@ extension NodeRelay {
     return .tls(host, port: port)
   }
 
-  /// How long the broker of another node may take to answer when this node finds out whether it can be reached.
+  /// How long the broker of another node may take to answer a probe.
   private static let probeTimeout = Duration.seconds(2)
-  /// As which the node asks others then where clients authenticate.
+  /// The identity in probes of other nodes if clients authenticate.
   private static let probeIdentity = "nodes"
 
-  /// Finds out whether the broker of another node can be reached at its address.
+  /// Checks whether the broker of another node can be reached at its address.
   ///
   /// - Parameters:
-  ///   - identity: that of the node's broker.
-  ///   - done: called once with why it can't be reached; nil when it was reached.
+  ///   - identity: the identity of that node's broker.
+  ///   - done: called once with the reason why it can't be reached; nil when it was reached.
   func reach(_ node: RemoteNode, identity: UInt64, _ done: @escaping (String?) -> Void) {
     let hello = Hello(
       maximumFrame: UInt32(Limits.smallestFrame), keepalive: NodeLink.keepalive, name: ownName,
@@ -99,10 +99,10 @@ extension NodeRelay {
   /// How long a link may take to open.
   var linkTimeout: Duration { max(core.configuration.limits.routeWait, .seconds(1)) }
 
-  /// A link to a node couldn't be opened, or was lost.
+  /// Reports that a link to a node couldn't be opened, or was lost.
   func linkFailed(to node: RemoteNode) { core.linkFailed(to: node.name) }
 
-  /// A link has opened, or one that couldn't be opened may be tried again.
+  /// Called when a link has opened, or when a failed connection may be retried.
   func linksChanged() {
     for pattern in patterns { pattern.tryAgain() }
     tryAgain()
@@ -117,7 +117,7 @@ extension NodeRelay {
 
   func buffered(_ change: Int) { linkTable.buffered(change) }
 
-  /// Closes the link of that number for its buffered bytes, if it is still there. Its clients open their streams again.
+  /// Closes the link with that number for its buffered bytes, if it still exists. Its clients open their streams again.
   func closeForBuffering(_ link: UInt64) {
     guard let link = linkTable.connection(link) else { return }
     core.metrics.add(.closedForBuffering)
@@ -129,7 +129,7 @@ extension NodeRelay {
 
   func remove(_ link: NodeLink) { linkTable.remove(link) }
 
-  /// Writes what the turn has brought.
+  /// Writes the output of the turn.
   func turnEnded() {
     for link in linkTable.takeReady() { link.flush() }
   }

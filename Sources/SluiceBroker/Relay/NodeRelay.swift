@@ -4,7 +4,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// One loop's part of serving topics of other nodes: looks up routes, has streams wait, and passes them on over links.
+/// Serves topics of other nodes for one loop: looks up routes, lets streams wait, and relays them over links.
 ///
 /// ```
 ///  client ── StreamMultiplexer ── NodeRelay ── local: as on one node
@@ -12,14 +12,14 @@ import SluiceWire
 ///                                    └── remote: RelayedSubscription … ── NodeLink ── owner
 /// ```
 ///
-/// A relay never repeats anything: when the link breaks, or the topic moves, its streams end with ``ErrorCode/topicMoved``, and the clients open them again
-/// where they are.
-// @unchecked: belongs to `loop`, but for `start()`.
+/// A relay never retries a stream: when the link fails, or the topic moves, its streams end with ``ErrorCode/topicMoved``, and the clients open them again
+/// at their positions.
+// @unchecked: belongs to `loop`, except for `start()`.
 @safe
 final class NodeRelay: TopicRouting, @unchecked Sendable {
   /// The most bytes read from a link at a time.
   private static let readSize = 256 << 10
-  /// The time after which subscriptions to patterns are tried again that couldn't begin.
+  /// The delay before waiting streams are tried again.
   private static let againDelay = Duration.milliseconds(20)
 
   let loop: any EventLoop
@@ -43,8 +43,8 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
   var hasBuffer = false
 
   /// - Parameters:
-  ///   - network: where other nodes are reached.
-  ///   - mirrors: those of all loops.
+  ///   - network: the network that connects to other nodes.
+  ///   - mirrors: the mirrors of all loops.
   init(
     _ routes: ShardRoutes, core: BrokerCore, network: any Network, mirrors: MirrorTable, loop: any EventLoop
   ) {
@@ -59,7 +59,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     if hasBuffer { unsafe readBuffer.deallocate() }
   }
 
-  /// Observes the routes. Before anything else; from any thread.
+  /// Observes the routes. Must be called before anything else; from any thread.
   func start() {
     observation = routes.observe { [weak self] in
       guard let self else { return }
@@ -89,7 +89,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     guard let target = action.routed else { return false }
     let route = routes.route(of: target.topic)
     if route == .local {
-      // Another node may have the topic by now, and have moved the place on.
+      // Another node may own the topic by now, and may have a newer position of the cursor or group.
       guard target.beginsAtKeptPlace, !routes.lease.isValid(at: loop.readClock()) else { return false }
       try streams.client.require(target)
       wait(action, target, on: streams)
@@ -101,7 +101,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
       wait(action, target, on: streams)
       return true
     }
-    // The two nodes don't agree on the owner yet: a stream isn't passed on twice.
+    // The two nodes don't agree on the owner yet. A stream isn't relayed twice.
     if streams.client.isNode { throw TopicRegistry.moved(target.topic) }
     if streams.redirect(target.stream, to: node) { return true }
     guard let link = try links(to: node, for: streams).link() else {
@@ -115,11 +115,11 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     return true
   }
 
-  /// A page of the topics of all nodes; another node is told only what is here.
+  /// Lists a page of the topics of all nodes. For another node, only the topics of this one are listed.
   private func list(
     _ action: ServerAction, on stream: UInt32, after: String, limit: UInt32, on streams: StreamMultiplexer
   ) throws(WireError) -> Bool {
-    // One that no node reaches has no topics.
+    // A node that can't be reached and owns no shards has no topics.
     let nodes = routes.nodes.filter { routes.problem(of: $0) == nil || routes.owners.contains($0) }
     if nodes.isEmpty || streams.client.isNode { return false }
     var links: [NodeLink] = []
@@ -138,7 +138,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
 
   // MARK: Patterns
 
-  /// A subscription to the topics of all nodes that a pattern selects; another node is sent only what is here.
+  /// Opens a subscription to the topics of all nodes that a pattern selects. For another node, only the topics of this one are included.
   private func openPattern(
     _ action: ServerAction, _ stream: UInt32, _ frame: SubscribePattern, on streams: StreamMultiplexer
   ) throws(WireError) -> Bool {
@@ -161,25 +161,25 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     RoutedAction(stream: stream, topic: "", verb: .subscribePattern, kind: .subscription)
   }
 
-  /// Which node serves which shards; nil while a shard moves.
+  /// The owners of all shards; nil while a shard moves.
   var agreement: ShardAgreement? { routes.agreement }
 
-  /// The other nodes that have shards, sorted by name.
+  /// The other nodes that own shards, sorted by name.
   var owners: [RemoteNode] { routes.owners }
 
   func route(of topic: String) -> TopicRoute { routes.route(of: topic) }
   func isOwn(_ topic: String) -> Bool { routes.route(of: topic) == .local }
   func isServed(_ topic: String, by node: RemoteNode) -> Bool { routes.route(of: topic) == .remote(node) }
 
-  /// A link to a node, if it has room.
+  /// Returns a link to a node, if it has room.
   func link(to node: RemoteNode, for streams: StreamMultiplexer) -> NodeLink? {
     try? links(to: node, for: streams).link()
   }
 
-  /// A subscription to a pattern couldn't begin, since the nodes didn't agree on who serves what: tries again after a while, with the demand that has come
-  /// meanwhile.
+  /// Restarts a subscription to a pattern that couldn't begin because the nodes didn't agree on the owners of shards. It is tried again after a delay, with
+  /// the demand that has arrived meanwhile.
   ///
-  /// - Parameter deadline: when the client is told to try again.
+  /// - Parameter deadline: the time at which the client gets an error and has to try again.
   func beginAgain(
     _ action: ServerAction, of pattern: PatternStream, on streams: StreamMultiplexer,
     until deadline: MonotonicTime
@@ -193,7 +193,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     }
   }
 
-  /// Tries what waits again after a while: nothing tells when it could go on.
+  /// Tries waiting streams again after a delay, since no event shows when they can continue.
   private func tryAgainSoon() {
     guard againTimer == nil else { return }
     againTimer = loop.schedule(after: Self.againDelay) { [unowned self] in
@@ -217,10 +217,10 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     arm(for: deadline)
   }
 
-  /// When a stream that begins to wait now has waited for long enough.
+  /// The deadline of a stream that begins to wait now.
   var waitDeadline: MonotonicTime { triedAgain?.deadline ?? loop.now + core.configuration.limits.routeWait }
 
-  /// The stream that is being tried again, whose deadline stays.
+  /// The stream that is being tried again, which keeps its deadline.
   private var triedAgain: WaitingStream?
 
   private func arm(for deadline: MonotonicTime) {
@@ -236,10 +236,10 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     if let next = waiting.nextDeadline() { arm(for: next) }
   }
 
-  /// A stream doesn't wait any more.
+  /// Called when a stream no longer waits.
   func leftWaiting() { waiting.left() }
 
-  /// Why the node that serves a topic can't be reached; nil when no node serves it.
+  /// Returns the reason why the node that serves a topic can't be reached; nil when no node serves it.
   private func problem(of topic: String) -> String? {
     if topic.isEmpty { return linkTable.problem ?? "a node of the cluster: the connection isn't open yet" }
     guard case .remote(let node) = routes.route(of: topic) else { return nil }
@@ -250,7 +250,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     "node \(node.name) at \(node.address), which serves it: \(reason)"
   }
 
-  /// Tries again what waits.
+  /// Tries waiting streams again.
   func tryAgain() {
     if isTryingAgain { return }
     isTryingAgain = true
@@ -267,7 +267,7 @@ final class NodeRelay: TopicRouting, @unchecked Sendable {
     for links in linkTable.all {
       links.end { [routes] topic in
         if topic.isEmpty { return false }
-        // While it moves, the owner ends the streams itself, behind what it still sends.
+        // While the topic moves, its owner ends the streams itself, after the frames that it still sends.
         switch routes.route(of: topic) {
         case .moving: return false
         case .local: return true

@@ -1,64 +1,66 @@
 import SluiceTopics
 import SluiceWire
 
-/// How the demand of a subscription to a pattern is divided among the nodes that serve its topics.
+/// Divides the demand of a subscription to a pattern among the nodes that serve its topics.
 ///
-/// The demand is for records of all nodes together, and no node may send what isn't asked for. So it is neither divided beforehand, which would leave it with
-/// nodes that have no records, nor told to several nodes. It is lent: a node that has records and no loan left says so (``Offer``) and is lent a share; what it
-/// doesn't use stays with it, so that its next records need no round trip, until another one needs it, when it is recalled. Nodes that wait are served in
-/// the order in which they began to. Unlimited demand needs none of this: each node gets a ``DemandWindow``.
+/// The demand is for the records of all nodes together, and no node may send records that weren't requested. If it were divided in advance, nodes without
+/// records would keep a part of it. Granting it to several nodes would exceed it. So it is lent.
 ///
-/// A value without I/O: what happens goes in, the loans to be told come out of ``settle(_:)``.
+/// A node that has records but no loan requests a share with ``Offer``. It keeps the unused rest for its next records, which then need no round trip. When
+/// another node needs demand, the rest is recalled. Waiting nodes are served in the order in which they began to wait. Unlimited demand isn't lent: each
+/// node gets a ``DemandWindow``.
+///
+/// A value without I/O: events are passed in, and ``settle(_:)`` returns the frames to send.
 struct PatternLoans {
-  /// What a node is to be told.
+  /// A frame to send to a node.
   struct Action: Hashable {
     var part: Int
     var frame: Lend
   }
 
   private struct Part {
-    /// The totals of its stream: lent, received or given back, given back.
+    /// The totals of its stream: records lent, records received or given back, and records given back.
     var lent: UInt64 = 0
     var used: UInt64 = 0
     var returned: UInt64 = 0
-    /// Records received, on this stream and earlier ones, that aren't written to the subscriber yet.
+    /// Records received, on this stream and earlier ones, that weren't written to the subscriber yet.
     var unwritten: UInt64 = 0
     var window = DemandWindow()
-    /// Since when it has records and no loan left.
+    /// The time since which it has records but no loan.
     var waitsSince: UInt64?
     var isRecalled = false
     var lastLoan: UInt64 = 0
-    /// There is a topic whose producers follow their subscribers.
+    /// Whether it has a topic with paced producers.
     var isPaced = false
     var pacedThrough: UInt64 = 0
 
     var outstanding: UInt64 { lent - used }
-    /// How many more records it may be lent, so that no more than a window is under way.
+    /// How many more records may be lent to it within its window.
     var room: UInt64 {
       let taken = outstanding + unwritten
       return taken < window.records ? window.records - taken : 0
     }
   }
 
-  /// Those with an open stream, and those with records that aren't written.
+  /// The parts with an open stream, and those with records that weren't written.
   private var parts: [Int: Part] = [:]
   private var open: Set<Int> = []
-  /// Since when topics of the subscriber's own node have records, and there is no demand for them.
+  /// The time since which topics of the subscriber's own node have records but no demand.
   private var ownSince: UInt64?
   private var clock: UInt64 = 0
-  /// Records of the demand that are lent, or received and not written.
+  /// The part of the demand that is lent, or used by records that weren't written yet.
   private(set) var reserved: UInt64 = 0
 
-  // MARK: What happens
+  // MARK: Events
 
-  /// A node's stream has begun.
+  /// Called when a node's stream has begun.
   mutating func begin(_ part: Int) {
     end(part)
     open.insert(part)
     parts[part] = Part(unwritten: parts[part]?.unwritten ?? 0)
   }
 
-  /// A node's stream is over: what it was lent can be lent to others.
+  /// Called when a node's stream has ended. Its loan can be lent to others.
   mutating func end(_ part: Int) {
     guard open.remove(part) != nil, var state = parts[part] else { return }
     reserved -= state.outstanding
@@ -67,12 +69,12 @@ struct PatternLoans {
     parts[part] = state.unwritten > 0 ? state : nil
   }
 
-  /// The records that a node may still send.
+  /// Returns how many records a node may still send.
   func outstanding(_ part: Int) -> UInt64 { open.contains(part) ? parts[part]?.outstanding ?? 0 : 0 }
 
-  /// Records have come.
+  /// Counts received records.
   ///
-  /// - Parameter isWanted: false when they are dropped.
+  /// - Parameter isWanted: false for records that are dropped.
   /// - Throws: ``ErrorCode/demandExceeded``.
   mutating func received(_ records: UInt64, bytes: Int, from part: Int, isWanted: Bool) throws(WireError) {
     let left = outstanding(part)
@@ -86,7 +88,7 @@ struct PatternLoans {
     parts[part] = state
   }
 
-  /// Records of a node were written to the subscriber.
+  /// Counts records of a node that were written to the subscriber.
   mutating func written(_ records: UInt64, from part: Int) {
     guard var state = parts[part] else { return }
     state.unwritten -= records
@@ -94,9 +96,9 @@ struct PatternLoans {
     parts[part] = state.unwritten > 0 || open.contains(part) ? state : nil
   }
 
-  /// A node says how its loan stands.
+  /// Applies an OFFER of a node.
   ///
-  /// - Throws: ``ErrorCode/malformedFrame`` when that can't be.
+  /// - Throws: ``ErrorCode/malformedFrame`` when it gives back more than was lent.
   mutating func offered(_ offer: Offer, by part: Int) throws(WireError) {
     guard open.contains(part), var state = parts[part] else { return }
     guard offer.returned >= state.returned, offer.returned - state.returned <= state.outstanding else {
@@ -112,7 +114,7 @@ struct PatternLoans {
     parts[part] = state
   }
 
-  /// A turn of the topics of the subscriber's own node is over.
+  /// Called after a turn of the topics of the subscriber's own node.
   mutating func ownTurnEnded(isUsed: Bool, waits: Bool) {
     if isUsed || !waits { ownSince = nil }
     if waits, ownSince == nil { ownSince = tick() }
@@ -125,7 +127,7 @@ struct PatternLoans {
 
   // MARK: Loans
 
-  /// Divides what is left of the demand.
+  /// Divides the free part of the demand. Returns the frames to send.
   ///
   /// - Parameter credit: the subscriber's demand, and the records that were written to it.
   mutating func settle(_ credit: Credit) -> [Action] {
@@ -156,17 +158,17 @@ struct PatternLoans {
     parts[part] = state
   }
 
-  /// Fills a node's window up. Returns whether that is enough to be told.
+  /// Fills a node's window. Returns false if the change is too small for a frame.
   private mutating func extend(_ part: Int) -> Bool {
     guard let state = parts[part], state.room >= max(state.window.records / 4, 1) else { return false }
     lend(state.room, to: part)
     return true
   }
 
-  /// Lends to the nodes that wait, then to those that use what they have. Recalls what others have when that isn't enough.
+  /// Lends to nodes that wait, then to nodes that use their loans. If that isn't enough, it recalls the loans of others.
   private mutating func divide(_ free: UInt64) -> Set<Int> {
     var (free, changed) = (free, Set<Int>())
-    // The subscriber's own node takes what is left, and so gets its share by not being lent it.
+    // The subscriber's own node uses the free part directly, so its share stays free.
     var waiting = open.compactMap { part in parts[part]?.waitsSince.map { (since: $0, part: Int?(part)) } }
     if let ownSince { waiting.append((ownSince, nil)) }
     waiting.sort { $0.since < $1.since }
@@ -197,9 +199,9 @@ struct PatternLoans {
     return changed
   }
 
-  /// Has nodes give back what they haven't used.
+  /// Recalls the unused loans of nodes.
   ///
-  /// - Parameter served: those that have just been lent more.
+  /// - Parameter served: nodes that have just got a loan.
   private mutating func recall(beside served: Set<Int>) -> Set<Int> {
     let lenders = open.subtracting(served).filter { part in
       parts[part].map { $0.outstanding > 0 && !$0.isRecalled && $0.waitsSince == nil } ?? false
@@ -208,7 +210,7 @@ struct PatternLoans {
     return lenders
   }
 
-  /// Tells nodes how far producers may go that follow their subscribers, when that has changed much.
+  /// Updates the demand that paces producers at other nodes, if it has changed much.
   private mutating func pace(_ credit: Credit, _ changed: inout Set<Int>) {
     let unwritten = parts.values.reduce(0) { $0 + $1.unwritten }
     let isUnlimited = credit.granted == Credit.unlimited

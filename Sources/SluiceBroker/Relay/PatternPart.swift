@@ -2,12 +2,12 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// One other node's part of a subscription to a pattern: a stream at that node, opened again as often as it ends. Belongs to the subscription's loop.
+/// One other node's part of a subscription to a pattern: a stream at that node, which is opened again whenever it ends. Belongs to the subscription's loop.
 final class PatternPart: LinkedStream {
   private static let firstDelay = Duration.milliseconds(5)
   private static let longestDelay = Duration.milliseconds(500)
 
-  /// It is about no topic in particular.
+  /// Empty, since it isn't about a single topic.
   let topic = ""
   let node: RemoteNode
   /// Its number among the subscription's parts.
@@ -20,13 +20,13 @@ final class PatternPart: LinkedStream {
   private var delay = PatternPart.firstDelay
   /// The number of its present stream among those of all parts.
   private(set) var source: UInt64 = 0
-  /// The node has sent SUBSCRIBED on its present stream, and has announced all topics.
+  /// Whether the node has sent SUBSCRIBED on its present stream, and whether it has announced all topics.
   private(set) var isOpen = false
   private(set) var isComplete = false
-  /// All topics were announced, or live, on this stream or an earlier one.
+  /// Whether all topics were announced, and were live, on this stream or an earlier one.
   var wasAnnounced = false
   var wasLive = false
-  /// Bytes of its records that aren't written.
+  /// Bytes of its records that weren't written yet.
   var unwrittenBytes = 0
 
   init(of pattern: RelayedPattern, at node: RemoteNode, index: Int, on loop: any EventLoop) {
@@ -37,11 +37,11 @@ final class PatternPart: LinkedStream {
   }
 
   var hasStream: Bool { number != nil }
-  /// Whether it waits for some time before it tries again.
+  /// Whether it waits before it opens a stream again.
   var isWaiting: Bool { timer != nil }
-  /// The longest record that the node takes, in bytes.
+  /// The longest record that the node accepts, in bytes.
   var longestRecord: Int { link?.maximumRecord ?? 0 }
-  /// The longest frame that the node takes, in bytes.
+  /// The longest frame that the node accepts, in bytes.
   var longestFrame: Int { link?.maximumFrame ?? 0 }
 
   /// Opens a stream.
@@ -58,7 +58,7 @@ final class PatternPart: LinkedStream {
     if let number { link?.send(frame, stream: number) }
   }
 
-  /// Has the subscription try again after some time.
+  /// Lets the subscription try again after a delay.
   func waitToTryAgain() {
     guard timer == nil else { return }
     timer = loop.schedule(after: delay) { [weak self] in
@@ -96,7 +96,7 @@ final class PatternPart: LinkedStream {
     return false
   }
 
-  /// All topics were announced that were there when the stream began.
+  /// Called when all topics from the beginning of the stream were announced.
   func completed() {
     isComplete = true
     delay = Self.firstDelay

@@ -1,19 +1,19 @@
 import SluiceTopics
 import SluiceWire
 
-/// Frames of other nodes that wait to be written to the subscriber of a pattern, in the order in which they came.
+/// Frames of other nodes that wait to be written to the subscriber of a pattern, in the order of their arrival.
 ///
-/// One queue for all nodes, so that the records of a topic that moves stay in order. Small frames about the same topic are gathered; a batch of records is
-/// copied once, and that copy is written.
+/// All nodes share one queue, so that the records of a topic that moves stay in order. Small frames about the same topic are gathered in blocks; a batch of
+/// records is copied once, and that copy is written.
 struct PatternQueue {
-  /// Frames up to this length share a block, in bytes.
+  /// The most bytes of a block of frames.
   private static let blockSize = 16 << 10
 
-  /// What happens when the frames before it are written.
+  /// An action to perform after the frames before it were written.
   enum Mark: Hashable {
-    /// All topics of a node are announced that were there at first.
+    /// A node has announced all its topics from the beginning.
     case announced
-    /// All topics of a node are live that were there at first.
+    /// All topics of a node from the beginning are live.
     case live
     /// The subscription ends.
     case end(Fault)
@@ -21,7 +21,7 @@ struct PatternQueue {
 
   struct Entry {
     var content: Content
-    /// The node's part.
+    /// The index of the node's part.
     var part: Int
     var records: UInt64 = 0
 
@@ -34,20 +34,20 @@ struct PatternQueue {
   }
 
   enum Content {
-    /// Frames about a topic with that number; 0 when they say by themselves what they are about.
+    /// Frames about the topic with that number; 0 if they contain the number themselves.
     case frames(about: UInt32, HeldBytes)
     case mark(Mark)
   }
 
   private var entries = ReadyQueue<Entry>()
-  /// Frames that the next one may join.
+  /// The block to which the next frame may be added.
   private var last: [UInt8] = []
   private var lastAbout: UInt32 = 0
   private var lastPart = 0
   private var lastRecords: UInt64 = 0
   /// Bytes of all frames.
   private(set) var bytes = 0
-  /// The number of the last entry that was added, and of the last that was taken out.
+  /// The number of the last entry that was added, and of the last that was removed.
   private(set) var added: UInt64 = 0
   private(set) var taken: UInt64 = 0
 
@@ -58,7 +58,7 @@ struct PatternQueue {
     push(Entry(content: .mark(mark), part: part))
   }
 
-  /// Adds a frame that says by itself what it is about.
+  /// Adds a frame that contains the number of its topic.
   mutating func append(_ frame: some Frame, part: Int, stream: UInt32) {
     gather(about: 0, part)
     let length = last.count
@@ -67,11 +67,11 @@ struct PatternQueue {
     if last.count > Self.blockSize { closeBlock() }
   }
 
-  /// Adds a frame with its body as it is.
+  /// Adds a frame with an encoded body.
   ///
   /// - Parameters:
-  ///   - number: of the topic that it is about.
-  ///   - records: the records that it delivers.
+  ///   - number: the number of its topic.
+  ///   - records: the number of records in it.
   mutating func append(
     _ type: FrameType, _ body: UnsafeRawBufferPointer, about number: UInt32, records: UInt64, part: Int,
     stream: UInt32
@@ -98,7 +98,7 @@ struct PatternQueue {
     return entry
   }
 
-  /// Closes the block of gathered frames, so that ``added`` counts them.
+  /// Closes the block of gathered frames, so that ``added`` counts it.
   mutating func closeBlock() {
     guard !last.isEmpty else { return }
     let frames = unsafe last.withUnsafeBytes { unsafe HeldBytes(copying: $0) }
@@ -107,7 +107,7 @@ struct PatternQueue {
     lastRecords = 0
   }
 
-  /// Has the next frame join those before it, if they are about the same.
+  /// Continues the block if the next frame is about the same topic and part; otherwise begins a new one.
   private mutating func gather(about number: UInt32, _ part: Int) {
     if lastAbout != number || lastPart != part { closeBlock() }
     (lastAbout, lastPart) = (number, part)

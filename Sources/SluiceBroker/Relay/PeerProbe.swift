@@ -1,9 +1,9 @@
 import SluiceIO
 import SluiceWire
 
-/// One attempt to reach the broker of another node, up to the end of the handshake. Belongs to its loop, and keeps itself until it is over.
+/// One attempt to reach the broker of another node, until the end of the handshake. Belongs to its loop, and retains itself until it has ended.
 ///
-/// It succeeds only if the broker that answers is the one of that node: an address may be that of another node, or of this one.
+/// It succeeds only if that node's own broker answers: the address may lead to another node, or to this one.
 final class PeerProbe: ByteStreamHandler {
   private let identity: UInt64
   private let own: UInt64
@@ -14,13 +14,13 @@ final class PeerProbe: ByteStreamHandler {
   private var stream: (any ByteStream)?
   private var timer: TimerToken?
   private var buffer = [UInt8](repeating: 0, count: 8 << 10)
-  /// Nil once it is over.
+  /// Nil after the end.
   private var done: ((String?) -> Void)?
 
   /// - Parameters:
-  ///   - identity: that of the broker in its WELCOME.
-  ///   - own: that of this node's broker.
-  ///   - done: called once with why the broker can't be reached; nil when it was reached.
+  ///   - identity: the expected identity in WELCOME.
+  ///   - own: the identity of this node's broker.
+  ///   - done: called once with the reason why the broker can't be reached; nil when it was reached.
   init(
     of identity: UInt64, own: UInt64, hello: Hello, on loop: any EventLoop,
     _ done: @escaping (String?) -> Void
@@ -33,7 +33,7 @@ final class PeerProbe: ByteStreamHandler {
     decoder = FrameDecoder(maximumFrame: Int(hello.maximumFrame), openingAt: .client)
   }
 
-  /// Connects within a time limit, handshake included.
+  /// Connects within a time limit that includes the handshake.
   func connect(to address: SocketAddress, over network: any Network, within limit: Duration) {
     timer = loop.schedule(after: limit) { [self] in end("it doesn't answer within \(limit)") }
     attempt = network.connect(to: address, on: loop) { [self] result in
@@ -55,7 +55,7 @@ final class PeerProbe: ByteStreamHandler {
   private func greet(over stream: any ByteStream) {
     let bytes = handshake.hello.encoded(stream: 0)
     let result = unsafe bytes.withUnsafeBytes { unsafe stream.write($0) }
-    // A new connection takes a frame as short as HELLO.
+    // A new connection accepts a frame as short as HELLO at once.
     switch result {
     case .wrote(bytes.count): break
     case .failed(let error): end(error.description)

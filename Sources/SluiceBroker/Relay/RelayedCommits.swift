@@ -1,7 +1,7 @@
 import SluiceSession
 import SluiceWire
 
-/// A relayed subscription with a durable cursor that was sent the last frame of its stream: its subscriber may still commit the last records.
+/// A relayed subscription with a durable cursor after the last frame of its stream. Its subscriber may still commit the last records.
 final class RelayedCommits: ServerStream {
   private unowned let streams: StreamMultiplexer
   private let stream: UInt32
@@ -17,7 +17,7 @@ final class RelayedCommits: ServerStream {
     self.stream = stream
   }
 
-  // The client may use the stream's number for something else, and this is dropped without a call of `release()`.
+  // When the client reuses the stream's number, this object is dropped without a call of `release()`.
   deinit { release() }
 
   var kind: StreamKind { .committing }

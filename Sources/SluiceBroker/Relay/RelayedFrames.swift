@@ -3,9 +3,9 @@ import SluiceWire
 
 /// Frames of another node that wait for a client's socket, in order.
 ///
-/// Small ones are gathered; a batch of records is copied once, and that copy is written.
+/// Small frames are gathered in blocks; a batch of records is copied once, and that copy is written.
 struct RelayedFrames {
-  /// Frames up to this length share a block, in bytes.
+  /// The most bytes of a block of frames.
   private static let blockSize = 16 << 10
 
   private enum Piece {
@@ -21,7 +21,7 @@ struct RelayedFrames {
   }
 
   private var pieces = ReadyQueue<(Piece, records: UInt64)>()
-  /// Frames that the next one may join.
+  /// The block to which the next frame may be added.
   private var last: [UInt8] = []
   private var lastRecords: UInt64 = 0
   /// Bytes of all frames.
@@ -35,9 +35,9 @@ struct RelayedFrames {
     bytes += last.count - length
   }
 
-  /// Adds a frame with its body as it is.
+  /// Adds a frame with an encoded body.
   ///
-  /// - Parameter records: the records that it delivers.
+  /// - Parameter records: the number of records in it.
   mutating func append(_ type: FrameType, _ body: UnsafeRawBufferPointer, records: UInt64, stream: UInt32) {
     let length = FrameHeader.size + body.count
     bytes += length
@@ -52,7 +52,7 @@ struct RelayedFrames {
 
   /// Moves the first frames to `writes`.
   ///
-  /// - Returns: the records that they deliver; nil when there are none.
+  /// - Returns: the number of records in them; nil when there are no frames.
   mutating func moveFirst(to writes: WriteBatch) -> UInt64? {
     if pieces.isEmpty { closeBlock() }
     guard let (piece, records) = pieces.popFirst() else { return nil }

@@ -1,9 +1,9 @@
 import SluiceSession
 import SluiceWire
 
-/// A page of the topics of all nodes, in byte order of their names: each node is asked for its own. Belongs to its connection's loop.
+/// A page of the topics of all nodes, in byte order of their names, merged from a page of each node. Belongs to its connection's loop.
 final class RelayedList: ServerStream {
-  /// The most topics of a page, each of which has 1,333 bytes at the most.
+  /// The most topics of a page. A topic takes at most 1,333 bytes.
   static let largestPage = 40
 
   private let stream: UInt32
@@ -21,7 +21,7 @@ final class RelayedList: ServerStream {
     self.streams = streams
   }
 
-  /// Asks the other nodes, and this one.
+  /// Requests pages from the other nodes, and adds this node's page.
   func begin(over links: [NodeLink]) {
     let (page, more) = streams.client.listTopics(after: after, limit: limit)
     pages = [Topics(topics: page, more: more)]
@@ -54,10 +54,10 @@ final class RelayedList: ServerStream {
     streams.answer(streams.session.request(on: stream), Self.merged(pages, after: after, limit: limit))
   }
 
-  /// The first topics of several pages, each of which begins behind the same name. A topic that moves may be in two.
+  /// Returns the first topics of several pages which all begin after the same name. A topic that moves may be in two of them.
   static func merged(_ pages: [Topics], after: String, limit: Int) -> Topics {
     let all = pages.flatMap(\.topics).sorted { NameSpan.precedes($0.topic, $1.topic) }
-    // Behind the last name of a page that isn't the last one there may be others.
+    // More topics may follow the last name of a page that isn't the last one, so the merged page must end there.
     let bound = pages.filter(\.more).map { $0.topics.last?.topic ?? after }.min(by: NameSpan.precedes)
     var page: [TopicSummary] = []
     var isCut = bound != nil
@@ -72,9 +72,9 @@ final class RelayedList: ServerStream {
   }
 }
 
-/// The part of one other node.
+/// The page of one other node.
 final class RelayedListPart: LinkedStream {
-  /// It is about no topic.
+  /// Empty, since it isn't about a single topic.
   let topic = ""
   private weak var list: RelayedList?
   private let link: NodeLink

@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceTopics
 import SluiceWire
 
-/// What other nodes send on the streams of a subscription to a pattern.
+/// Handles the frames that other nodes send on the streams of a subscription to a pattern.
 extension RelayedPattern {
   func opened(_ part: PatternPart, _ frame: Subscribed) {
     loans.begin(part.index)
@@ -11,7 +11,7 @@ extension RelayedPattern {
     settle()
   }
 
-  /// A stream has ended.
+  /// Called when a stream has ended.
   func ended(_ part: PatternPart, _ fault: Fault) {
     topics.end(part.source)
     loans.end(part.index)
@@ -26,14 +26,14 @@ extension RelayedPattern {
     settle()
   }
 
-  /// The stream is opened again where the subscriber is.
+  /// Opens the stream of a part again, at the subscriber's positions.
   func reopen(_ part: PatternPart) {
     closeStream(of: part)
     guard hasBegun else { return beginAgain() }
     part.waitToTryAgain()
   }
 
-  /// - Returns: false for a frame that doesn't belong there.
+  /// - Returns: false for a frame that isn't allowed.
   func receive(
     _ type: FrameType, _ body: UnsafeRawBufferPointer, from part: PatternPart
   ) throws(WireError) -> Bool {
@@ -76,7 +76,7 @@ extension RelayedPattern {
   }
 
   private func matched(_ frame: Matched, _ part: PatternPart) throws(WireError) {
-    // Another node serves the topic, as far as this one knows.
+    // This node's routes say that another node serves the topic.
     var isDoubtful = false
     if frame.place.epoch != 0, hasBegun {
       let route = relay.route(of: frame.topic)
@@ -114,7 +114,7 @@ extension RelayedPattern {
     queue.append(.live, part: part.index)
   }
 
-  /// Records have come. When they became so much longer that the loan is too large for them, the stream is opened again, with a small one.
+  /// Counts received records. If records have become so much longer that they exceed the memory for the loan, the stream is opened again with a small loan.
   private func track(_ bytes: Int, of part: PatternPart) {
     part.unwrittenBytes += bytes + FrameHeader.size
     if part.unwrittenBytes > DemandWindow.bound(record: part.longestRecord) { reopen(part) }

@@ -11,18 +11,18 @@ import SluiceWire
 ///                                                 └── PatternPart ── NodeLink ── node c
 /// ```
 ///
-/// It begins when each shard has an owner and each owner has told its topics, all for the same division of shards. From then on a node that can't be reached, or
-/// a topic that moves, holds up only its own topics: where the subscriber is in each is known here, and goes with the next stream.
+/// It begins when each shard has an owner and each owner has announced its topics, all with the same assignment of shards. After that, a node that can't be
+/// reached, or a topic that moves, delays only its own topics: the subscriber's position in each topic is stored here, and is sent when a stream is opened.
 final class RelayedPattern: RemoteTopics {
   private let action: ServerAction
   private let frame: SubscribePattern
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   unowned let relay: NodeRelay
-  /// The subscription that has it.
+  /// The subscription that owns this object.
   private(set) weak var pattern: PatternStream?
   let agreement: ShardAgreement
-  /// When the client is told to try again, unless the subscription has begun.
+  /// The time at which the client gets an error and has to try again, unless the subscription has begun.
   private let deadline: MonotonicTime
   private(set) var parts: [PatternPart] = []
   private var lastIndex = 0
@@ -30,24 +30,24 @@ final class RelayedPattern: RemoteTopics {
   var topics = RelayedTopics()
   var loans = PatternLoans()
   var queue = PatternQueue()
-  /// The part of its bytes that is counted as the connection's.
+  /// The bytes of the queue that are counted in the connection's buffer.
   private var counted = 0
   private var orphanTimer: TimerToken?
   private(set) var hasBegun = false
   private(set) var isOver = false
-  /// It is about to be asked for again from the beginning.
+  /// Whether the whole subscription is about to start again.
   private var isBeginningAgain = false
-  /// The topics that are counted as the connection's.
+  /// The number of topics that are counted in the connection's matches.
   private(set) var count = 0
-  /// The client's positions that aren't among the topics yet. No stream is opened before they are.
+  /// The client's positions that aren't in `topics` yet. Streams are opened only after that.
   private var unentered: ArraySlice<TopicPosition>
-  /// Topics that are looked at in one turn.
+  /// The most topics to check in one turn.
   private static let lookedAtTogether = 4_096
-  /// The client's permissions have changed, and the parts begin as at first.
+  /// Parts that begin with the subscription's original start again, since the client's permissions have changed.
   private var repeatsStart: Set<Int> = []
 
   /// - Parameters:
-  ///   - agreement: which node serves which shards.
+  ///   - agreement: the owners of all shards.
   init(
     _ action: ServerAction, _ frame: SubscribePattern, stream: UInt32, by agreement: ShardAgreement,
     on streams: StreamMultiplexer, for relay: NodeRelay
@@ -114,13 +114,13 @@ final class RelayedPattern: RemoteTopics {
     try countTopics()
   }
 
-  /// After a while opens the streams again of nodes that serve topics with which they don't go on, and don't know where the subscriber is.
+  /// Checks after a delay for nodes that serve topics which their streams don't read, without the subscriber's position, and opens these streams again.
   func lookForOrphans() {
     guard hasBegun, orphanTimer == nil else { return }
     look(after: .milliseconds(100), RelayedTopics.Walk(), RelayedTopics.Neglect())
   }
 
-  /// Looks at the next topics after some time.
+  /// Checks the next topics after a delay.
   private func look(
     after delay: Duration, _ walk: RelayedTopics.Walk, _ neglect: RelayedTopics.Neglect
   ) {
@@ -139,7 +139,7 @@ final class RelayedPattern: RemoteTopics {
     }
   }
 
-  /// Counts the topics as the connection's.
+  /// Counts the topics in the connection's matches.
   ///
   /// - Throws: ``ErrorCode/limitReached``.
   func countTopics() throws(WireError) {
@@ -210,19 +210,19 @@ final class RelayedPattern: RemoteTopics {
 
   // MARK: Nodes
 
-  /// Routes or nodes have changed.
+  /// Called when routes or nodes have changed.
   func routesChanged() {
     if isOver { return }
     guard hasBegun else { return relay.agreement == agreement ? () : beginAgain() }
     let nodes = relay.owners
-    // A stream that is open goes on: the node may live, although this one has lost the engine and doesn't hear of it.
+    // An open stream continues: the node may be alive even if this node has lost the engine and gets no news of it.
     for part in parts where !nodes.contains(part.node) && !part.hasStream { remove(part) }
     for node in nodes where !parts.contains(where: { $0.node == node }) { addPart(node) }
     tryAgain()
     lookForOrphans()
   }
 
-  /// Opens the streams that are missing, as far as links are there.
+  /// Opens missing streams if links are available.
   func tryAgain() {
     guard !isOver, unentered.isEmpty else { return }
     for part in parts where !part.hasStream && !part.isWaiting { open(part) }
@@ -245,14 +245,14 @@ final class RelayedPattern: RemoteTopics {
     send(batches, of: part, walk)
   }
 
-  /// The next positions with which a part's stream is opened, in frames that its node takes.
+  /// Returns the next positions with which a part's stream is opened, in batches that fit the node's frames.
   private func nextPositions(of part: PatternPart, _ walk: inout RelayedTopics.Walk) -> [[TopicPosition]] {
     topics.positions(&walk, atMost: Self.lookedAtTogether, of: part.source) {
       relay.isServed($0, by: part.node)
     }.batches(ofBytes: max(part.longestFrame / 2, Limits.smallestFrame / 2))
   }
 
-  /// Sends positions, and the others in later turns.
+  /// Sends positions, and the rest of them in later turns.
   private func send(_ batches: [[TopicPosition]], of part: PatternPart, _ walk: RelayedTopics.Walk) {
     let isDone = topics.isDone(walk)
     for (index, batch) in batches.enumerated() {
@@ -267,7 +267,7 @@ final class RelayedPattern: RemoteTopics {
     }
   }
 
-  /// A node leaves the cluster: its topics will be another node's.
+  /// Removes a node that has left the cluster. Other nodes take over its topics.
   func remove(_ part: PatternPart) {
     closeStream(of: part)
     part.release()
@@ -283,7 +283,7 @@ final class RelayedPattern: RemoteTopics {
     loans.end(part.index)
   }
 
-  /// Something has changed before all nodes have told their topics: asks all of them again.
+  /// Starts the whole subscription again, because something has changed before all nodes have announced their topics.
   func beginAgain() {
     guard !isOver, !hasBegun, !isBeginningAgain, let pattern else { return }
     isBeginningAgain = true
@@ -299,7 +299,7 @@ final class RelayedPattern: RemoteTopics {
     topics.dropUnknown()
     settle()
     pattern?.begin()
-    // Shards may have moved since.
+    // Shards may have moved meanwhile.
     routesChanged()
   }
 

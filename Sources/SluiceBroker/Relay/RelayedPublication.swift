@@ -4,10 +4,10 @@ import SluiceWire
 
 /// A publication to a topic that another node serves. Belongs to its connection's loop.
 ///
-/// Batches go to the owner as they came. What the owner grants and acknowledges is passed to the producer, so that nothing is acknowledged that the owner
-/// hasn't acknowledged. More is granted when what the link has to write has become less.
+/// Batches are sent to the owner unchanged. Grants and acknowledgements of the owner are passed to the producer, so only the owner acknowledges records.
+/// While the link is congested, grants are withheld.
 final class RelayedPublication: DueStream, LinkedStream {
-  /// What the producer has asked for; the owner's answer ends the stream.
+  /// The end that the producer has requested; the owner's answer ends the stream.
   private enum Ending {
     case withTopic
     case alone
@@ -19,13 +19,13 @@ final class RelayedPublication: DueStream, LinkedStream {
   private let link: NodeLink
   private var number: UInt32?
   private var ends: Ending?
-  /// The last ones of the owner that the producer wasn't told.
+  /// The latest frames of the owner that weren't sent to the producer yet.
   private var ack: Ack?
   private var demand: Demand?
   private var isDue = false
-  /// The owner has sent PUBLISH_OPENED.
+  /// Whether the owner has sent PUBLISH_OPENED.
   private var isOpen = false
-  /// The last sequence that was acknowledged to the producer or waits for that.
+  /// The last sequence that was acknowledged to the producer, or whose acknowledgement is about to be sent.
   private var acknowledged: UInt64 = 0
 
   init(_ stream: UInt32, topic: String, link: NodeLink, on streams: StreamMultiplexer) {
@@ -46,8 +46,8 @@ final class RelayedPublication: DueStream, LinkedStream {
 
   // MARK: The producer
 
-  /// - Parameter isAwaited: makes no difference. The owner isn't told that the producer doesn't wait, and acknowledges each batch: a node that stops knows by that
-  ///   what has come to the owner, see ``isDrained(isPatient:)``.
+  /// - Parameter isAwaited: ignored. The owner acknowledges each batch, since a node that stops uses the acknowledgements to see which records have reached
+  ///   the owner; see ``isDrained(isPatient:)``.
   func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
     guard let number, let spent = streams.session.publication(stream)?.records.spent else { return }
     guard PublishHeader.size + batch.count <= link.maximumFrame else {
@@ -110,7 +110,7 @@ final class RelayedPublication: DueStream, LinkedStream {
       unsafe demand = try Demand(body: body)
       makeDue()
     case .connected where isOpen, .disconnected where isOpen:
-      // The producer hears first of what was granted before.
+      // The producer first gets the grants from before.
       settle()
       if ends == nil { unsafe streams.send(type, body, stream: stream) }
     // The owner still answers CANCEL.
@@ -157,7 +157,7 @@ final class RelayedPublication: DueStream, LinkedStream {
     if streams.session.object(stream) === self { settle() }
   }
 
-  /// Tells the producer what the owner has said last.
+  /// Sends the latest acknowledgement and grant to the producer.
   private func settle() {
     if let ack = ack.take() { streams.send(ack, stream: stream) }
     if link.isCongested, demand != nil { return link.notify(self) }
@@ -166,14 +166,14 @@ final class RelayedPublication: DueStream, LinkedStream {
     }
   }
 
-  /// The link has less to write again.
+  /// Called when the link is no longer congested.
   func linkDrained() {
     if demand != nil { makeDue() }
   }
 
   // MARK: The end
 
-  /// The owner's last frame, which must be in order to be passed on.
+  /// Checks the owner's last frame, and returns its body for the producer.
   private func lastFrame(_ type: FrameType, _ body: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
     switch type {
     case .complete: _ = try unsafe Complete(body: body)
@@ -190,7 +190,7 @@ final class RelayedPublication: DueStream, LinkedStream {
   private func end(_ type: FrameType, _ body: [UInt8]) {
     number = nil
     settle()
-    // The session has a stream that the client leaves as free from then on.
+    // The session treats the number of a stream that the client has ended as free already.
     if ends == nil { streams.endStream(stream) } else { streams.releaseStream(stream) }
     unsafe body.withUnsafeBytes { unsafe streams.send(type, $0, stream: stream) }
   }

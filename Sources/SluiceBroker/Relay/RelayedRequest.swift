@@ -1,7 +1,7 @@
 import SluiceSession
 import SluiceWire
 
-/// A request about a topic that another node serves: passed on, and its answer passed back. Belongs to its connection's loop.
+/// A request about a topic that another node serves. It is relayed, and so is the answer. Belongs to its connection's loop.
 final class RelayedRequest: ServerStream, LinkedStream {
   let topic: String
   private let stream: UInt32
@@ -61,7 +61,7 @@ final class RelayedRequest: ServerStream, LinkedStream {
 }
 
 extension StreamMultiplexer {
-  /// Appends a frame of another node to the answers: its bytes as they are, on another stream.
+  /// Appends a frame of another node to the answers, with an unchanged body and another stream number.
   func send(_ type: FrameType, _ body: UnsafeRawBufferPointer, stream: UInt32) {
     unsafe answers.append(type, body, stream: stream)
     transport.makeReady()

@@ -4,8 +4,8 @@ import SluiceWire
 
 /// A subscription, or member of a group, of a topic that another node serves. Belongs to its connection's loop.
 ///
-/// The owner's frames wait here for the subscriber's socket, in their order, with another stream number and their bytes as they came. Of the
-/// subscriber's demand the owner gets a ``DemandWindow`` at a time. At the head of a topic that can be shared it reads a ``Mirror`` instead.
+/// The owner's frames wait here for the subscriber's socket, in order, with another stream number and unchanged bodies. The subscriber's demand is passed to
+/// the owner a ``DemandWindow`` at a time. At the head of a topic that can be shared, it reads from a ``Mirror`` instead.
 final class RelayedSubscription: SubscriberStream, LinkedStream {
   let topic: String
   let stream: UInt32
@@ -14,39 +14,39 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   unowned let streams: StreamMultiplexer
   private unowned let relay: NodeRelay
   private var link: NodeLink
-  /// Nil when it has no subscription at the owner.
+  /// Nil while it has no subscription at the owner.
   private var number: UInt32?
-  /// What it asked for; nil for a member of a group.
+  /// The subscriber's frame; nil for a member of a group.
   private let frame: Subscribe?
-  /// The number that is kept for commits behind the topic's end.
+  /// The stream number that is kept for commits after the topic's end.
   private var keptNumber: UInt32?
 
   private var window = DemandWindow()
-  /// The records that the owner was asked for, and those that have come, of this subscription at the owner and before.
+  /// The records requested from the owner, and those received, including earlier subscriptions at the owner.
   private var passed: UInt64
   private var received: UInt64 = 0
-  /// Those that had come when the subscription at the owner began.
+  /// The records received before the present subscription at the owner began.
   private var base: UInt64 = 0
   private var waiting = RelayedFrames()
-  /// The part of their bytes that is counted as the connection's.
+  /// The bytes of `waiting` that are counted in the connection's buffer.
   private var counted = 0
   private var isOver = false
-  /// The owner has sent SUBSCRIBED.
+  /// Whether the owner has sent SUBSCRIBED.
   private var isOpen = false
 
   // Sharing
   private var epoch: UInt64 = 0
   private var nextOffset: UInt64 = 0
   private var isShareable = false
-  /// The subscriber was told LIVE, and the owner's subscription has come to its head.
+  /// Whether LIVE was sent to the subscriber, and whether the present subscription at the owner has reached its head.
   private var wasLive = false
   private var isAtHead = false
-  /// What the table of mirrors knows it by while it is at the head with a subscription of its own.
+  /// Its entry in the table of mirrors while it is at the head with a subscription of its own.
   private var candidate: StreamContinuation?
-  /// The mirror that it has begun, until that is open.
+  /// The mirror that it has created, until that is open.
   private var begun: Mirror?
   private var reader: MirrorReader?
-  /// Its place among the readers that wait.
+  /// Its index among the waiting readers.
   var waitIndex: Int?
 
   /// - Parameter frame: nil for a member of a group.
@@ -67,7 +67,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   private var isMember: Bool { frame == nil }
   private var commits: Bool { frame.map { !$0.cursor.isEmpty } ?? false }
 
-  /// Opens it at the owner, with the first of its demand.
+  /// Opens it at the owner, with the first part of its demand.
   func begin(_ frame: Subscribe) {
     var frame = frame
     frame.grantedThrough = passed - base
@@ -95,7 +95,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     let wasStarved = credit.available == 0
     guard credit.raise(to: granted) else { return }
     if wasStarved, let reader, reader.isBehind, !reader.mirror.isFed {
-      // Of what it hadn't requested by then, some may have been trimmed since, which the mirror isn't told.
+      // Records that it hadn't requested may have been trimmed at the owner, and the mirror gets no more trims.
       if let fault = reader.mirror.fault { end(fault) } else { subscribeAgain() }
       return
     }
@@ -142,7 +142,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   /// Bytes that wait for the subscriber's socket.
   var waitingBytes: Int { waiting.bytes }
 
-  /// Whether it reads a mirror.
+  /// Whether it reads from a mirror.
   var isShared: Bool { reader != nil }
 
   var isOwed: Bool { !waiting.isEmpty || reader.map { $0.isBehind && credit.available > 0 } ?? false }
@@ -201,7 +201,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     case .subscribed:
       isTold = false
       if var frame = try unsafe subscribed(Subscribed(body: body)) {
-        // That is between nodes.
+        // Only nodes use this flag.
         frame.isShareable = false
         waiting.append(frame, stream: stream)
       }
@@ -211,7 +211,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
       (wasLive, isAtHead) = (true, true)
     case .lag: unsafe nextOffset = try Lag(body: body).nextOffset
     case .producers: _ = try unsafe Producers(body: body)
-    // What waits here was requested, and is on its way.
+    // The floor doesn't concern frames that wait here: their records were requested before.
     case .floor:
       _ = try unsafe Floor(body: body)
       isTold = false
@@ -247,7 +247,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     return records
   }
 
-  /// Returns what the subscriber is told; nil when it has been subscribed before.
+  /// Returns the frame for the subscriber; nil when the subscriber got one before.
   private func subscribed(_ frame: Subscribed) -> Subscribed? {
     isOpen = true
     isShareable = frame.isShareable && self.frame?.wantsProducers == false
@@ -263,7 +263,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     return nil
   }
 
-  /// The owner has sent the last frame. Returns whether the number is free.
+  /// Called when the owner has sent the last frame. Returns whether the number is free.
   private func ended() -> Bool {
     guard let ended = number.take() else { return false }
     leaveOwner()
@@ -279,7 +279,8 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     end(fault)
   }
 
-  /// Records became so much longer that the window is too large for them: the subscriber begins again where it is, with a small one.
+  /// Ends the subscription because records have become so much longer that they exceed the memory for the window. The subscriber continues at its position
+  /// with a small window.
   private func overflowed() {
     leaveOwner()
     end(
@@ -302,9 +303,9 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
   }
 }
 
-// The mirror. Between the subscription at the owner and the mirror there is no gap: each begins at the offset where the other has ended.
+// The mirror. There is no gap between the subscription at the owner and the mirror: each begins at the offset where the other has ended.
 extension RelayedSubscription {
-  /// Joins the topic's mirror, or makes one when it isn't the only subscription at the head.
+  /// Joins the topic's mirror, or creates one if there are other subscriptions at the head.
   private func share() {
     guard number != nil, !isOver else { return }
     if candidate == nil {
@@ -330,19 +331,19 @@ extension RelayedSubscription {
     streams.makeReady(self)
   }
 
-  /// The topic's mirror is open.
+  /// Called when the topic's mirror is open.
   func mirrorOpened() {
     if number != nil, isAtHead, !isOver { share() }
     begun.take()?.leave(nil)
   }
 
-  /// The mirror has something new, or is over.
+  /// Called when the mirror has changed or ended.
   func woken() {
     waitIndex = nil
     streams.makeReady(self)
   }
 
-  /// The mirror doesn't have the next records: subscribes at the owner where it is.
+  /// Subscribes at the owner at its position, since the mirror has dropped the next records.
   private func subscribeAgain() {
     nextOffset = reader?.nextOffset ?? nextOffset
     leaveMirror()

@@ -1,42 +1,42 @@
 import SluiceTopics
 import SluiceWire
 
-/// The topics of a subscription to a pattern that other nodes serve: where the subscriber is in each, and which node may go on.
+/// The topics of a subscription to a pattern that other nodes serve: the subscriber's position in each, and the stream that may continue it.
 ///
-/// A topic is read from one node's stream at a time. When it moves, the next node begins either where the subscriber is, because it was told so when its stream
-/// was opened, or elsewhere: then its stream is opened again with the subscriber's position. So no record is missed, and none is passed on twice.
+/// A topic is read from one node's stream at a time, its source. When the topic moves, the next node's stream begins at the subscriber's position if that
+/// was sent when the stream was opened. Otherwise the stream is opened again with the position. So no record is lost or sent twice.
 ///
-/// A value without I/O: frames go in, and what is to be done comes out.
+/// A value without I/O: frames are passed in, and the functions return what to do.
 struct RelayedTopics {
-  /// What to do about MATCHED.
+  /// How to handle MATCHED.
   enum Match: Hashable {
-    /// The subscriber is told.
+    /// Send this frame to the subscriber.
     case announce(Matched)
-    /// The topic isn't there any more. The subscriber is told if it knows the topic by a number.
+    /// The topic no longer exists. Send UNMATCHED with this number if the subscriber knows one.
     case gone(number: UInt32?)
-    /// It is about a topic that another stream goes on with.
+    /// Ignore it, since another stream is the topic's source.
     case ignore
-    /// The stream is opened again, since it goes on elsewhere than the subscriber.
+    /// Open the stream again, since it doesn't begin at the subscriber's position.
     case reopen
   }
 
   private struct Topic {
     var name: String
     var epoch: UInt64
-    /// The first record that hasn't come.
+    /// The offset after the last received record.
     var next: UInt64
     var gaps = false
-    /// By which the subscriber knows it; 0 for none.
+    /// The topic's number for the subscriber; 0 for none.
     var number: UInt32 = 0
-    /// The stream that goes on with it, and its number there; 0 for none.
+    /// The stream that reads it, and its number there; 0 for none.
     var source: UInt64 = 0
     var sourceNumber: UInt32 = 0
-    /// The stream that was opened with the subscriber's position in it, as it is now; 0 for none.
+    /// The stream that was opened with the subscriber's present position; 0 for none.
     var told: UInt64 = 0
-    /// The stream of the node that serves it, when the last look found that another one goes on with it; 0 for none.
+    /// The stream of the serving node at the last check, if another stream was the source then; 0 for none.
     var missed: UInt64 = 0
 
-    /// Whether a stream that has begun there goes on where the subscriber is, or with another life of the topic.
+    /// Returns whether a stream that begins there continues at the subscriber's position, or reads a new epoch of the topic.
     func accepts(_ place: Subscribed, from stream: UInt64) -> Bool {
       if told == stream { return true }
       let goesOn = (place.epoch == epoch || place.continues) && place.nextOffset == next
@@ -45,13 +45,13 @@ struct RelayedTopics {
     }
   }
 
-  /// What is known of a stream.
+  /// The numbers of one stream.
   private struct Source {
     var numbers: [UInt32: Int] = [:]
     var selected: Int?
   }
 
-  /// Free places are nil.
+  /// Nil at free indices.
   private var topics: [Topic?] = []
   private var free: [Int] = []
   private var names: [String: Int] = [:]
@@ -61,35 +61,35 @@ struct RelayedTopics {
 
   // MARK: Streams
 
-  /// A place in the topics, which are looked at a part at a time: their number doesn't decide how long a turn takes.
+  /// A position in the list of topics. The list is processed in parts, so that the time of a turn doesn't depend on its length.
   struct Walk {
     fileprivate var index = 0
   }
 
-  /// Whether a walk has passed all topics.
+  /// Returns whether a walk has passed all topics.
   func isDone(_ walk: Walk) -> Bool { walk.index >= topics.count }
 
-  /// Takes the next places, and moves the walk behind them.
+  /// Returns the next indices, and advances the walk.
   private func indices(_ walk: inout Walk, atMost count: Int) -> Range<Int> {
     let start = min(walk.index, topics.count)
     walk.index = min(start + count, topics.count)
     return start..<walk.index
   }
 
-  /// Makes room for so many topics.
+  /// Reserves capacity for that many topics.
   mutating func reserve(_ count: Int) {
     topics.reserveCapacity(count)
     names.reserveCapacity(count)
   }
 
-  /// A stream begins. It is opened with ``positions(_:atMost:of:where:)``.
+  /// Called when a stream begins. It is opened with ``positions(_:atMost:of:where:)``.
   mutating func begin(_ source: UInt64) { sources[source] = Source() }
 
-  /// The next positions with which a stream is opened.
+  /// Returns the next positions with which a stream is opened.
   ///
   /// - Parameters:
-  ///   - count: the most topics to look at.
-  ///   - isThere: whether the stream's node serves the topic of that name.
+  ///   - count: the most topics to check.
+  ///   - isThere: returns whether the stream's node serves the topic of that name.
   mutating func positions(
     _ walk: inout Walk, atMost count: Int, of source: UInt64, where isThere: (String) -> Bool
   ) -> [TopicPosition] {
@@ -102,29 +102,29 @@ struct RelayedTopics {
     return positions
   }
 
-  /// A stream is over. Its topics wait for another.
+  /// Called when a stream has ended. Its topics wait for another one.
   mutating func end(_ source: UInt64) {
     guard let ended = sources.removeValue(forKey: source) else { return }
     for index in ended.numbers.values where topics[index]?.source == source { topics[index]?.source = 0 }
   }
 
-  /// What there is to do about streams that don't go on with topics that their nodes serve.
+  /// Streams that don't read topics which their nodes serve.
   struct Neglect: Hashable {
-    /// Streams that don't do so by themselves: they are opened again.
+    /// Streams that have to be opened again.
     var reopened: Set<UInt64> = []
-    /// Other nodes' streams go on with some topics, perhaps only until the right one tells of them.
+    /// Whether to check again, since some topics are read by streams of other nodes, perhaps only until the serving node announces them.
     var looksAgain = false
   }
 
-  /// Looks for topics with which another stream should go on.
+  /// Checks for topics that another stream should read.
   ///
-  /// A node that has lost a topic doesn't say so: the next one does, by going on with it. When what the two have sent arrives in the other order, the former
-  /// node's stream has the topic, and nothing comes of it any more. The second look finds that.
+  /// A node that has lost a topic doesn't report it: the next owner does, by announcing the topic. If the frames of the two arrive in the opposite order,
+  /// the former owner's stream becomes the source, and no records arrive. The second check finds that.
   ///
   /// - Parameters:
-  ///   - count: the most topics to look at.
-  ///   - neglect: takes what is found.
-  ///   - serving: the stream of the node that serves the topic of that name; nil when there is none. Called once for each topic.
+  ///   - count: the most topics to check.
+  ///   - neglect: collects the findings.
+  ///   - serving: returns the stream of the node that serves the topic of that name; nil when there is none. Called once for each topic.
   mutating func look(
     _ walk: inout Walk, atMost count: Int, for neglect: inout Neglect, serving: (String) -> UInt64?
   ) {
@@ -141,24 +141,24 @@ struct RelayedTopics {
     }
   }
 
-  // MARK: Topics of this node
+  // MARK: Topics that move from and to this node
 
-  /// A topic comes, with the subscriber's position in it.
+  /// Adds a topic, with the subscriber's position in it.
   ///
-  /// - Parameter number: by which the subscriber knows it; 0 for none.
+  /// - Parameter number: the topic's number for the subscriber; 0 for none.
   mutating func add(_ position: TopicPosition, number: UInt32) {
     if let index = names[position.topic] { forget(index) }
     _ = enter(Topic(name: position.topic, epoch: position.epoch, next: position.nextOffset, number: number))
   }
 
-  /// A topic is this node's. Returns where the subscriber is in it.
+  /// Removes a topic that this node now serves. Returns the subscriber's position in it.
   mutating func take(_ name: String) -> TopicPosition? {
     guard let index = names[name], let topic = topics[index] else { return nil }
     forget(index)
     return TopicPosition(topic: topic.name, epoch: topic.epoch, nextOffset: topic.next)
   }
 
-  /// Forgets the topics that no stream goes on with, and that the subscriber doesn't know.
+  /// Removes the topics that have no source and that the subscriber doesn't know.
   mutating func dropUnknown() {
     for index in topics.indices {
       if let topic = topics[index], topic.source == 0, topic.number == 0 { forget(index) }
@@ -184,7 +184,7 @@ struct RelayedTopics {
 
   // MARK: Frames
 
-  /// - Parameter number: makes the number by which the subscriber will know the topic.
+  /// - Parameter number: makes a number of the topic for the subscriber.
   mutating func matched(
     _ frame: Matched, from source: UInt64, number: () -> UInt32
   ) throws(WireError) -> Match {
@@ -211,22 +211,22 @@ struct RelayedTopics {
     return .announce(Matched(number: topic.number, topic: frame.topic, place: place))
   }
 
-  /// Returns the number by which the subscriber knows the topic, of which it is told; nil when another stream goes on with the topic.
+  /// Removes a topic. Returns its number for UNMATCHED to the subscriber; nil when another stream is the topic's source.
   mutating func unmatched(_ number: UInt32, from source: UInt64) -> UInt32? {
     guard let index = sources[source]?.numbers[number], let topic = topics[index] else { return nil }
     forget(index)
     return topic.number
   }
 
-  /// The frames that follow are about a topic.
+  /// Selects the topic of the following frames.
   mutating func select(_ number: UInt32, from source: UInt64) {
     let index = sources[source]?.numbers[number]
     sources[source]?.selected = index
   }
 
-  /// Records have come.
+  /// Advances a topic by received records.
   ///
-  /// - Returns: the number of the topic; nil when another stream goes on with it, and the records are to be dropped.
+  /// - Returns: the number of the topic; nil when another stream is its source, so that the records have to be dropped.
   mutating func deliver(_ header: DeliverHeader, from source: UInt64) throws(WireError) -> UInt32? {
     guard let (index, topic) = selected(source) else { return nil }
     guard header.firstOffset == topic.next || (topic.gaps && header.firstOffset > topic.next) else {
@@ -251,10 +251,10 @@ struct RelayedTopics {
     return move(index, to: frame.nextOffset)
   }
 
-  /// The selected topic has ended. Returns its number, as ``deliver(_:from:)``.
+  /// Called for the terminal event of the selected topic. Returns its number, like ``deliver(_:from:)``.
   func completed(from source: UInt64) -> UInt32? { selected(source)?.1.number }
 
-  /// Whether the frames of a stream are about a topic.
+  /// Returns whether the frames of a stream are about a topic.
   func isSelected(_ source: UInt64) -> Bool { sources[source]?.selected != nil }
 
   private func selected(_ source: UInt64) -> (Int, Topic)? {

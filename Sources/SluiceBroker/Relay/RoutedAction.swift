@@ -1,23 +1,23 @@
 import SluiceSession
 import SluiceWire
 
-/// What an action that opens a stream, or is a request, is about.
+/// The topic and stream of an action that opens a stream or sends a request.
 struct RoutedAction {
   var stream: UInt32
   var topic: String
-  /// The frame that asks for it, by which permissions are checked.
+  /// The type of the frame, by which permissions are checked.
   var verb: FrameType
   var kind = StreamKind.request
   /// The topic of a group's dead letters; empty for none.
   var deadLetters = ""
-  /// Whether the client states settings of the topic.
+  /// Whether the client sends settings of the topic.
   var statesSettings = false
-  /// Whether it begins at a place that the topic's owner keeps. A former owner may know an old one.
+  /// Whether it begins at a position that the topic's owner stores. A former owner may have an older position.
   var beginsAtKeptPlace = false
 }
 
 extension ServerAction {
-  /// Nil for what isn't about one topic, and for streams that are open.
+  /// Nil for actions that aren't about a single topic, and for those of open streams.
   var routed: RoutedAction? {
     switch self {
     case .subscribe(let stream, let frame):
@@ -59,7 +59,7 @@ extension ServerAction {
     }
   }
 
-  /// Replaces the demand of a subscription that is to begin.
+  /// Replaces the demand of a subscription before it begins.
   mutating func raise(to granted: UInt64) {
     switch self {
     case .subscribe(let stream, var frame):
@@ -77,7 +77,8 @@ extension ServerAction {
 }
 
 extension ConnectedClient {
-  /// Checks what the action needs, without a look at the topic. The node that serves the topic checks it again, with what needs the topic.
+  /// Checks the permissions for the action, without a look-up of the topic. The node that serves the topic repeats this check, together with those that need
+  /// the topic.
   ///
   /// - Throws: ``ErrorCode/permissionDenied``.
   func require(_ action: RoutedAction) throws(WireError) {

@@ -2,7 +2,7 @@ import SluiceSession
 import SluiceWire
 
 extension ServerAction {
-  /// Opens at the node over the link what the client asks for.
+  /// Opens the requested stream at the other node.
   func pass(
     _ target: RoutedAction, over link: NodeLink, on streams: StreamMultiplexer, for relay: NodeRelay
   ) {

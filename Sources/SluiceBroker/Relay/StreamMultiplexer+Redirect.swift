@@ -3,11 +3,11 @@ import SluiceTopics
 import SluiceWire
 
 extension StreamMultiplexer {
-  /// Sends the client to the node that serves the topic of a stream, if the client goes to nodes by itself. Ends the stream here then.
+  /// Redirects a client that follows redirects to the node that serves the topic of a stream, and ends the stream here.
   ///
-  /// For a subscription to one topic, or a publication, before SUBSCRIBED or PUBLISH_OPENED. Others are to be served by this node, by way of the other.
+  /// Only for a subscription to one topic, or a publication, before SUBSCRIBED or PUBLISH_OPENED. This node relays other streams.
   ///
-  /// - Returns: whether it was sent there.
+  /// - Returns: whether the client was redirected.
   func redirect(_ stream: UInt32, to node: RemoteNode) -> Bool {
     guard session.mayRedirect(stream) else { return false }
     endStream(stream)

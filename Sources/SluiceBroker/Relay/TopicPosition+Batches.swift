@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension [TopicPosition] {
-  /// Groups of about so many bytes when they are encoded, at least one position in each.
+  /// Divides positions into batches of about that many encoded bytes, with at least one position in each.
   func batches(ofBytes most: Int) -> [[TopicPosition]] {
     var batches: [[TopicPosition]] = []
     var bytes = Int.max

@@ -1,36 +1,36 @@
 import SluiceIO
 
-/// What waits for a route or a link, each until a deadline of its own.
+/// A stream or request that waits for a route or a link, until its own deadline.
 protocol Waiter: AnyObject {
   var deadline: MonotonicTime { get }
-  /// It waits no more.
+  /// Whether it no longer waits.
   var isOver: Bool { get }
 }
 
-/// All that wait, in the order in which they came, and some that don't any more: what many leave one by one isn't searched through each time.
+/// All waiting elements in the order of their arrival, and some that no longer wait: the list isn't searched each time one of many leaves.
 struct WaitingList<Element: Waiter> {
   private var waiting: [Element] = []
-  /// How many of them don't wait any more.
+  /// The number of elements that no longer wait.
   private var over = 0
 
   mutating func append(_ element: Element) { waiting.append(element) }
 
-  /// One of them doesn't wait any more.
+  /// Called when an element no longer waits.
   mutating func left() {
     over += 1
     if over > 64, over > waiting.count / 2 { removeLeft() }
   }
 
-  /// Those whose deadline has come.
+  /// Returns the elements whose deadlines have passed.
   func late(at now: MonotonicTime) -> [Element] { waiting.filter { !$0.isOver && $0.deadline <= now } }
 
-  /// The earliest deadline; nil when none waits.
+  /// Returns the earliest deadline; nil when none waits.
   mutating func nextDeadline() -> MonotonicTime? {
     removeLeft()
     return waiting.map(\.deadline).min()
   }
 
-  /// Takes all out: each of them is tried again, and may come back.
+  /// Removes and returns all elements, to be tried again. They may be added again.
   mutating func takeAll() -> [Element] {
     defer { (waiting, over) = ([], 0) }
     return waiting

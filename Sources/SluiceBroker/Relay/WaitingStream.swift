@@ -2,18 +2,18 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// A stream or request that waits until a node serves its topic, or the node that does can be reached. Belongs to its connection's loop.
+/// A stream or request that waits until a node serves its topic, and until that node can be reached. Belongs to its connection's loop.
 final class WaitingStream: ServerStream, Waiter {
   let stream: UInt32
   let kind: StreamKind
-  /// What the client has asked for.
+  /// The client's action.
   private let action: ServerAction
   private let target: RoutedAction
   private unowned let streams: StreamMultiplexer
   private unowned let relay: NodeRelay
-  /// When the client is told to try again.
+  /// The time at which the client gets an error and has to try again.
   let deadline: MonotonicTime
-  /// It waits no more.
+  /// Whether it no longer waits.
   private(set) var isOver = false
 
   init(
@@ -39,10 +39,10 @@ final class WaitingStream: ServerStream, Waiter {
   func isDrained(isPatient: Bool) -> Bool { true }
   func reconsider() throws(WireError) { try streams.client.require(target) }
 
-  /// Nothing was published yet: the producer may as well begin again.
+  /// Fails the publication. Nothing was published on it yet, so the producer can open it again.
   func complete(_ ending: Complete.Ending) { fail(.topicMoved(target.topic)) }
 
-  /// Begins again what the client has asked for, with the demand that has come meanwhile.
+  /// Performs the client's action again, with the demand that has arrived meanwhile.
   func tryAgain() {
     if isOver { return }
     var action = action
@@ -55,9 +55,9 @@ final class WaitingStream: ServerStream, Waiter {
     if !isOver { streams.refuse(stream, fault) }
   }
 
-  /// Tells the client that it has waited for long enough.
+  /// Ends the stream because it has waited for long enough.
   ///
-  /// - Parameter problem: why the node that serves the topic can't be reached; nil when no node serves it.
+  /// - Parameter problem: the reason why the node that serves the topic can't be reached; nil when no node serves it.
   func giveUp(because problem: String?) {
     fail(.unreached(topic, because: problem ?? "no node serves it at the moment"))
   }

@@ -14,14 +14,14 @@ public struct BrokerSnapshot: Sendable {
   /// In order of name. At most as many as were requested; ``topicCount`` counts all.
   public var topics: [TopicSnapshot] = []
   public var topicCount = 0
-  /// Those of clients, in order of number. At most as many as were requested; ``connectionCount`` counts all.
+  /// The connections of clients, in order of number. At most as many as were requested; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
-  /// How many connections the filter selects; as ``connectionCount`` without one.
+  /// How many connections the filter selects; equal to ``connectionCount`` without a filter.
   public var selectedConnections = 0
-  /// How many of all connections came by each door.
+  /// The number of clients' connections by protocol.
   public var doors: [DoorName: Int] = [:]
-  /// How many connections the broker's own parts have, such as the one that keeps sessions of MQTT. None of the others counts them.
+  /// How many connections the broker's own parts have, such as the keeper of MQTT sessions. The other counts don't include them.
   public var ownConnections = 0
   /// In the order of the broker's loops.
   public var loops: [LoopSnapshot] = []
@@ -33,7 +33,7 @@ public struct BrokerSnapshot: Sendable {
   public var commits = Histogram()
   /// The store; nil for a broker without durable topics.
   public var storage: StoreSnapshot?
-  /// What is kept for clients besides records; nil without a memory ceiling.
+  /// Memory used for clients besides records; nil without a memory ceiling.
   public var kept: KeptSnapshot?
 
   public init() {}
@@ -43,9 +43,9 @@ public struct BrokerSnapshot: Sendable {
 public struct KeptSnapshot: Sendable {
   /// The clients of an identity or address.
   public struct Account: Hashable, Sendable {
-    /// As in "identity alice".
+    /// A description such as "identity alice".
     public var owner: String
-    /// The setting that bounds its share, as `--max-memory-per-identity`.
+    /// The setting that bounds its share, such as `--max-memory-per-identity`.
     public var setting: String
     public var used: Int
     /// In bytes; 0 for no share of its own.
@@ -60,13 +60,13 @@ public struct KeptSnapshot: Sendable {
   }
 
   public var used: Int
-  /// The part of the memory for all clients together.
+  /// The limit for all clients together.
   public var limit: Int
-  /// Whether clients are refused all but plain subscriptions and publications.
+  /// Whether clients may only open plain subscriptions and publications.
   public var isFull: Bool
-  /// The one with the most bytes; nil when none has any.
+  /// The account with the most bytes; nil when all are empty.
   public var largest: Account?
-  /// At most 20 of those that have nearly used up their share, those with the most bytes first.
+  /// At most 20 of the accounts that have nearly used up their share, those with the most bytes first.
   public var nearlyFull: [Account]
 
   public init(used: Int, limit: Int, isFull: Bool, largest: Account? = nil, nearlyFull: [Account] = []) {
@@ -96,35 +96,35 @@ extension KeptSnapshot.Account {
   }
 }
 
-/// A topic, its attached streams, and its traffic since it was made or the broker started.
+/// A topic, its attached streams, and its traffic since its creation or the broker's start.
 public struct TopicSnapshot: Sendable {
   public var summary: TopicSummary
   public var settings: TopicSettings
   public var traffic = TopicTraffic()
-  /// Records that its subscribers together have requested and not received; nil when one has unlimited demand.
+  /// Requested records that its subscribers together haven't received yet; nil when one of them has unlimited demand.
   public var outstanding: UInt64? = 0
   /// Records between the subscriber with the largest lag and the end of the topic.
   public var lag: UInt64 = 0
   /// The longest time that one of its producers has been without demand, in milliseconds; 0 while none waits.
   public var heldUp: UInt64 = 0
-  /// For how long the topic has been without producers, in milliseconds; 0 while it has some or never had any.
+  /// How long the topic has been without producers, in milliseconds; 0 while it has some or never had any.
   public var withoutProducers: UInt64 = 0
-  /// By how many milliseconds times of its records are ahead of the broker's clock, because the clock was set back; 0 while they aren't.
+  /// How far timestamps of its records are ahead of the broker's clock, in milliseconds, after the clock was set back; otherwise 0.
   public var lead: UInt64 = 0
   /// Whether a client has stated the settings.
   public var isStated = false
-  /// Records that a client knows and the topic has lost, as a client showed within the last hour; nil when none did.
+  /// Records that the topic has lost, as the position of a client has shown within the last hour; nil if no client has shown any.
   public var lost: LostHistory?
-  /// What stops all its producers now, or has stopped them in the last five minutes.
+  /// The conditions that block all its producers now, or have blocked them in the last five minutes.
   public var holds: [TopicInfo.Hold] = []
-  /// At most as many as were requested, those that hold up producers first; `TopicSummary.subscriptions` counts all.
+  /// At most as many as were requested, those that block producers first; `TopicSummary.subscriptions` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []
   /// The records that its retention limits have dropped.
   public var dropped = DroppedRecords()
   /// The durable cursors and groups; empty unless they were requested.
   public var consumers = ConsumerSummary()
-  /// Producers that wait for the broker's store. `TopicSummary.publications` counts them, too.
+  /// Producers that wait for the broker's store. `TopicSummary.publications` includes them.
   public var waitingForStorage = 0
 
   public init(summary: TopicSummary, settings: TopicSettings) {
@@ -133,13 +133,13 @@ public struct TopicSnapshot: Sendable {
   }
 }
 
-/// Records that a client of a durable topic knows and the broker's store doesn't have: the store went back.
+/// Records that a client of a durable topic has received and the broker's store doesn't contain, because the store went back to an earlier state.
 public struct LostHistory: Hashable, Sendable {
-  /// The offset of the first.
+  /// The offset of the first lost record.
   public var from: UInt64
-  /// The offset behind the last.
+  /// The offset after the last lost record.
   public var before: UInt64
-  /// How long ago the client showed it, in milliseconds.
+  /// How long ago a client's position showed the loss, in milliseconds.
   public var age: UInt64
 
   public init(from: UInt64, before: UInt64, age: UInt64) {
@@ -155,16 +155,16 @@ public struct SubscriptionSnapshot: Sendable {
   public var identity: String
   /// Records between its position and the end of the topic.
   public var lag: UInt64
-  /// For how long its client hasn't read what was sent, so that nothing more can be sent, in milliseconds, at least 1; 0 while it reads.
+  /// How long its client hasn't read what was sent, so that the broker can't send more, in milliseconds, at least 1; 0 while it reads.
   public var blocked: UInt64
-  /// For how long records have waited for it that it hasn't requested, in milliseconds, at least 1; 0 while there are none. Members of groups have 0: other
-  /// members may have demand.
+  /// How long records have waited that it hasn't requested, in milliseconds, at least 1; 0 while no records wait. Always 0 for members of groups,
+  /// since other members may have demand.
   public var starved: UInt64
-  /// The age of the next record for it, in milliseconds; 0 without lag, and where the broker has to look it up in its store.
+  /// The age of the next record for it, in milliseconds; 0 without lag, or if finding it would need a look-up in the store.
   public var age: UInt64
   /// The group that it is a member of; nil for a subscription of its own.
   public var group: String?
-  /// What its client comes by.
+  /// The protocol of its client.
   public var door: DoorName
 
   public init(
@@ -188,7 +188,7 @@ public struct SubscriptionSnapshot: Sendable {
 public struct PublicationSnapshot: Sendable {
   public var info: TopicInfo.Publication
   public var identity: String
-  /// What its client comes by; nil for one that waits for the store.
+  /// The protocol of its client; nil for one that waits for the store.
   public var door: DoorName?
 
   public init(info: TopicInfo.Publication, identity: String, door: DoorName? = nil) {
@@ -200,7 +200,7 @@ public struct PublicationSnapshot: Sendable {
 
 public struct ConnectionSnapshot: Sendable {
   public var id: UInt64
-  /// The name that the client has given itself.
+  /// The name that the client has chosen.
   public var client: String
   /// Empty without authentication, and before it is complete.
   public var identity: String
@@ -213,7 +213,7 @@ public struct ConnectionSnapshot: Sendable {
   public var publications: Int
   /// Buffered bytes, in both directions.
   public var buffered: Int
-  /// Bytes of frames that were read from it since it was accepted. What comes by a door counts as the frames that the door makes of it.
+  /// Bytes of frames that were read from it since it was accepted. For clients of a gateway, the frames that the gateway makes of their requests count.
   public var received: Int
   /// Bytes of frames that were written to it.
   public var sent: Int
@@ -243,13 +243,13 @@ public struct ConnectionSnapshot: Sendable {
 
 /// One event loop.
 public struct LoopSnapshot: Sendable {
-  /// Those of clients.
+  /// The number of clients' connections.
   public var connections: Int
-  /// How many of them came by each door.
+  /// The number of these connections by protocol.
   public var doors: [DoorName: Int] = [:]
   /// How many connections the broker's own parts have.
   public var ownConnections = 0
-  /// How long the loop worked between two polls for events, in nanoseconds: the delay that an event may have had.
+  /// How long the loop worked between two polls for events, in nanoseconds: an event may have been delayed by that time.
   public var turns: Histogram
 
   public init(connections: Int, turns: Histogram) {

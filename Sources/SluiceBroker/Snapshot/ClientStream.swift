@@ -4,7 +4,7 @@ protocol ClientStream: AnyObject {
 }
 
 extension ClientStream {
-  /// What its client comes by.
+  /// The protocol of its client.
   var door: DoorName { DoorName(streams.client.peer) }
 }
 

@@ -5,14 +5,14 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// Gathers one loop's part of a snapshot, a bounded amount per turn, so that the loop's connections don't wait for long.
+/// Gathers one loop's part of a snapshot, a bounded amount per turn, so that the loop's connections wait only briefly.
 ///
-/// It hands over its findings when it is released: when it is done, or when its loop has ended and dropped the job.
+/// It passes its findings on when it is released: when it is done, or when its loop has ended and dropped the job.
 // @unchecked: belongs to its loop, except in `init` and `deinit`, when it has a single reference.
 final class LoopSnapshotter: @unchecked Sendable {
-  /// The work of one turn, in steps of some tens of nanoseconds.
+  /// The work per turn, in steps of some tens of nanoseconds.
   private static let together = 8_192
-  /// The steps that it takes to describe a connection or a stream.
+  /// The cost of describing a connection or a stream, in steps.
   private static let description = 32
   /// The most subscriptions and publications that are described in all.
   private static let described = 10_000
@@ -104,7 +104,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     return found
   }
 
-  /// Lists subscriptions up to the limit: those that hold up producers first, then those that are behind.
+  /// Lists subscriptions up to the limit: those that block producers first, then those with lag.
   private func listSubscriptions(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let now = context.loop.now
     let limit = min(gathering.request.subscriptionsPerTopic, left)
@@ -131,7 +131,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     }
   }
 
-  /// Lists publications up to the limit, those that wait first.
+  /// Lists publications up to the limit, those that wait for demand first.
   private func listPublications(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let limit = min(gathering.request.publicationsPerTopic, left)
     for waits in [true, false] {
@@ -149,7 +149,7 @@ final class LoopSnapshotter: @unchecked Sendable {
 }
 
 extension Connection {
-  /// Streams whose topics are looked up.
+  /// The most streams of which the topics are listed.
   private static let shownStreams = 64
   private static let listedTopics = 10
 

@@ -1,26 +1,26 @@
 import Glibc
 import SluiceWire
 
-/// Which records of a topic to show, and the most work for them.
+/// The records of a topic to show, and the limits of the search.
 public struct RecordQuery: Hashable, Sendable {
-  /// Where to look.
+  /// The position and direction of the search.
   public enum Start: Hashable, Sendable {
-    /// From a position on, towards newer records.
+    /// Records from a position on, towards newer ones.
     case from(Subscribe.Start)
-    /// The last ones before an offset; nil for the newest of the topic.
+    /// The last records before an offset; nil for the newest of the topic.
     case before(UInt64?)
   }
 
   public var start: Start
-  /// The key that the records must have; nil for any, and for none.
+  /// The key that the records must have; nil for any key, or no key.
   public var key: [UInt8]?
-  /// Bytes that the records must have in the key, in the payload, or in the name or value of a header; empty for any.
+  /// Bytes that must occur in a record's key, its payload, or the name or value of a header; empty for no such condition.
   public var text: [UInt8]
   /// The most records.
   public var count: Int
-  /// The most bytes of them in all, keys and headers included; a longer record comes alone.
+  /// The most bytes of all records together, keys and headers included; a longer record is returned alone.
   public var bytes: Int
-  /// About the most bytes of records to look at.
+  /// The approximate limit on bytes of records to search.
   public var scannedBytes: Int
 
   public init(
@@ -35,10 +35,10 @@ public struct RecordQuery: Hashable, Sendable {
     self.scannedBytes = scannedBytes
   }
 
-  /// Whether some records aren't wanted.
+  /// Whether the query selects records by key or text.
   var isFilter: Bool { key != nil || !text.isEmpty }
 
-  /// Whether a record is wanted.
+  /// Returns whether a record is selected.
   func matches(_ record: BatchIterator.Record) -> Bool {
     guard isFilter else { return true }
     guard record.isAttributed else { return unsafe key == nil && has(text, in: record.body) }
@@ -56,7 +56,7 @@ public struct RecordQuery: Hashable, Sendable {
     return isFound
   }
 
-  /// Looks for the first byte, then compares: most bytes of most records are looked at by `memchr` alone.
+  /// Finds the first byte with `memchr`, then compares. In most records `memchr` alone rejects most bytes.
   private func has(_ text: [UInt8], in bytes: UnsafeRawBufferPointer) -> Bool {
     unsafe text.withUnsafeBytes { sought in
       guard let first = unsafe sought.first, let start = sought.baseAddress else { return true }
@@ -72,20 +72,20 @@ public struct RecordQuery: Hashable, Sendable {
   }
 }
 
-/// Records of a topic, and where they were found.
+/// Records of a topic, and the range that was searched.
 public struct RecordPage: Hashable, Sendable {
   /// From the oldest to the newest.
   public var records: [RecordSnapshot] = []
-  /// The offset of the first record that the topic keeps, and the one that the next record will get.
+  /// The topic's floor, and the offset of the next record.
   public var firstOffset: UInt64 = 0
   public var nextOffset: UInt64 = 0
-  /// Every record from `from` on and before `through` was looked at; those that are wanted are in the page.
+  /// The searched range: the page contains the matching records from `from` on and before `through`.
   public var from: UInt64 = 0
   public var through: UInt64 = 0
-  /// Records that were looked at, and their bytes.
+  /// The number of records searched, and their bytes.
   public var scannedRecords: UInt64 = 0
   public var scannedBytes: Int = 0
-  /// Whether the query's limit has ended the search before the page was full and the end of the topic was reached.
+  /// Whether the search ended at the query's limit, before the page was full or the end of the topic was reached.
   public var isCut = false
 
   public init() {}

@@ -3,22 +3,22 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// Looks through a topic for one page of records, a portion at a time, so that the loop serves others in between.
+/// Searches a topic for one page of records, a portion at a time, so that the loop serves its connections in between.
 ///
-/// Towards newer records it is one walk. Towards older ones it is a walk through each of several windows, the newest window first, since batches can be read
-/// in one direction only:
+/// A search towards newer records is one walk. A search towards older ones walks through several windows, the newest window first, since batches can
+/// be read in one direction only:
 ///
 /// ```
 ///   first             window 3         window 2   window 1   before
 ///   |------------------[========>-------[======>---[====>-----|
 /// ```
 ///
-/// Records are read as a subscriber reads them: from memory, from storage, or, in a compact topic, the newest of each key.
+/// Records are read as for a subscriber: from memory, from storage, or, in a compact topic, the newest of each key.
 // @unchecked: belongs to its loop.
 final class RecordScan: @unchecked Sendable {
-  /// About the bytes that are looked at before the loop serves others.
+  /// The approximate number of bytes to search before the loop serves its connections.
   private static let portion = 256 << 10
-  /// The records of the first window when some are passed over, and the most of any.
+  /// The number of records in the first window if records are filtered, and the most in any window.
   private static let windows: ClosedRange<UInt64> = 256...65_536
 
   private let topic: Topic
@@ -29,14 +29,14 @@ final class RecordScan: @unchecked Sendable {
 
   private let hint = SegmentHint()
   private var source: RecordSource
-  /// The time of the last mark.
+  /// The time of the last time mark.
   private var time: Int64 = 0
   private var page = RecordPage()
-  /// No record from this offset on is looked at in the walk under way.
+  /// The end of the present walk: it stops before this offset.
   private var limit: UInt64
-  /// What the walk under way has found.
+  /// The records found in the present walk.
   private var found = FoundRecords()
-  /// The offset behind the last record looked at, and whether the one there had no room.
+  /// The offset after the last searched record; and whether the page has no room for the record there.
   private var next: UInt64 = 0
   private var isFull = false
   /// The number of bytes at which the search ends.
@@ -46,7 +46,7 @@ final class RecordScan: @unchecked Sendable {
   private var isBackward = false
   private var window: UInt64 = 0
   private var windowStart: UInt64 = 0
-  /// What the walks before have found, which is newer.
+  /// The records found in earlier walks, which are newer.
   private var newer = FoundRecords()
   private var hasWindow = false
 
@@ -179,7 +179,7 @@ final class RecordScan: @unchecked Sendable {
 
   // MARK: Ending
 
-  /// The walk has reached its limit, or the page is full.
+  /// Ends a walk that has reached its limit or filled the page.
   private func walked() {
     guard isBackward else {
       page.through = isFull ? next : limit
@@ -197,19 +197,19 @@ final class RecordScan: @unchecked Sendable {
     loop.execute { [self] in beginWindow(before: windowStart) }
   }
 
-  /// As much was looked at as may be.
+  /// Ends a walk that has searched as many bytes as allowed.
   private func exhausted() {
     guard isBackward else {
       page.isCut = true
       page.through = next
       return finish(found)
     }
-    // What was found between the window's start and here isn't next to what was found before, so the page does without.
+    // The records found in this window don't adjoin those of the earlier windows, so the page can't contain them.
     if hasWindow || window <= 1 {
       page.isCut = true
       return finish(newer)
     }
-    // Records so long that a window of them is too much: a smaller one. There are three attempts at most.
+    // The records are so long that a window exceeds the limit: tries a smaller one. At most three attempts.
     mostBytes = page.scannedBytes + max(query.scannedBytes, 1)
     window = max(window / 16, 1)
     beginWindow(before: limit)
@@ -226,10 +226,10 @@ private struct FoundRecords {
   private(set) var records: [RecordSnapshot] = []
   private var sizes: [Int] = []
   private var bytes = 0
-  /// The offset behind the newest of the records that were found and dropped for want of room.
+  /// The offset after the newest record that was found and then dropped because the page had no room.
   private(set) var droppedThrough: UInt64?
 
-  /// The first always has room.
+  /// The first record always fits.
   func hasRoom(for size: Int, within query: RecordQuery) -> Bool {
     records.isEmpty || bytes + size <= query.bytes && records.count < query.count
   }
@@ -247,7 +247,7 @@ private struct FoundRecords {
     }
   }
 
-  /// Adds older ones, as many as have room.
+  /// Adds older records, as many as fit.
   mutating func prepend(_ older: FoundRecords, within query: RecordQuery) {
     records = older.records + records
     sizes = older.sizes + sizes

@@ -15,7 +15,7 @@ public struct RecordSnapshot: Hashable, Sendable {
   public var offset: UInt64
   /// Milliseconds since 1970.
   public var time: Int64
-  /// Nil for a record without one.
+  /// Nil for a record without a key.
   public var key: [UInt8]?
   public var headers: [Header]
   public var payload: [UInt8]
@@ -30,7 +30,7 @@ public struct RecordSnapshot: Hashable, Sendable {
 }
 
 extension RecordSnapshot {
-  /// A copy of a record; nil for a malformed one, which a log never has.
+  /// A copy of a record; nil for a malformed one, which a log never contains.
   init?(_ record: BatchIterator.Record, at offset: UInt64) {
     guard record.isAttributed else {
       unsafe self.init(offset: offset, time: record.time, key: nil, headers: [], payload: Array(record.body))

@@ -5,7 +5,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// Asks every loop for its part of a snapshot, and merges the parts.
+/// Requests every loop's part of a snapshot, and merges the parts.
 final class SnapshotGathering: Sendable {
   /// A topic in the snapshot.
   private struct Subject: Sendable {
@@ -31,7 +31,7 @@ final class SnapshotGathering: Sendable {
     var uptime: UInt64 = 0
   }
 
-  /// The most durable cursors and groups that are listed in all.
+  /// The most durable cursors and groups that are listed in total.
   private static let describedConsumers = 10_000
 
   let request: SnapshotRequest
@@ -81,7 +81,7 @@ final class SnapshotGathering: Sendable {
         loops: contexts.map { _ in LoopSnapshot(connections: 0, turns: Histogram()) }))
   }
 
-  /// The topics to list, in order of name.
+  /// Returns the topics to list, in order of name.
   private static func topics(_ request: SnapshotRequest, in registry: TopicRegistry) -> [Topic] {
     if let name = request.topic { return registry.find(name).map { [$0] } ?? [] }
     let topics = registry.all
@@ -107,7 +107,7 @@ final class SnapshotGathering: Sendable {
     if let finished { completion(GatheredSnapshot(gathering: self, found: finished)) }
   }
 
-  /// Which durable cursors and groups of a topic are listed; nil for all.
+  /// Returns a filter for the names of the durable cursors and groups of a topic; nil to list all.
   private func consumerFilter(_ topic: String) -> ((String) -> Bool)? {
     let filter = request.filter
     return filter.isEmpty || filter.selects(topic) ? nil : { filter.selects($0) }
@@ -122,7 +122,7 @@ final class SnapshotGathering: Sendable {
     snapshot.storage = stores.snapshot
     let waiters = Dictionary(grouping: stores.waiters, by: \.topic)
     let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
-    // Consumers that are still to be listed in all.
+    // How many more consumers may be listed.
     var left = request.consumersPerTopic > 0 ? Self.describedConsumers : 0
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
@@ -175,7 +175,7 @@ extension TopicSnapshot {
     traffic.droppedBytes = dropped.total.bytes
   }
 
-  /// Fills in the ages of the records that listed subscriptions have yet to get.
+  /// Sets the ages of the next records for listed subscriptions.
   fileprivate mutating func measureSubscriptions(in epoch: TopicEpoch, wallClock: Int64) {
     for index in subscriptions.indices where subscriptions[index].lag > 0 {
       subscriptions[index].info.measure(in: epoch, wallClock: wallClock)

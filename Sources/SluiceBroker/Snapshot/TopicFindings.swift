@@ -41,7 +41,7 @@ struct TopicFindings: Sendable {
     outstanding = sum.addingReportingOverflow(more).overflow ? .max : sum + more
   }
 
-  /// - Parameter request: how many of each to list.
+  /// - Parameter request: limits the subscriptions and publications to list.
   func show(in topic: inout TopicSnapshot, _ request: SnapshotRequest) {
     topic.traffic = traffic.shown
     topic.outstanding = outstanding
@@ -54,14 +54,14 @@ struct TopicFindings: Sendable {
       publications.sorted { Self.precedes($0.info, $1.info) }.prefix(max(request.publicationsPerTopic, 0)))
   }
 
-  /// Orders subscriptions that hold up producers first, then those that are furthest behind.
+  /// Orders subscriptions that block producers first, then those with the largest lag.
   private static func precedes(_ left: SubscriptionSnapshot, _ right: SubscriptionSnapshot) -> Bool {
     if (left.info.holding == 0) != (right.info.holding == 0) { return left.info.holding > 0 }
     if left.lag != right.lag { return left.lag > right.lag }
     return (left.info.connection, left.info.stream) < (right.info.connection, right.info.stream)
   }
 
-  /// Orders publications that wait first.
+  /// Orders publications that wait for demand first.
   private static func precedes(_ left: TopicInfo.Publication, _ right: TopicInfo.Publication) -> Bool {
     (left.waiting == 0 ? 1 : 0, left.connection, left.stream)
       < (right.waiting == 0 ? 1 : 0, right.connection, right.stream)
@@ -72,7 +72,7 @@ struct TopicFindings: Sendable {
 struct LoopFindings: Sendable {
   var topics: [(subject: Int, found: TopicFindings)] = []
   var connections: [ConnectionSnapshot] = []
-  /// How many the filter selects.
+  /// How many connections the filter selects.
   var selectedConnections = 0
   var loop = LoopSnapshot(connections: 0, turns: Histogram())
   var latency = Histogram()

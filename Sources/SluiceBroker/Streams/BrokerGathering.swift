@@ -3,9 +3,9 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// The state of the broker, as BROKER_INFO tells it: looks at every topic, a share of them per turn.
+/// Gathers the state of the broker for BROKER_INFO: reads every topic, a share of them per turn.
 final class BrokerGathering: Sendable {
-  /// Stopped topics that are listed. With the longest names they take 6 KB.
+  /// The most stopped topics to list. With the longest names they take 6 KB.
   private static let listed = 20
 
   private let core: BrokerCore

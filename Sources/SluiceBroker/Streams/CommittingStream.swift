@@ -2,8 +2,8 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// A subscription with a durable cursor that was sent the last frame of its stream. Its subscriber hasn't dealt with the last records then, and commits
-/// them when it has: up to when it uses the stream's number for something else.
+/// A subscription with a durable cursor after the last frame of its stream. Its subscriber may commit the last records after processing them, until it
+/// reuses the stream's number.
 final class CommittingStream: ServerStream {
   private unowned let streams: StreamMultiplexer
   private let stream: UInt32

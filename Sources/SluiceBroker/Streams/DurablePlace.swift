@@ -3,23 +3,23 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// The durable cursor of a subscription: the one owner of where the cursor stands.
+/// The durable cursor of a subscription. The only owner of the cursor's position.
 ///
 /// ```
 ///   offset ──►   committed ................ sent through ................... looked through
 ///                | sent, and not committed | unwanted: nothing to commit     |
 /// ```
 ///
-/// While the subscriber has committed everything that it was sent, the place follows the broker's look over records that it isn't sent: those
-/// that a filter keeps back, that newer ones have replaced, or that the topic has dropped.
+/// Once the subscriber has committed all records sent to it, the cursor also passes records that the broker skips: they don't match the filter, newer ones
+/// have replaced them, or the topic has dropped them.
 struct DurablePlace {
   let name: String
   let ticket: CursorTable.Ticket
-  /// The offset of the first record that the subscriber has yet to deal with.
+  /// The offset of the first record that the subscriber hasn't committed.
   private(set) var committed: UInt64
-  /// The offset of a record that can't be sent: the place doesn't pass it.
+  /// The offset of a record that can't be sent: the cursor doesn't pass it.
   private var barrier = UInt64.max
-  /// Whether the topic has yet to be told of ``committed``.
+  /// Whether ``committed`` has changed since the topic last stored it.
   private var hasMoved = false
 
   init(_ use: Topic.CursorUse, name: String) {
@@ -32,20 +32,20 @@ struct DurablePlace {
     WireError(.unsupported, "COMMIT needs a subscription with a durable cursor; name one in SUBSCRIBE")
   }
 
-  /// The broker has looked at the records before an offset, and sends none of those behind the last one that it has sent.
+  /// Moves the cursor over skipped records. The broker has read the records before an offset, and sends none of those after the last one that it has sent.
   ///
-  /// - Parameter sent: the offset behind that one, or where the subscription began.
+  /// - Parameter sent: the offset after the last sent record; the start of the subscription if none was sent.
   mutating func looked(through offset: UInt64, sent: UInt64) {
     if committed >= sent { move(to: min(offset, barrier)) }
   }
 
-  /// The record with that offset ends the stream and isn't sent.
+  /// Stops the cursor at a record that isn't sent and ends the stream.
   mutating func stop(at offset: UInt64) { barrier = min(barrier, offset) }
 
-  /// The subscriber has dealt with everything before an offset.
+  /// Commits all records before an offset.
   ///
   /// - Parameters:
-  ///   - looked: the offset through which the broker has looked.
+  ///   - looked: the offset before which the broker has read all records.
   ///   - sent: as for ``looked(through:sent:)``.
   mutating func commit(through offset: UInt64, looked: UInt64, sent: UInt64) {
     move(to: min(offset, barrier))
@@ -58,7 +58,7 @@ struct DurablePlace {
     hasMoved = true
   }
 
-  /// Returns the place if it has moved since the last call.
+  /// Returns the position if it has changed since the last call.
   mutating func takeMoved() -> UInt64? {
     guard hasMoved else { return nil }
     hasMoved = false
@@ -66,12 +66,12 @@ struct DurablePlace {
   }
 }
 
-/// The durable cursor of a subscription that was sent the last frame of its stream. Its subscriber may still commit the last records, until it uses the
-/// stream's number for something else.
+/// The durable cursor of a subscription after the last frame of its stream. Its subscriber may still commit the last records, until it reuses the stream's
+/// number.
 struct EndedCursor {
   let topic: Topic
   private var place: DurablePlace
-  /// The offsets through which the broker has looked, and behind the last record that it has sent.
+  /// The offsets before which the broker has read and has sent all records.
   private let (looked, sent): (UInt64, UInt64)
 
   init(topic: Topic, _ place: DurablePlace, looked: UInt64, sent: UInt64) {
@@ -88,8 +88,8 @@ struct EndedCursor {
 }
 
 extension SubscriptionStream {
-  /// Sends SUBSCRIBED: at once, unless its durable cursor is new, or the number of the topic's epoch. Then when that is on
-  /// disk, or a crash would leave a subscriber that comes back with a cursor, or an epoch, that the broker doesn't know.
+  /// Sends SUBSCRIBED. If the durable cursor or the number of the topic's epoch is new, it is sent only when that is on disk. Otherwise, after a crash, a
+  /// subscriber could return with a cursor or an epoch that the broker doesn't know.
   func opened(_ frame: Subscribed, missed: UInt64, isNew: Bool) {
     let cursor = isNew ? durable?.name : nil
     guard topic.storage != nil, cursor != nil || topic.isEpochUnsaved else {
@@ -114,15 +114,15 @@ extension SubscriptionStream {
     streams.makeReady(self)
   }
 
-  /// Another client uses its durable cursor now, or has moved or deleted it.
+  /// Ends the subscription: another client now uses its durable cursor, or has moved or deleted it.
   func cursorLost(_ loss: CursorTable.Loss) {
     guard let durable else { return }
     streams.refuse(stream, Fault(loss, ofCursor: durable.name, on: topic.name))
   }
 
-  /// The subscriber has dealt with everything before that offset.
+  /// Commits all records before an offset.
   ///
-  /// - Throws: when it wasn't sent so much, or has no durable cursor.
+  /// - Throws: when records up to there weren't sent, or the subscription has no durable cursor.
   func commit(through offset: UInt64) throws(WireError) {
     guard var durable else { throw DurablePlace.isMissing }
     guard offset <= nextOffset else {
@@ -136,13 +136,13 @@ extension SubscriptionStream {
     storePlace()
   }
 
-  /// Has the topic store where the cursor stands, if it has moved: once a turn, however many records were passed.
+  /// Stores the cursor's position in the topic if it has changed: once per turn, regardless of the number of records.
   func storePlace() {
     guard let ticket = durable?.ticket, let moved = durable?.takeMoved() else { return }
     topic.commit(ticket, through: moved)
   }
 
-  /// The subscription is over: its cursor stays where it is, for the next subscription.
+  /// Releases the cursor when the subscription ends; it keeps its position for the next subscription.
   func leaveCursor(now: MonotonicTime) {
     guard let durable else { return }
     self.durable = nil

@@ -5,9 +5,9 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// One subscription of a group: sends what the ``Group`` gives it.
-// @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Other loops only
-// pass it on to its loop state, which has it woken on the loop.
+/// One member of a group: sends the records that the ``Group`` assigns to it.
+// @unchecked: belongs to its connection's loop, except for `number` and `seenRevocations`, which are used under the group's lock. Other loops only pass it
+// to its loop state, which wakes it on its loop.
 final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, StoreConsumer,
   @unchecked Sendable
 {
@@ -15,9 +15,9 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   unowned let streams: StreamMultiplexer
   private(set) var credit: Credit
   private(set) var place = SubscriberPlace.none
-  /// Its place in the loop state's list of all.
+  /// Its index in the loop state's list of all streams.
   var index = 0
-  /// The epoch that it counts for, which needn't be the one that it reads.
+  /// The epoch that counts it as attached, which may differ from the epoch that it reads.
   var attachedEpoch: TopicEpoch?
   let group: Group
   let loopState: TopicLoopState
@@ -25,18 +25,19 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   var number = 0
   var seenRevocations: UInt64 = 0
 
-  /// Records that it was given and hasn't sent.
+  /// Records that were assigned to it and that it hasn't sent.
   private var inHand: [GroupState.Assignment] = []
-  /// Records that it has sent, of which the group doesn't know yet.
+  /// The number of records that it has sent and not yet reported to the group.
   private var sent: UInt64 = 0
   var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
-  /// A node of a cluster without a valid lease sends none of its records, stored or not: another node may have the topic, whose members have settled them.
+  /// Whether all records, stored or not, are withheld while the lease of this node of a cluster is invalid: another node may own the topic, and its members
+  /// may have settled them.
   private let mayBeHeld: Bool
-  /// The lease wasn't valid when it was asked for records last.
+  /// Whether the lease was invalid at the last attempt to send records.
   private var isHeld = false
-  /// The delivery that the client takes records for.
+  /// The delivery count that the client assumes for records.
   private var toldDelivery: UInt32 = 1
 
   private init(
@@ -66,8 +67,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if !isAsked { try joinStored(stream, frame, topic, on: streams) }
   }
 
-  /// Joins a group that is on disk, if its topic is durable, under a number of its epoch that is there, too: what isn't is stored first. After a crash the
-  /// broker wouldn't know the group, or the number, that its members were told.
+  /// Joins a group of a durable topic once the group and the number of the topic's epoch are on disk. After a crash the broker wouldn't know them otherwise.
   private static func joinStored(
     _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, on streams: StreamMultiplexer
   ) throws(WireError) {
@@ -86,7 +86,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
       continuation.resume { streams in
         if let fault { return streams.refuse(stream, fault) }
         var frame = frame
-        // The client may have asked for more meanwhile.
+        // The client may have requested more meanwhile.
         frame.grantedThrough = streams.session.granted(stream) ?? frame.grantedThrough
         streams.attempt(stream) { () throws(WireError) in try join(stream, frame, on: streams) }
       }
@@ -96,7 +96,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   private static func join(
     _ stream: UInt32, _ frame: JoinGroup, on streams: StreamMultiplexer
   ) throws(WireError) {
-    // The one that there is now: another may have been made while the store was asked.
+    // Looks the topic up again: it may have been recreated while the store was searching.
     let topic = try streams.client.topic(for: frame)
     guard topic.settings.compact != true else {
       throw WireError(
@@ -118,7 +118,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     }
   }
 
-  /// A member of the group, which is made if there is none.
+  /// Returns a member of the group, which is created if it doesn't exist.
   private static func enter(
     _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, _ loopState: TopicLoopState, _ buffered: UInt64?,
     on streams: StreamMultiplexer
@@ -128,7 +128,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
         for: frame, by: streams.client.keeper, buffered: buffered, on: streams.topics)
       let member = GroupStream(
         stream: stream, loopState: loopState, group: group, streams: streams, granted: frame.grantedThrough)
-      // A group that was deleted or put elsewhere between the two is looked up again.
+      // The group may have been deleted or moved since the look-up: it is then looked up again.
       let floor = min(group.epoch.floor(now: streams.loop.wallClock), buffered ?? .max)
       if let place = group.join(member, from: floor, now: streams.loop.now) { return (member, place) }
     }
@@ -143,7 +143,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     streams.makeReady(self)
   }
 
-  /// Settles records until the turn's work budget is used up; the rest is for the next turn, also when the member has left by then.
+  /// Settles records until the turn's work budget is used up. The rest is settled in the next turn, even if the member has left by then.
   func settle(_ frame: Settle) { Self.settle(frame, in: group, on: streams) }
 
   private static func settle(_ frame: Settle, in group: Group, on streams: StreamMultiplexer) {
@@ -155,7 +155,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
 
   func call() { loopState.call(self) }
 
-  /// Called by the group, by way of the loop state.
+  /// Called by the group through the loop state.
   func called() {
     if case .none = place { streams.makeReady(self) }
   }
@@ -177,7 +177,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     place = .ended
   }
 
-  /// The group calls it when there is something new for it. What it was called for while it was held comes when the topic is woken, as at the end of that.
+  /// The group calls a member when it has something new. A member that withholds its records waits for the topic to be woken instead, which also happens
+  /// when the lease is valid again.
   func wait() {
     if isHeld { loopState.wait(self) }
   }
@@ -191,12 +192,12 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if case .none = place { woken() }
   }
 
-  /// The broker keeps a member's place, under any number.
+  /// The broker keeps a member's position, regardless of the epoch's number.
   func epochContinued() {}
 
   func topicGone(_ fault: Fault) { streams.refuse(stream, fault) }
 
-  // Its group reports its position, and is told of producers' holds.
+  // Its group reports its position, and counts how long it blocks producers.
   var wantsProducers: Bool { false }
   func producersChanged() {}
   func pacingBegan() {}
@@ -241,7 +242,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     var budget = bytes
     while true {
       guard budget > 0, writes.hasRoom else { return .more }
-      // Also when there is something in hand: what was taken back meanwhile must not be sent.
+      // Called even if records are in hand, since the group may have revoked some of them.
       let answer = group.exchange(
         self, sent: sent, inHand: &inHand, available: credit.available,
         on: streams.topics)
@@ -272,9 +273,9 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     }
   }
 
-  /// Sends the next records of a run, and takes them off it.
+  /// Sends the next records of a run, and removes them from it.
   ///
-  /// - Returns: nil when it can go on; otherwise why it can't.
+  /// - Returns: nil when the caller may continue; otherwise the reason why it can't.
   private func send(
     _ run: inout GroupState.Assignment, into writes: WriteBatch, _ budget: inout Int
   ) -> DeliveryOutcome? {
@@ -310,7 +311,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
       writes.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
     case .passed: break
     case .caughtUp, .demandExhausted, .copies:
-      // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.
+      // The group assigns only records that are in the log; but the log of a deleted topic is empty.
       spend(0, of: &run)
       run.count = 0
     }

@@ -1,14 +1,14 @@
-/// Members of a subscription to a pattern whose topics' producers are paced, and which of them know of the last grant: telling all of them may take several
-/// turns.
+/// Members of a subscription to a pattern whose topics have paced producers. Notifying all of them of a grant may take several turns; this tracks the
+/// progress.
 struct PacedMembers<Member: JoinedTopic> {
   private var members: [Member] = []
-  /// How many of them know of the last grant, while it is being told.
+  /// How many members were notified of the last grant, while that is in progress.
   private var told = 0
   private var isTelling = false
 
   var isEmpty: Bool { members.isEmpty }
 
-  /// Adds a member. Returns whether it is a new one.
+  /// Adds a member. Returns false if it was added before.
   mutating func add(_ member: Member) -> Bool {
     guard member.pacedIndex == nil else { return false }
     member.pacedIndex = members.count
@@ -16,9 +16,9 @@ struct PacedMembers<Member: JoinedTopic> {
     return true
   }
 
-  /// Removes a member, if it is one.
+  /// Removes a member, if it was added.
   ///
-  /// - Returns: the member that has taken its place and has yet to be told of the last grant, which is done with that place.
+  /// - Returns: the member that has moved to the free index, if the last grant would otherwise miss it, since that index was notified before.
   mutating func remove(_ member: Member) -> Member? {
     guard let index = member.pacedIndex else { return nil }
     member.pacedIndex = nil
@@ -29,23 +29,23 @@ struct PacedMembers<Member: JoinedTopic> {
     return isTelling && index < told ? last : nil
   }
 
-  /// There is a new grant, of which all are to be told. Returns whether nothing was being told.
+  /// Starts to notify all members of a new grant. Returns whether no earlier grant was in progress.
   mutating func beginTelling() -> Bool {
     told = 0
     defer { isTelling = true }
     return !isTelling
   }
 
-  /// Whether some have yet to be told.
+  /// Whether some members haven't been notified yet.
   var hasMoreToTell: Bool { told < members.count }
 
-  /// The next member to be told. There is one.
+  /// Returns the next member to notify. There must be one.
   mutating func nextToTell() -> Member {
     told += 1
     return members[told - 1]
   }
 
-  /// A turn of telling is over. Returns whether there is to be another.
+  /// Ends a turn. Returns whether another one is needed.
   mutating func goesOnTelling() -> Bool {
     isTelling = hasMoreToTell
     return isTelling

@@ -1,18 +1,18 @@
 import SluiceTopics
 import SluiceWire
 
-/// The frames of a pattern's stream that say which topic is meant, and what its receiver knows by them.
+/// Writes the frames that announce and select topics on a pattern's stream, and tracks which of them the receiver was sent.
 struct PatternFrames {
   private let stream: UInt32
-  /// The number that the stream's frames are about, as the receiver knows it.
+  /// The number that the next frames are about, as the receiver knows it.
   private var subject: UInt32 = 0
-  /// Numbers that mean nothing any more, of which the receiver wasn't told.
+  /// Numbers that are no longer used, for which UNMATCHED wasn't sent yet.
   private var departed: [UInt32] = []
-  /// Members from the beginning that were not announced yet, or aren't live.
+  /// Members from the beginning that weren't announced yet, and those that aren't live yet.
   private var unannounced = Countdown()
   private var awaited = Countdown()
 
-  /// Counts members down to none; over once the receiver was told that.
+  /// Counts members down to zero. Ended once the receiver was notified of it.
   private struct Countdown {
     private var left: Int32 = 0
     private static let over = Int32.min
@@ -31,16 +31,16 @@ struct PatternFrames {
     self.stream = stream
   }
 
-  /// Whether the receiver has to be told of members that have left.
+  /// Whether UNMATCHED has to be sent for members that have left.
   var hasDeparted: Bool { !departed.isEmpty }
 
-  /// A member has joined that was there at first: the receiver is told when all of them are announced, and when all are live.
+  /// Counts a member that has joined at the beginning. The receiver is notified when all of these are announced, and when all are live.
   mutating func await(_ member: PatternMember) {
     unannounced.add(1)
     awaited.add(1)
   }
 
-  /// Tells which topic a member reads.
+  /// Announces the topic of a member, with its number.
   mutating func announce(_ member: PatternMember, _ writes: WriteBatch) {
     writes.append(
       Matched(number: member.number, topic: member.topic.name, place: member.beginning), stream: stream)
@@ -58,37 +58,37 @@ struct PatternFrames {
     if member.isAwaited, !member.isAnnounced { unannounced.add(-1) }
   }
 
-  /// A member is live, or never will be.
+  /// Counts down when a member is live, or never will be.
   mutating func settled(_ member: PatternMember) {
     guard member.isAwaited else { return }
     member.isAwaited = false
     awaited.add(-1)
   }
 
-  /// A member has left.
+  /// Called when a member has left.
   ///
-  /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
+  /// - Parameter isDeleted: true to send UNMATCHED for its number; otherwise the topic's next MATCHED replaces the number.
   mutating func departed(_ member: PatternMember, isDeleted: Bool) {
     noteAnnounced(member)
     if member.isAnnounced, isDeleted { departed.append(member.number) }
     settled(member)
   }
 
-  /// Where the frames of a member begin in what is written, behind the frame that selects its topic.
+  /// The position at which a member's frames begin in the output, after the frame that selects its topic.
   struct Selection {
     fileprivate let number: UInt32
     fileprivate let length: Int
     fileprivate let start: Int
   }
 
-  /// Selects a member's topic for the frames that follow, until ``finish(_:_:)``.
+  /// Selects a member's topic for the following frames, until ``finish(_:_:)``.
   func select(_ member: PatternMember, _ writes: WriteBatch) -> Selection {
     let before = writes.bytes
     select(member.number, writes)
     return Selection(number: member.number, length: writes.bytes - before, start: writes.bytes)
   }
 
-  /// The member's frames are written. If there are none, the frame that selects its topic is taken back.
+  /// Ends the frames of a member. If there are none, the frame that selects its topic is removed.
   mutating func finish(_ selection: Selection, _ writes: WriteBatch) {
     if writes.bytes > selection.start {
       subject = selection.number
@@ -97,12 +97,12 @@ struct PatternFrames {
     }
   }
 
-  /// Selects what the next frames are about, unless it is selected. The caller notes it.
+  /// Selects the subject of the next frames, unless it is selected. The caller sets `subject`.
   private func select(_ number: UInt32, _ writes: WriteBatch) {
     if subject != number { writes.append(SelectTopic(number: number), stream: stream) }
   }
 
-  /// Tells which members have left. Returns whether there was room.
+  /// Writes UNMATCHED for members that have left. Returns whether all of them fit.
   mutating func tellDeparted(_ writes: WriteBatch) -> Bool {
     guard !departed.isEmpty else { return true }
     var told = 0
@@ -116,21 +116,21 @@ struct PatternFrames {
 
   // MARK: Other nodes
 
-  /// Another node's topics have to be announced, too, and to be live.
+  /// Waits until another node's topics are announced, and until they are live.
   mutating func awaitNode() {
     unannounced.add(1)
     awaited.add(1)
   }
 
-  /// All topics of another node are announced that were there at first.
+  /// Called when another node has announced all its topics from the beginning.
   mutating func nodeAnnounced() { unannounced.add(-1) }
 
-  /// All topics of another node are live that were there at first.
+  /// Called when all topics of another node from the beginning are live.
   mutating func nodeSettled() { awaited.add(-1) }
 
   /// Writes frames of another node.
   ///
-  /// - Parameter number: of the topic that they are about; 0 when that doesn't matter.
+  /// - Parameter number: the number of their topic; 0 for frames that aren't about one.
   mutating func pass(_ frames: HeldBytes, about number: UInt32, _ writes: WriteBatch) {
     if number != 0 {
       select(number, writes)
@@ -139,7 +139,7 @@ struct PatternFrames {
     writes.append(frames)
   }
 
-  /// Tells once that all topics were announced that were there at first, and once that all of them are live.
+  /// Writes a notice once all topics from the beginning are announced, and another one once all of them are live.
   mutating func tellProgress(_ writes: WriteBatch) {
     if unannounced.isZero {
       unannounced.end()

@@ -3,43 +3,43 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// One of the topics of a subscription to a pattern: a subscription of its own but for its demand, which is the pattern's.
+/// One topic of a subscription to a pattern: a subscription of its own, except that it uses the pattern's demand.
 ///
-/// It counts as a subscriber of its topic in every respect. Belongs to its connection's loop.
+/// Its topic treats it like any other subscriber. Belongs to its connection's loop.
 final class PatternMember: SubscriptionOwner, JoinedTopic {
-  /// Where a member begins, how many records it has missed before, and what happens when it misses more.
+  /// The start of a member, the records missed before it, and the policy if more are missed.
   struct Begin {
     var cursor: LogCursor
     var missed: UInt64
     var lag: Subscribe.LagPolicy
-    /// Its subscriber was there before.
+    /// Whether its subscriber has sent a position in this epoch.
     var isResuming: Bool
-    /// The epoch that it knew is one that this one continues.
+    /// Whether this epoch continues the subscriber's epoch.
     var continues = false
   }
 
-  /// The pattern's subscription has it, as long as it does.
+  /// The pattern's subscription, which owns the member.
   unowned let pattern: PatternStream
   let subscription: SubscriptionStream
   /// The topic's number on the stream.
   let number: UInt32
-  /// What MATCHED says of it.
+  /// The description in MATCHED.
   let beginning: Subscribed
   let missedAtStart: UInt64
 
-  /// Whether its subscriber knows of it.
+  /// Whether MATCHED was sent.
   var isAnnounced = false
-  /// True while it was there from the beginning, and hasn't gone live.
+  /// True while it counts as a topic from the beginning that isn't live yet.
   var isAwaited: Bool
-  /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
+  /// Whether its terminal event was sent. It then stays without work until the topic is deleted.
   private(set) var isCompleted = false
   /// The number of the topic's epoch isn't on disk yet. The member gets no turns before: after a crash the broker wouldn't know the number in MATCHED.
   var awaitsEpoch = false
   /// The subscriber's position under the topic's former number, while the member waits for the new one; nil if the subscriber knows none.
   var knownPosition: TopicPosition?
-  /// Its turns begin when this frame of another node, which served the topic before, is written.
+  /// Its turns begin when that many frames of another node, which served the topic before, are written.
   var begins: UInt64 = 0
-  /// Its index among the pattern's members whose topics pace their producers, if its topic does.
+  /// Its index in ``PacedMembers``, if its topic has paced producers.
   var pacedIndex: Int?
 
   init(
@@ -84,15 +84,15 @@ final class PatternMember: SubscriptionOwner, JoinedTopic {
   func completed() { isCompleted = true }
 }
 
-/// The members of a pattern's subscription that is over, which leave their topics a share at a time.
+/// The members of a pattern's subscription that has ended. They leave their topics a share at a time.
 ///
-/// Until a member has left, its topic counts it as a subscriber; it is sent nothing more.
+/// Until a member has left, its topic counts it as a subscriber, but sends it nothing more.
 // @unchecked: belongs to the loop of its connection, which runs its jobs.
 final class PatternDeparture: @unchecked Sendable {
   /// Leaving a topic takes about a microsecond.
   private static let together = 256
 
-  /// Members refer to their pattern's subscription, and to their connection, as long as they are in their topics' lists.
+  /// Retained because members refer to them while they are in their topics' lists.
   private let pattern: PatternStream
   private let streams: StreamMultiplexer
   private let transport: any StreamTransport
@@ -105,7 +105,7 @@ final class PatternDeparture: @unchecked Sendable {
     self.members = members[...]
   }
 
-  /// Has the next members leave, and goes on in a later turn. On the connection's loop.
+  /// Releases the next members, and continues in a later turn. On the connection's loop.
   func goOn() {
     for member in members.prefix(Self.together) { member.subscription.release() }
     members = members.dropFirst(Self.together)

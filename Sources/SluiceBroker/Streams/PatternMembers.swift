@@ -1,34 +1,34 @@
 import SluiceTopics
 import SluiceWire
 
-/// What a pattern's subscription knows of the topics that it has joined.
+/// A topic that a pattern's subscription has joined.
 protocol JoinedTopic: AnyObject {
   var name: String { get }
   /// The topic's number on the stream.
   var number: UInt32 { get }
   var place: SubscriberPlace { get }
-  /// Whether there are records that its subscriber hasn't been sent.
+  /// Whether there are records that weren't sent to its subscriber.
   var isBehind: Bool { get }
-  /// Its turns begin when so many frames of other nodes are written.
+  /// Its turns begin when that many frames of other nodes are written.
   var begins: UInt64 { get }
   /// Its index in ``PacedMembers``.
   var pacedIndex: Int? { get set }
 
-  /// Gives up its place in its topic: its place is ``SubscriberPlace/ended`` then.
+  /// Detaches it from its topic; its place becomes ``SubscriberPlace/ended``.
   func leave()
 }
 
 extension JoinedTopic {
-  /// Whether it has given up its place.
+  /// Whether it was detached from its topic.
   var hasLeft: Bool { if case .ended = place { true } else { false } }
 }
 
-/// The topics that a subscription to a pattern has joined, and which of them have something to do. An object that is made with the first one: of many
-/// subscriptions no topic is there yet.
+/// The topics that a subscription to a pattern has joined, and those of them that wait for turns. Created with the first member, since many subscriptions
+/// match no topic yet.
 final class PatternMembers<Member: JoinedTopic> {
-  /// By name. A member is for one epoch of its topic.
+  /// By name. Each member reads one epoch of its topic.
   private var byName = ShortTable<String, Member>()
-  /// All of them in the order in which they have joined, and some that have left.
+  /// All members in the order in which they have joined, including some that have left.
   private var joined: [Member] = []
   var paced = PacedMembers<Member>()
   @safe @exclusivity(unchecked) var turns = PatternTurns<Member>()
@@ -42,22 +42,22 @@ final class PatternMembers<Member: JoinedTopic> {
 
   var isBehind: Bool { byName.values.contains { $0.isBehind } }
 
-  /// Adds a member, in the place of another one of its topic's name.
+  /// Adds a member. It replaces another one with the same name.
   func add(_ member: Member) {
     byName[member.name] = member
     joined.append(member)
   }
 
-  /// Takes out a member, unless another one has its name. Returns whether it was there.
+  /// Removes a member, unless another one has its name. Returns whether it was removed.
   func remove(_ member: Member) -> Bool {
     guard byName[member.name] === member else { return false }
     byName[member.name] = nil
     return true
   }
 
-  /// Gives up a member's place in its topic.
+  /// Detaches a member from its topic.
   ///
-  /// - Returns: the member that has yet to be told of the last grant in its stead.
+  /// - Returns: the member that would otherwise miss the last grant; see ``PacedMembers/remove(_:)``.
   func release(_ member: Member) -> Member? {
     turns.leaves(member)
     member.leave()
@@ -66,13 +66,13 @@ final class PatternMembers<Member: JoinedTopic> {
     return paced.remove(member)
   }
 
-  /// All that are there, in the order in which they have joined.
+  /// Returns all present members, in the order in which they have joined.
   func takeAll() -> [Member] {
     dropDeparted(all: true)
     return joined
   }
 
-  /// Drops members that have left from `joined`, when they are most of it.
+  /// Drops members that have left from `joined`, when they are more than half of it.
   private func dropDeparted(all: Bool = false) {
     guard all || joined.count > 2 * count + 64 else { return }
     joined.removeAll(where: \.hasLeft)

@@ -5,10 +5,10 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-// How a subscription to a pattern joins its topics: those that there are, a share in each turn; those made later, and those that the client's permissions
-// add or take away.
+// Joins the topics of a subscription to a pattern: existing ones, a share in each turn; later ones when they are created; and those that a change of the
+// client's permissions adds or removes.
 extension PatternStream {
-  /// Topics found together before the store is asked where to begin in them.
+  /// The most topics to find before the store is searched for their starts.
   private static let foundTogether = 256
 
   static func open(
@@ -16,7 +16,7 @@ extension PatternStream {
     with remote: (any RemoteTopics)? = nil
   ) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
-    // A node has one connection for several clients, whose own nodes have checked that.
+    // Another node uses one connection for several clients, and has checked the limit for each of them.
     if !streams.client.isNode { try streams.counts.checkPatterns(streams.core) }
     let watch = PatternWatch(on: streams.loop)
     let (number, found, shards) = try streams.core.registry.watch(pattern, watch)
@@ -31,7 +31,7 @@ extension PatternStream {
   /// Whether the subscription hasn't ended.
   var isOpen: Bool { streams.session.object(stream) === self }
 
-  /// Joins existing topics until the turn's work budget is used up; the subscription begins when it has all of them.
+  /// Joins existing topics until the turn's work budget is used up. The subscription begins when it has joined all of them.
   private func joinTopics() {
     while isOpen {
       guard !streams.client.workBudget.isExhausted else {
@@ -54,7 +54,7 @@ extension PatternStream {
     }
   }
 
-  /// Asks the store where to begin in these topics, and continues when all answers have arrived.
+  /// Finds the starts in these topics in the store, and continues when all of them were found.
   private func findStarts(_ unknown: [(topic: Topic, time: Int64)]) {
     let answers = Answers(unknown.count)
     let continuation = streams.continuation(of: stream)
@@ -69,7 +69,7 @@ extension PatternStream {
     }
   }
 
-  /// A topic was made that the pattern selects.
+  /// Called when a topic was created that the pattern selects.
   func wasMade(_ topic: Topic, _ epoch: TopicEpoch) {
     guard streams.client.matchesTopics(named: topic.name) else { return }
     streams.attempt(stream) { () throws(WireError) in try topicMade(topic, epoch) }

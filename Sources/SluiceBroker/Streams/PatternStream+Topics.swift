@@ -3,12 +3,12 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// The topics that a subscription to a pattern reads: found, joined from where they begin, moved to another node, and lost.
+/// The topics that a subscription to a pattern reads: finds and joins them, moves them to other nodes, and leaves them.
 extension PatternStream {
-  /// Whether all topics were joined that were there when it came.
+  /// Whether all topics that existed at the start of the subscription were joined.
   var hasBegun: Bool { topics.hasBegun }
 
-  /// Looks for topics to be joined next, until there are so many, or the turn's work budget is exhausted.
+  /// Finds topics to be joined next, until there are `count`, or the turn's work budget is exhausted.
   func findTopics(atMost count: Int) {
     while topics.needsMore(than: count), !streams.client.workBudget.isExhausted {
       let most = streams.client.workBudget.left(.names)
@@ -20,7 +20,7 @@ extension PatternStream {
     }
   }
 
-  /// Tells the client that the subscription has begun, once the topics of all nodes are known.
+  /// Sends SUBSCRIBED, once the topics of all nodes are known.
   func begin() {
     guard hasBegun, remote?.hasBegun ?? true else { return }
     if !isOpened {
@@ -33,7 +33,7 @@ extension PatternStream {
     streams.makeReady(self)
   }
 
-  /// Joins topics that were found, within the turn's work budget. Returns whether that were all.
+  /// Joins topics that were found, within the turn's work budget. Returns whether all of them were joined.
   func join() throws(WireError) -> Bool {
     while !streams.client.workBudget.isExhausted, let (topic, position) = topics.next() {
       streams.client.workBudget.spend(1, of: .joins)
@@ -42,7 +42,7 @@ extension PatternStream {
     guard topics.isExhausted else { return false }
     let positions = topics.positionBytes
     let made = topics.begin(where: loan == nil ? nil : isAbsent)
-    // Another node's part of the subscription keeps the frame.
+    // A subscription with topics of other nodes keeps the frame.
     if remote == nil { streams.charge(of: stream)?.add(topics.positionBytes - positions) }
     for (topic, epoch) in made {
       try joinFromStart(topic, epoch)
@@ -50,8 +50,8 @@ extension PatternStream {
     return true
   }
 
-  /// Whether a topic isn't there of which another node has sent a position: that node is told so. Positions in topics that this node doesn't serve are kept
-  /// for when it does.
+  /// Returns whether a topic no longer exists for which another node has sent a position, and notes that for the node. Positions in topics that this node
+  /// doesn't serve are kept for the case that it serves them later.
   private func isAbsent(_ name: String) -> Bool {
     guard let loan else { return false }
     let registry = streams.core.registry
@@ -62,48 +62,48 @@ extension PatternStream {
     return true
   }
 
-  /// A number for a topic.
+  /// Returns the next unused number for a topic.
   func newNumber() -> UInt32 {
     lastNumber += 1
     return lastNumber
   }
 
-  /// Of the topics to be joined next, those of which only the store can tell where to begin.
+  /// Returns the topics to be joined next whose starts only the store can find.
   func unknownStarts() -> [(topic: Topic, time: Int64)] { topics.unknownStarts() }
 
-  /// The store has told where to begin in a topic.
+  /// Sets the start in a topic that the store has found.
   func begin(_ topic: Topic, at offset: UInt64) {
     topics.begin(topic, at: offset)
   }
 
-  /// Whether there are topics still to be joined.
+  /// Whether there are more topics to join.
   var isJoining: Bool { !hasBegun || !topics.isExhausted }
 
-  /// Leaves topics to which the client may not subscribe any more.
+  /// Leaves topics to which the client may no longer subscribe.
   func lose(where isLost: (String) -> Bool) {
     topics.remove(where: isLost)
     for member in members?.sorted ?? [] where isLost(member.topic.name) { lose(member) }
   }
 
-  /// Joins topics to which the client may subscribe now, as if they had been there at first.
+  /// Joins topics to which the client may subscribe now, as if they had existed at the start.
   ///
-  /// - Parameter topics: all that the pattern selects.
+  /// - Parameter topics: all topics that the pattern selects.
   func gain(_ topics: PatternWalk<Topic>) {
     self.topics.search(topics)
   }
 
-  /// A topic was made that the pattern selects.
+  /// Called when a topic was created that the pattern selects.
   func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     guard hasBegun else { return topics.add(topic, epoch) }
-    // It may have been joined already, after a change of permissions.
+    // It may have been joined before, after a change of permissions.
     if members?[topic.name]?.topic === topic { return }
     try joinFromStart(topic, epoch)
   }
 
-  /// Joins a topic from its first record on, also if it has ended and started over meanwhile.
+  /// Joins a topic from its first record on, even if that epoch has ended and another one has begun meanwhile.
   private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     guard streams.core.registry.find(topic.name) === topic else { return }
-    // A topic that has gone and come back, of which the departure isn't told yet.
+    // The topic has moved away and returned, before the former member was notified of the move.
     if remote != nil || loan != nil, let former = members?[topic.name], former.topic !== topic {
       return try join(topic, startingAt: position(of: former), wasThere: false, after: former.begins)
     }
@@ -120,7 +120,7 @@ extension PatternStream {
     _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil,
     after frame: UInt64 = 0
   ) throws(WireError) {
-    // It may have been deleted, and another made with its name.
+    // The topic may have been deleted and recreated.
     guard streams.core.registry.find(topic.name) === topic else { return }
     if let position { topic.compare(KnownHistory(position), on: streams.topics) }
     let former = members?[topic.name]
@@ -144,7 +144,7 @@ extension PatternStream {
       member.begins = frame
       member.subscription.attachedEpoch = present
       loopState.add(member.subscription)
-      // After its successor has joined, so that the topic isn't without a subscriber in between.
+      // Removed after the new member has joined, so that the topic always has a subscriber.
       if let former { remove(former, isDeleted: former.topic !== topic && position == nil) }
       makeMembers().add(member)
       if topic.isPaced { pace(member) }
@@ -156,7 +156,7 @@ extension PatternStream {
       loopState.withdraw(from: present)
       throw error
     }
-    // It may have gone between the look and the entry in its list.
+    // The topic may have been removed before the member was in its list.
     if topic.isGone { topic.notify([loopState]) }
   }
 
@@ -168,7 +168,7 @@ extension PatternStream {
     member.topic.whenCommitted { [name = member.name, number = member.number] fault in
       continuation.resume { (pattern: PatternStream) in
         guard let member = pattern.members?[name], member.number == number else { return }
-        // Where the topic goes on at another node, the member moves there from its former position.
+        // If the topic has moved to another node, the member moves there from its former position.
         guard let fault else {
           member.awaitsEpoch = false
           member.knownPosition = nil
@@ -186,13 +186,13 @@ extension PatternStream {
     return made
   }
 
-  /// A topic was deleted, or another node serves it.
+  /// Called when a topic was deleted, or another node serves it.
   func topicGone(_ member: PatternMember, _ fault: Fault) {
     guard fault.code == .topicMoved else { return lose(member) }
     streams.attempt(stream) { () throws(WireError) in try move(member) }
   }
 
-  /// Joins a member's topic again, whose epoch has another number now: the next MATCHED has it.
+  /// Joins a member's topic again because the number of its epoch has changed. The next MATCHED contains the new number.
   func epochContinued(_ member: PatternMember) {
     streams.attempt(stream) { () throws(WireError) in
       try join(
@@ -200,7 +200,7 @@ extension PatternStream {
     }
   }
 
-  /// Another node serves a topic that this one thinks its own, of which it isn't told yet that it moves.
+  /// Moves a topic that another node already serves, although this node hasn't learned yet that its shard moves.
   func giveUp(_ name: String) throws(WireError) {
     if let member = members?[name] { try move(member) }
   }
@@ -212,7 +212,7 @@ extension PatternStream {
         nextOffset: member.subscription.sentThrough)
   }
 
-  /// A topic moves to another node: there it goes on where it is, and so it does here if it comes back.
+  /// Moves a member whose topic moves to another node. The subscription continues there at the member's position, and also here if the topic returns.
   private func move(_ member: PatternMember) throws(WireError) {
     guard let members, members.remove(member) else { return }
     let position = position(of: member)
@@ -232,15 +232,15 @@ extension PatternStream {
     streams.makeReady(self)
   }
 
-  /// The producers of a member's topic are paced.
+  /// Called when the producers of a member's topic become paced.
   func pace(_ member: PatternMember) {
     guard let members, members.paced.add(member), let offer = loan?.paced(), isOpened else { return }
     streams.send(offer, stream: stream)
   }
 
-  /// Gives up a member's place in its topic.
+  /// Detaches a member from its topic.
   ///
-  /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
+  /// - Parameter isDeleted: true to send UNMATCHED for its number; otherwise the topic's next MATCHED replaces the number.
   private func remove(_ member: PatternMember, isDeleted: Bool) {
     if let untold = members?.release(member) { tell(untold) }
     frames.departed(member, isDeleted: isDeleted)

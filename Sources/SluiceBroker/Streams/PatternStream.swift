@@ -4,7 +4,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// A subscription to all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
+/// A subscription to all topics that a pattern selects, including later ones, with one demand. Belongs to its connection's loop.
 ///
 /// ```
 ///  topics ── loop state ─► member ─┐
@@ -18,22 +18,22 @@ final class PatternStream: SubscriberStream {
   unowned let streams: StreamMultiplexer
   @safe @exclusivity(unchecked) private(set) var credit: Credit
   let pattern: TopicPattern
-  /// What the registry tells of new topics, and its number there.
+  /// Passes new topics from the registry to the subscription; and its number there.
   private let watch: PatternWatch
   private let watchNumber: UInt64
 
-  /// Nil before the first one joins.
+  /// Nil before the first topic is joined.
   var members: PatternMembers<PatternMember>?
-  /// Nil when every record is wanted.
+  /// Nil without a filter.
   let matcher: RecordMatcher?
-  /// What there is in a cluster only.
+  /// The parts that exist only in a cluster.
   private final class ClusterPart {
-    /// Topics of other nodes; nil where there are none.
+    /// Topics of other nodes; nil for a subscription without any.
     let remote: (any RemoteTopics)?
-    /// For another node, which lends of its client's demand; nil for a client.
+    /// Demand that another node lends on behalf of its client; nil for a client of this node.
     let loan: NodeLoan?
 
-    /// Nil where there is neither.
+    /// Nil without both.
     init?(_ remote: (any RemoteTopics)?, _ loan: NodeLoan?) {
       if remote == nil, loan == nil { return nil }
       (self.remote, self.loan) = (remote, loan)
@@ -42,12 +42,12 @@ final class PatternStream: SubscriberStream {
 
   private let part: ClusterPart?
 
-  /// To be joined.
+  /// The topics to be joined.
   var topics: PatternTopics
   @safe @exclusivity(unchecked) var frames: PatternFrames
   private(set) var place = SubscriberPlace.none
   private var isProducing = false
-  /// The client was sent SUBSCRIBED.
+  /// Whether SUBSCRIBED was sent.
   var isOpened = false
 
   init(
@@ -80,12 +80,12 @@ final class PatternStream: SubscriberStream {
   }
 
   private func demandRaised() {
-    // The grant may be used for any of them, so it counts for each.
+    // Any of the topics may use the grant, so all paced ones are notified.
     if let members, !members.paced.isEmpty, members.paced.beginTelling() { tellDemand(members) }
     streams.makeReady(self)
   }
 
-  /// Tells topics with paced producers of the last grant: what the turn's work budget leaves over in the next turn.
+  /// Notifies topics with paced producers of the last grant, as many as the turn's work budget allows, and the rest in the next turn.
   private func tellDemand(_ members: PatternMembers<PatternMember>) {
     guard isOpen else { return }
     while members.paced.hasMoreToTell, !streams.client.workBudget.isExhausted {
@@ -101,7 +101,7 @@ final class PatternStream: SubscriberStream {
 
   func reconsider() throws(WireError) { changeTopics() }
 
-  /// What topics may use that this node serves.
+  /// The demand that topics of this node may use.
   private var available: UInt64 {
     guard let remote, credit.available != Credit.unlimited else { return credit.available }
     return credit.available - min(remote.reserved, credit.available)
@@ -115,7 +115,7 @@ final class PatternStream: SubscriberStream {
 
   // MARK: Another node's client
 
-  /// The demand that producers follow: that of the client as a whole.
+  /// The demand that paces producers: that of the client as a whole.
   var pacingDemand: Credit { loan?.pacingDemand(spent: credit.spent) ?? credit }
 
   func lend(_ frame: Lend) throws(WireError) {
@@ -146,10 +146,10 @@ final class PatternStream: SubscriberStream {
 
   // MARK: Turns
 
-  /// How many members want turns.
+  /// The number of members that wait for turns.
   var waitingTurns: Int { members?.turns.count ?? 0 }
 
-  /// There may be more for a member: it gets a turn when the stream does.
+  /// Queues a member that may have more to send. It gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
     guard !member.awaitsEpoch, case .none = member.subscription.place else { return }
     member.subscription.move(to: .ready)
@@ -193,7 +193,7 @@ final class PatternStream: SubscriberStream {
     return outcome(isUsed: isUsed, writes)
   }
 
-  /// What is left to do after a turn.
+  /// Finishes a turn and returns its outcome.
   private func outcome(isUsed: Bool, _ writes: WriteBatch) -> DeliveryOutcome {
     if let remote {
       members?.turns.goOn(remote.written)
@@ -211,13 +211,13 @@ final class PatternStream: SubscriberStream {
 
   // MARK: Other nodes
 
-  /// Another node's topics have to be told of, too, before the subscription has begun, and is live.
+  /// Waits for another node's topics before the subscription counts as begun, and as live.
   func awaitNode() { frames.awaitNode() }
 
   /// Ends the subscription with an error.
   func fail(_ fault: Fault) { streams.refuse(stream, fault) }
 
-  /// One member's turn. Returns whether the subscription goes on.
+  /// Serves one member's turn. Returns whether the subscription continues.
   private func serve(_ member: PatternMember, _ share: UInt64, _ writes: WriteBatch, bytes: Int) -> Bool {
     if !member.isAnnounced { frames.announce(member, writes) }
     let selection = frames.select(member, writes)
@@ -226,7 +226,7 @@ final class PatternStream: SubscriberStream {
     let outcome = member.subscription.produce(into: writes, bytes: bytes)
     frames.finish(selection, writes)
     _ = credit.spend(member.subscription.credit.spent)
-    // A topic's share of the demand is known when it is used.
+    // A topic's share of the demand is known only after its use.
     if credit.granted != Credit.unlimited {
       member.loopState.requested(from: 0, to: member.subscription.credit.spent)
     }
@@ -251,7 +251,7 @@ final class PatternStream: SubscriberStream {
     return true
   }
 
-  /// The topic's terminal event was told. If it starts over then, it is joined anew. Returns whether the subscription goes on.
+  /// Called when a topic's terminal event was sent. Joins the topic again if it has started over. Returns whether the subscription continues.
   private func completed(_ member: PatternMember, _ writes: WriteBatch) -> Bool {
     frames.settled(member)
     guard member.topic.epoch !== member.subscription.epoch else { return true }

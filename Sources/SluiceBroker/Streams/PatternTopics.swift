@@ -2,16 +2,16 @@ import SluiceLog
 import SluiceTopics
 import SluiceWire
 
-/// The topics that a subscription to a pattern has yet to join: those that were there when it came, which a search finds, and those made since.
+/// The topics that a subscription to a pattern has yet to join: existing ones, which a search finds, and those created meanwhile.
 struct PatternTopics {
-  /// What there is while topics are searched for and joined, as long as that lasts.
+  /// The state of the search for topics. Released when all of them are joined.
   private final class Search {
     var walk: PatternWalk<Topic>
-    /// Found, and to be joined next.
+    /// The topics that were found and that are to be joined next.
     var found: ArraySlice<Topic> = []
-    /// Topics that the search finds and that were made meanwhile, too.
+    /// Topics in `made`, which the search skips.
     var known: Set<ObjectIdentifier> = []
-    /// Where to begin in those of which only the store could tell.
+    /// The starts that the store has found, by topic name.
     var starts: [String: Subscribe.Start] = [:]
     var made: [(Topic, TopicEpoch)]
 
@@ -24,17 +24,17 @@ struct PatternTopics {
   }
 
   private var search: Search?
-  /// Where to go on in topics.
+  /// The positions at which topics continue, by topic name.
   private var positions: [String: TopicPosition] = [:]
-  /// Positions that aren't in the table yet, from the first of `unentered` on.
+  /// Positions that aren't in the table yet, from index `unentered` on.
   private var given: [TopicPosition]
   private var unentered = 0
-  /// What the subscription says of all of them.
+  /// The start of the subscription in all topics.
   private let start: Subscribe.Start
   let lag: Subscribe.LagPolicy?
-  /// Bytes that the positions were charged for: those that came, until the subscription has begun, and then those that are kept.
+  /// The charged bytes of positions: those received until the subscription has begun, then those that are kept.
   private(set) var positionBytes: Int
-  /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
+  /// Whether all topics that existed at the start were joined. After that, new topics are joined at once.
   private(set) var hasBegun = false
 
   init(_ walk: PatternWalk<Topic>, _ frame: SubscribePattern) {
@@ -46,12 +46,12 @@ struct PatternTopics {
     lag = frame.lag
   }
 
-  /// Whether positions aren't in the table yet. No topic is joined before they are.
+  /// Whether some positions aren't in the table yet. Topics are joined only after that.
   var hasUnentered: Bool { unentered < given.count }
 
   /// Enters positions in the table.
   ///
-  /// - Returns: how many, at most `count`.
+  /// - Returns: the number entered, at most `count`.
   mutating func enterPositions(atMost count: Int) -> Int {
     let end = min(unentered + count, given.count)
     for position in given[unentered..<end] { positions[position.topic] = position }
@@ -61,7 +61,7 @@ struct PatternTopics {
     return entered
   }
 
-  /// Whether all topics were joined that the search finds.
+  /// Whether all topics that the search finds were joined.
   var isExhausted: Bool { search?.isExhausted ?? true }
 
   /// Whether the search can find more, and fewer than `count` wait to be joined.
@@ -69,9 +69,9 @@ struct PatternTopics {
     search.map { $0.found.count < count && !$0.walk.isDone } ?? false
   }
 
-  /// Goes on with the search, up to the next topic or the last name.
+  /// Continues the search, up to the next topic or the last name.
   ///
-  /// - Parameter looks: the most names to look at, which is lowered by those.
+  /// - Parameter looks: the most names to read; reduced by the number of names read.
   func find(looks: inout Int, where isNew: (Topic) -> Bool) {
     guard let search, let topic = search.walk.next(looks: &looks),
       !search.known.contains(ObjectIdentifier(topic)), isNew(topic)
@@ -79,15 +79,15 @@ struct PatternTopics {
     search.found.append(topic)
   }
 
-  /// Takes out the next topic that was found, and where to go on in it, if it was known before.
+  /// Removes and returns the next found topic, with the position at which it continues if the subscriber has sent one.
   mutating func next() -> (topic: Topic, position: TopicPosition?)? {
     search?.found.popFirst().map { ($0, positions.removeValue(forKey: $0.name)) }
   }
 
-  /// All topics are joined that were there. Returns those made meanwhile, which are to be joined now.
+  /// Ends the search when all existing topics were joined. Returns the topics created meanwhile, which the caller must join.
   ///
-  /// - Parameter isAbsent: whether a topic of which the client has sent a position isn't there. The positions of the others are kept, for those that come
-  ///   from another node. Nil when none is kept.
+  /// - Parameter isAbsent: returns whether a topic of which the client has sent a position no longer exists. The other positions are kept for topics that
+  ///   move to this node. Nil to keep none.
   mutating func begin(where isAbsent: ((String) -> Bool)?) -> [(Topic, TopicEpoch)] {
     positions = isAbsent.map { isAbsent in positions.filter { !isAbsent($0.key) } } ?? [:]
     positionBytes = KeptCost.bytes(of: positions.values)
@@ -95,13 +95,13 @@ struct PatternTopics {
     return search.take()?.made ?? []
   }
 
-  /// A topic moves to another node, and may come back.
+  /// Keeps the position in a topic that moves to another node, for the case that it returns.
   mutating func keep(_ position: TopicPosition) { positions[position.topic] = position }
 
-  /// Where to go on in a topic that has come from another node.
+  /// Removes and returns the position in a topic that has moved to this node; nil if there is none.
   mutating func takeKept(_ name: String) -> TopicPosition? { positions.removeValue(forKey: name) }
 
-  /// Of the topics that were found, those without a place to begin, since only the store can tell it.
+  /// Returns the found topics whose starts only the store can find.
   func unknownStarts() -> [(topic: Topic, time: Int64)] {
     guard case .time(let time) = start, let search else { return [] }
     return search.found.compactMap { topic in
@@ -112,17 +112,17 @@ struct PatternTopics {
     }
   }
 
-  /// Sets where to begin in a topic.
+  /// Sets the start in a topic that the store has found.
   func begin(_ topic: Topic, at offset: UInt64) {
     search?.starts[topic.name] = .offset(offset)
   }
 
-  /// The frame that a subscription to this topic alone would send.
+  /// Returns the frame with which a client would subscribe to this topic alone.
   ///
   /// - Parameters:
-  ///   - epoch: of the topic.
-  ///   - position: where the subscription goes on in the topic; nil if it wasn't there before.
-  ///   - wasThere: whether the topic was there when the subscription came.
+  ///   - epoch: the topic's epoch.
+  ///   - position: the position at which the subscription continues; nil if it didn't read the topic before.
+  ///   - wasThere: whether the topic existed at the start of the subscription.
   func frame(
     toSubscribeTo topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
   ) -> Subscribe {
@@ -138,7 +138,7 @@ struct PatternTopics {
     return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
   }
 
-  /// A topic was made before the subscription has begun.
+  /// Adds a topic that was created before the subscription has begun.
   func add(_ topic: Topic, _ epoch: TopicEpoch) {
     search?.made.append((topic, epoch))
   }

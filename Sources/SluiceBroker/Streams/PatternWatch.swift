@@ -1,11 +1,11 @@
 import SluiceIO
 import SluiceTopics
 
-/// Tells a subscription to a pattern of new topics, which are made on any thread.
+/// Notifies a subscription to a pattern of new topics, which are created on any thread.
 // @unchecked: `subscription` belongs to `loop`.
 final class PatternWatch: TopicWatcher, @unchecked Sendable {
   private let loop: any EventLoop
-  /// Nil when it has ended. Its connection retains it until then, and a loop that has released its connections runs no jobs.
+  /// Nil when the subscription has ended. Its connection retains it until then, and a loop that has released its connections runs no jobs.
   private unowned var subscription: PatternStream?
 
   init(on loop: any EventLoop) {
@@ -16,9 +16,9 @@ final class PatternWatch: TopicWatcher, @unchecked Sendable {
     loop.execute { [self] in subscription?.wasMade(topic, epoch) }
   }
 
-  /// Begins to tell it. On the loop.
+  /// Begins to notify the subscription. On the loop.
   func begin(_ subscription: PatternStream) { self.subscription = subscription }
 
-  /// What is still under way isn't told any more. On the loop.
+  /// Stops notifying it, including notifications in flight. On the loop.
   func end() { subscription = nil }
 }

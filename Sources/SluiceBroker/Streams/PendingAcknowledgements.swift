@@ -1,15 +1,15 @@
 import SluiceTopics
 import SluiceWire
 
-/// What a producer was sent of acknowledgements, and is owed.
+/// The acknowledgements of one publication: those that were sent, and those that are due.
 struct PendingAcknowledgements {
   let waitsForDisk: Bool
   private let isWanted: Bool
-  /// Records of this producer in the log, and the offset of the last that was appended on this publication.
+  /// The producer's sequence up to which records are in the log, and the offset of the last record appended on this publication.
   private var appended: UInt64
   private var lastOffset: UInt64 = 0
   private(set) var acknowledged: UInt64
-  /// Batches that aren't acknowledged before they are on disk: their producer's sequence, and the offset of their last record.
+  /// Batches that may be acknowledged only when they are on disk: the producer's sequence after each, and the offset of its last record.
   private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
 
   init(_ wanted: PublishOpen.Acknowledgement, waitsForDisk: Bool, startingAt sequence: UInt64) {
@@ -19,7 +19,7 @@ struct PendingAcknowledgements {
     acknowledged = sequence
   }
 
-  /// Whether records wait for the disk to be acknowledged.
+  /// Whether records must be on disk before they can be acknowledged, and aren't yet.
   var areOwed: Bool { waitsForDisk && unstored.first != nil }
 
   mutating func appended(_ count: UInt32, lastOffset: UInt64) {
@@ -31,9 +31,9 @@ struct PendingAcknowledgements {
     }
   }
 
-  /// The acknowledgement that is due, once; nil when everything was acknowledged, or nothing is to be.
+  /// Returns the acknowledgement that is due, once; nil when everything was acknowledged, or no acknowledgement is wanted.
   ///
-  /// - Parameter committed: the offset behind the last record on disk; nil for a topic in memory.
+  /// - Parameter committed: the offset after the last record on disk; nil for a topic in memory.
   mutating func take(committed: UInt64?) -> Ack? {
     guard waitsForDisk else {
       guard isWanted, acknowledged < appended else { return nil }

@@ -4,9 +4,9 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// What a producer may send: as much as its topic can take, and its identity's rate allows.
+/// The demand of a producer: as much as the topic can accept, and as the identity's rate allows.
 extension PublicationStream {
-  /// Grants what the topic can take now, as far as the identity's rate allows.
+  /// Grants as much as the topic can accept now, within the identity's rate.
   func grantMore(on streams: StreamMultiplexer) -> Demand? {
     guard let credit = streams.session.creditToGrant(stream) else { return nil }
     var left = credit.held
@@ -29,7 +29,7 @@ extension PublicationStream {
     return demand
   }
 
-  /// Takes from the topic, and from the identity's rate, what is granted.
+  /// Takes the amount to grant from the topic and from the identity's rate.
   private func grant(holding held: PublishAllowance, on streams: StreamMultiplexer) -> PublishAllowance {
     let now = streams.loop.now
     guard let limiter = streams.client.account?.publishing else { return topic.grant(to: held, now: now) }
@@ -50,7 +50,7 @@ extension PublicationStream {
     return more
   }
 
-  /// The identity may publish again.
+  /// Resumes a publication that was blocked by its identity's rate.
   func rateAllowsMore() {
     guard waitsForRate else { return }
     waitsForRate = false

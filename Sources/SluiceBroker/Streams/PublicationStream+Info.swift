@@ -5,7 +5,7 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-// What monitoring shows of a publication.
+// The description of a publication for monitoring.
 extension PublicationStream {
   var held: PublishingBudget.Allowance { streams.session.held(stream) }
   var identity: String { streams.client.identity.name }
@@ -28,7 +28,7 @@ extension PublicationStream {
     return topic.isPaced ? .subscribers : .none
   }
 
-  /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
+  /// How long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
   var waiting: UInt64 {
     guard let heldUpSince else { return 0 }
     return max((streams.loop.now - heldUpSince).clampedMilliseconds, 1)

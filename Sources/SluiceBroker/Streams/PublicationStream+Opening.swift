@@ -4,11 +4,11 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// How a producer is attached to its topic.
+/// Attaching a producer to its topic.
 extension PublicationStream {
   /// Attaches a producer to its topic.
   ///
-  /// - Throws: why nothing can be published, or not by this producer.
+  /// - Throws: the reason why nothing can be published, or not by this producer.
   static func open(_ stream: UInt32, _ frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) {
     let topic = try topic(of: frame, on: streams)
     guard frame.acknowledgement != .durable || topic.storage != nil else {
@@ -42,7 +42,7 @@ extension PublicationStream {
     streams.session.publication(stream, continuesAt: attachment.nextSequence)
     let waits = publication.acknowledgements.waitsForDisk && frame.producer != 0
     guard waits || topic.isEpochUnsaved else { return publication.opened(attachment, frame.known) }
-    // What the producer published before counts when it is on disk: until then the producer mustn't forget it.
+    // The producer keeps records that it published before until they are on disk, so they count only then.
     publication.isOpening = true
     publication.whenCommitted { publication in
       publication.isOpening = false
@@ -62,7 +62,7 @@ extension PublicationStream {
     }
   }
 
-  /// Tells the producer that it may publish.
+  /// Notifies the producer that it may publish.
   private func opened(_ attachment: Topic.Attachment, _ known: KnownHistory) {
     let demand =
       grantMore(on: streams) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
@@ -74,13 +74,13 @@ extension PublicationStream {
         epoch: number, grantedThrough: demand.grantedThrough, bytesThrough: demand.bytesThrough,
         nextSequence: attachment.nextSequence, lostFrom: topic.lost(of: known)),
       stream: stream)
-    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
+    // The topic may have changed between the look-up and the entry in its list, and a source needs to know whether to start.
     topicChanged()
   }
 }
 
 extension PublishOpen.Acknowledgement {
-  /// Whether only what is on disk is acknowledged.
+  /// Whether records are acknowledged only when they are on disk.
   func waitsForDisk(of topic: Topic) -> Bool {
     topic.storage.map { $0.isSynchronous || self == .durable } ?? false
   }
@@ -89,7 +89,7 @@ extension PublishOpen.Acknowledgement {
 extension StoreWaiter {
   /// A publication that waits for the store.
   ///
-  /// - Parameter received: the records that the topic has of its producer.
+  /// - Parameter received: the number of records that the topic has from its producer.
   init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault, received: UInt64) {
     self.init(
       carrier: streams.client.connection, user: streams.user(of: stream),

@@ -6,9 +6,9 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// One producer's attachment to a topic: what the producer may publish, and what of it is in the log, and on disk. Belongs to its connection's loop.
+/// One producer's attachment to a topic: its demand, and its records in the log and on disk. Belongs to its connection's loop.
 final class PublicationStream: DueStream, TopicPublisher {
-  /// What the stream ends with once everything published on it is on disk.
+  /// How the stream ends once everything published on it is on disk.
   private enum Ending {
     case withTopic
     case alone
@@ -18,35 +18,35 @@ final class PublicationStream: DueStream, TopicPublisher {
   let topic: Topic
   let loopState: TopicLoopState
   unowned let streams: StreamMultiplexer
-  /// The topic's epoch that it publishes to. The next one, when the topic starts over without having ended.
+  /// The epoch to which it publishes. Replaced by the topic's next epoch if the topic starts over without having ended.
   @safe @exclusivity(unchecked) private var epoch: TopicEpoch
-  /// The producer's number; 0 if it has none.
+  /// The producer's ID; 0 if it has none.
   private let producer: UInt64
   private let ticket: ProducerTable.Ticket?
-  /// The producer has ended the topic on an earlier publication, and comes back to hear that it did.
+  /// Whether the producer has ended the topic on an earlier publication. It then attaches again only to learn the result.
   private let hasEnded: Bool
-  /// Its place in the loop state's list.
+  /// Its index in the loop state's list.
   var index = 0
-  /// What it expects of the topic's subscribers.
+  /// The producer's role, such as source or requester.
   private let role: PublishOpen.Role
-  /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
+  /// For a source: whether the topic is connected, as the producer was last notified; nil before the first notification.
   private var toldConnected: Bool?
   @safe @exclusivity(unchecked) private(set) var acknowledgements: PendingAcknowledgements
   /// The number of the epoch that PUBLISH_OPENED had; 0 before.
   var openedEpoch: UInt64 = 0
-  /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
+  /// True while PUBLISH_OPENED waits until the producer's earlier records are on disk.
   @safe @exclusivity(unchecked) var isOpening = false
-  /// It has ended the topic.
+  /// The producer has ended the topic.
   private var hasCompleted = false
-  /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
+  /// Set by COMPLETE or CANCEL, while published records still have to be stored.
   private var ends: Ending?
-  /// True while it stands in its connection's list of publications with something to tell.
+  /// True while it is in its connection's list of publications with acknowledgements or grants to send.
   @safe @exclusivity(unchecked) private var isDue = false
-  /// It is granted nothing before its identity may publish more.
+  /// It gets no grant until its identity may publish more.
   var waitsForRate = false
-  /// Since when it has had no demand; nil while it has.
+  /// The time since which it has had no demand; nil while it has some.
   @safe @exclusivity(unchecked) var heldUpSince: MonotonicTime?
-  /// The lease was invalid when the publication ended: the producer is told when it is valid again, and whether the topic started over with it.
+  /// Set if the lease was invalid when the publication ended: CANCELLED is sent when it is valid again. The value is whether the topic started over.
   private var heldEnd: Bool?
 
   init(
@@ -73,9 +73,10 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   /// Appends a batch that the session has checked.
   ///
-  /// - Parameter isAwaited: whether the producer waits for the acknowledgement; otherwise it comes with the next grant, or that of a batch that is.
+  /// - Parameter isAwaited: whether the producer waits for the acknowledgement. If not, it is sent with the next grant or with that of the next awaited
+  ///   batch.
   func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer, isAwaited: Bool) {
-    // Once: each use of what is read here counts two references.
+    // Copied to a constant, since each access of the property counts two references.
     let streams = streams
     let topics = streams.topics
     guard let used = streams.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
@@ -86,7 +87,7 @@ final class PublicationStream: DueStream, TopicPublisher {
       return streams.refuse(stream, Fault(code: .topicEnded, message: message))
     }
     if used.bytes < UInt64(batch.count) {
-      // A batch may end beyond what was granted: with its last record.
+      // The last record of a batch may exceed the granted bytes.
       streams.client.account?.publishing?.spend(records: 0, bytes: UInt64(batch.count) - used.bytes)
     }
     switch unsafe topic.append(
@@ -105,38 +106,38 @@ final class PublicationStream: DueStream, TopicPublisher {
       settle()
       streams.refuse(stream, fault)
     case .refused:
-      // The topic has ended meanwhile, or the producer is fenced: the stream is about to be told.
+      // The topic has ended meanwhile, or the producer is fenced: a frame about it follows.
       break
     }
   }
 
-  /// It has something to tell the producer at the end of this turn.
+  /// Queues acknowledgements and grants to be sent at the end of this turn.
   func makeDue(on streams: StreamMultiplexer) {
     guard !isDue else { return }
     isDue = true
     streams.makeDue(self)
   }
 
-  /// The end of the turn: one ACK and one DEMAND however many batches came.
+  /// Called at the end of the turn: sends one ACK and one DEMAND for all batches of the turn.
   func settleDue() {
     isDue = false
     let streams = streams
-    // Only if the stream is still this publication's.
+    // Only if the stream still belongs to this publication.
     if streams.session.object(stream) === self { settle(on: streams) }
   }
 
   private func settle() { settle(on: streams) }
 
-  /// Tells the producer what is in the log, and what more it may send.
+  /// Sends the acknowledgement that is due, and a new grant.
   private func settle(on streams: StreamMultiplexer) {
-    // It doesn't know yet that the stream is open.
+    // The producer doesn't know yet that the stream is open.
     if isOpening { return }
     if streams.holdsAcknowledgements { return }
     acknowledge(on: streams)
     grantMore(on: streams)?.encode(stream: stream, into: &streams.answers)
   }
 
-  /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
+  /// Sends the acknowledgement that is due, if the producer wants any.
   func acknowledge(on streams: StreamMultiplexer) {
     if isOpening { return }
     if streams.holdsAcknowledgements { return }
@@ -148,7 +149,7 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   // MARK: The topic
 
-  /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
+  /// Called when the topic or its subscribers have changed: sends the frames that follow from it to the producer.
   func topicChanged() {
     if let startedOver = heldEnd {
       if let fault = topic.departureFault { return streams.refuse(stream, fault) }
@@ -157,19 +158,19 @@ final class PublicationStream: DueStream, TopicPublisher {
       return ended(startedOver: startedOver)
     }
     if let fault = topic.storageRefusal, !isOpening, !topic.isGone {
-      // A producer that has left waits for CANCELLED, not for the disk.
+      // A producer that has cancelled waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
       settle()
       topic.storage?.service.waiters.add(
         StoreWaiter(streams, stream, topic: topic, fault, received: info.received))
       return streams.refuse(stream, fault)
     }
-    // It waits for the disk, and is told then.
+    // The stream ends when its records are on disk, which sends the last frame.
     if ends != nil, !topic.isGone { return }
     let condition = epoch.condition
     if condition == .ended || condition == .superseded {
       if role == .source, topic.startsSourcesAnew, !topic.isGone {
-        // A source publishes one run to one epoch, so the broker drops what the source has sent for the epoch that is over.
+        // A source publishes one run to one epoch, so the broker drops records that the source has sent for the former epoch.
         settle()
         return streams.refuse(stream, .startedOver(topic.name))
       }
@@ -177,7 +178,8 @@ final class PublicationStream: DueStream, TopicPublisher {
       epoch = topic.epoch
     }
     if let fault = topic.departureFault { return streams.refuse(stream, fault) }
-    // What it publishes next is of another history than the one that its producer knows by this number. Without a number it can't send again what is under way.
+    // The next records would belong to another epoch than that of PUBLISH_OPENED, so a producer with an ID has to attach again. A producer without an ID
+    // continues, since it can't repeat unacknowledged records.
     if producer != 0, openedEpoch != 0, openedEpoch != epoch.number, topic.isDurable {
       settle()
       return streams.refuse(stream, .epochContinued(topic.name))
@@ -196,7 +198,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     makeDue(on: streams)
   }
 
-  /// Another producer has ended the topic.
+  /// Ends the stream because another producer has ended the topic.
   private func topicEnded() {
     if hasEnded { return }
     settle()
@@ -204,7 +206,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     streams.send(Complete(epoch.ending ?? .finished), stream: stream)
   }
 
-  /// Another publication has the producer's number now.
+  /// Ends the stream because another publication uses the producer's ID.
   func fenced() {
     settle()
     streams.refuse(stream, .fenced(on: topic.name))
@@ -212,7 +214,7 @@ final class PublicationStream: DueStream, TopicPublisher {
 
   // MARK: The end
 
-  /// The producer ends the topic.
+  /// Ends the topic for the producer.
   func complete(_ ending: Complete.Ending) {
     settle()
     if let fault = topic.end(ending, in: epoch, by: producer, ticket, isSource: role == .source) {
@@ -231,7 +233,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     whenCommitted { $0.ended() }
   }
 
-  /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
+  /// Ends the publication. Returns false because it sends CANCELLED itself, after the last acknowledgement, which may have to wait for the disk.
   func cancel() -> Bool {
     settle()
     if acknowledgements.areOwed, topic.storageRefusal == nil {
@@ -243,7 +245,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     return false
   }
 
-  /// The topic is over, or the publication, as the producer has said.
+  /// Ends the stream because its producer has ended the topic or cancelled the publication.
   private func ended(startedOver: Bool = false) {
     if streams.holdsAcknowledgements { return heldEnd = startedOver }
     settle()
@@ -251,7 +253,7 @@ final class PublicationStream: DueStream, TopicPublisher {
     streams.send(Cancelled(hasStartedOver: startedOver), stream: stream)
   }
 
-  /// Calls `body` when all that has happened to the topic is on disk, unless the publication is over by then.
+  /// Calls `body` when all changes of the topic so far are on disk, unless the publication has ended by then.
   func whenCommitted(_ body: @escaping @Sendable (PublicationStream) -> Void) {
     let continuation = streams.continuation(of: stream)
     topic.whenCommitted { continuation.resume($0, body) }
@@ -264,7 +266,7 @@ final class PublicationStream: DueStream, TopicPublisher {
   }
 
   func reconsider() throws(WireError) {
-    // A publication that ends goes on as it is, with what was published before.
+    // A publication that is ending isn't affected: its records were accepted before.
     guard ends == nil, let denied = try streams.client.denial(of: .publishOpen, on: topic.name) else {
       return
     }

@@ -3,46 +3,46 @@ import SluiceWire
 
 /// The topics of a subscription to a pattern that other nodes of the cluster serve. Belongs to the subscription's loop.
 ///
-/// They share the subscription's demand, its numbers, and its place among those that are ready.
+/// They share the subscription's demand, its numbers, and its turn among ready subscriptions.
 protocol RemoteTopics: AnyObject {
-  /// Whether each node has told which topics there are.
+  /// Whether each node has sent the list of its topics.
   var hasBegun: Bool { get }
-  /// How many topics there are.
+  /// The number of topics.
   var count: Int { get }
-  /// Of the subscription's demand, the records that other nodes may send, or have sent and that aren't written yet.
+  /// The part of the subscription's demand that other nodes may use, or have used for records that aren't written yet.
   var reserved: UInt64 { get }
-  /// Whether frames of other nodes are to be written.
+  /// Whether frames of other nodes wait to be written.
   var hasWaiting: Bool { get }
-  /// The number of the last frame that was written, for ``take(_:)``.
+  /// The number of the last written frame, for ``take(_:)``.
   var written: UInt64 { get }
 
-  /// Asks the other nodes.
+  /// Subscribes at the other nodes.
   ///
-  /// - Parameter shards: those whose topics the subscription joins at this node.
+  /// - Parameter shards: the shards whose topics the subscription joins at this node.
   func begin(_ pattern: PatternStream, _ shards: ShardSet)
-  /// The subscriber has asked for more.
+  /// Called when the subscriber has requested more.
   func demandChanged()
   /// Writes the next frames.
   func write(into writes: WriteBatch, _ frames: inout PatternFrames) -> RemoteFrames
-  /// A turn is over.
+  /// Called at the end of a turn.
   ///
   /// - Parameters:
   ///   - isUsed: whether topics of this node have used some of the demand.
-  ///   - waits: whether they have records, and nothing is left for them.
+  ///   - waits: whether they have more records than demand.
   func turnEnded(isUsed: Bool, waits: Bool)
 
-  /// A topic that was this node's moves.
+  /// Takes over a topic that moves from this node to another one.
   ///
   /// - Parameters:
-  ///   - position: where its subscriber is in it.
-  ///   - number: the number by which the subscriber knows it; 0 for none.
+  ///   - position: the subscriber's position in the topic.
+  ///   - number: the topic's number for the subscriber; 0 for none.
   func left(_ position: TopicPosition, number: UInt32) throws(WireError)
-  /// A topic is this node's from now on.
+  /// Releases a topic that this node now serves.
   ///
-  /// - Returns: where its subscriber is in it, and the number of the last frame that has to be written before; nil for a topic that wasn't there.
+  /// - Returns: the subscriber's position in it, and the number of the last frame that has to be written before; nil for an unknown topic.
   func take(_ name: String) -> (position: TopicPosition, after: UInt64)?
 
-  /// The client's permissions have changed.
+  /// Called when the client's permissions have changed.
   func reconsider()
   func release()
 }
@@ -50,7 +50,7 @@ protocol RemoteTopics: AnyObject {
 /// Frames of other nodes that were written.
 enum RemoteFrames: Hashable {
   case none
-  /// With so many records.
+  /// With that many records.
   case written(records: UInt64)
   /// The last frame of the stream.
   case end

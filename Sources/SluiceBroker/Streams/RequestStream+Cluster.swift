@@ -3,7 +3,7 @@ import Synchronization
 
 // Requests about the cluster. They need the right to administer every topic.
 extension RequestStream {
-  /// A page fits the smallest frame that a client may take: with the engine's problems, so many nodes and shards have 60,000 bytes at the most.
+  /// The nodes and shards per page. With the engine's problems they take at most 60,000 bytes, which fits the smallest frame that a client may accept.
   static let nodesPerPage = 40
   static let shardsPerPage = 100
 
@@ -55,7 +55,7 @@ extension RequestStream {
       .invalidSetting, "there is no shard \(shard); the cluster has those from 0 to \(info.shardCount - 1)")
   }
 
-  /// Runs an administrative request of the cluster and reports it, for the audit log, however it ends; a missing permission is reported already.
+  /// Runs an administrative request of the cluster and writes its audit line, whatever the result. A missing permission is reported separately.
   private func administerCluster(
     _ action: BrokerEvent.Administration,
     _ body: (any ClusterAdministration, @escaping @Sendable (WireError?) -> Void) -> Void

@@ -6,15 +6,15 @@ import SluiceTopics
 import SluiceWire
 import Synchronization
 
-/// One request of a client, up to its answer. Belongs to its connection's loop.
+/// One request of a client, until its answer. Belongs to its connection's loop.
 ///
-/// What has to be on disk before the answer, or is asked of the store, may end after the client has cancelled the request: then nothing is answered.
+/// A commit or a look-up in the store may complete after the client has cancelled the request. Then the request isn't answered.
 final class RequestStream: ServerStream {
-  /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
+  /// A summary takes at most 1,333 bytes, so that a page fits the smallest frame that a client may accept.
   private static let topicsPerPage = 40
-  /// A cursor has 354 bytes at the most.
+  /// A cursor takes at most 354 bytes.
   static let cursorsPerPage = 180
-  /// A connection has 1,100 bytes at the most.
+  /// A connection takes at most 1,100 bytes.
   private static let connectionsPerPage = 50
 
   let stream: UInt32
@@ -32,7 +32,7 @@ final class RequestStream: ServerStream {
   func reconsider() throws(WireError) {}
   func isDrained(isPatient: Bool) -> Bool { true }
 
-  /// Does what the client asks for. The connection tells the client the error that is thrown.
+  /// Performs the request. The connection sends a thrown error to the client.
   func perform(_ action: ServerAction) throws(WireError) {
     switch action {
     case .createTopic(_, let frame):
@@ -118,16 +118,16 @@ final class RequestStream: ServerStream {
       })
   }
 
-  /// The audit has the request when it is done.
+  /// Closes a connection. The audit line is written when the request is done.
   private func close(_ connection: UInt64) {
     let action = BrokerEvent.Administration.closeConnection(connection)
-    // Missing permission is reported by the client.
+    // `requireBroker` reports a missing permission.
     do { try streams.client.requireBroker() } catch { return streams.refuse(stream, Fault(error)) }
     let continuation = streams.continuation(of: stream)
     let (core, client) = (streams.core, streams.client)
     let isSelf = connection == client.connection
     let unknown = WireError.unknownConnection(connection)
-    // A client that closes its own connection isn't there to hear of it.
+    // A client that closes its own connection can't get the answer, so the request is reported first.
     if isSelf { client.report { .administered($0, action, topic: "", refusal: nil) } }
     ask(
       .close(connection, .connectionClosedByOperator) { isClosed in
@@ -208,7 +208,7 @@ final class RequestStream: ServerStream {
 
   // MARK: States
 
-  /// A page of states takes so many bytes, if not a single one takes more.
+  /// The approximate size of a page of states in bytes; a longer single state has a page of its own.
   private static let statePage = 48 << 10
 
   private func listStates(_ frame: StateList) throws(WireError) {
@@ -223,16 +223,16 @@ final class RequestStream: ServerStream {
         "a group of topic \(frame.topic) has a state of \(size) bytes, which is more than the client's longest frame"
       )
     }
-    // What the producers' numbers count can be read by then.
+    // Answers after a commit: by then, the records that the producers' sequences count can be read.
     whenCommitted(topic) { $0.answer(page) }
   }
 
-  /// States that are restored in one turn.
+  /// The most states to restore in one turn.
   private static let restoredTogether = 1_024
 
   /// Restores states, a part in each of the connection's turns.
   ///
-  /// - Parameter states: those that aren't restored yet.
+  /// - Parameter states: the states that remain.
   private func restore(_ frame: StateRestore, _ states: StateEntries.Reader) {
     administer(.restoreStates(frame.entries.count), of: frame.topic) { () throws(WireError) in
       let topic = try streams.client.topic(frame.topic, for: .stateRestore)
@@ -266,7 +266,7 @@ final class RequestStream: ServerStream {
       reference.execute { _ in job() }
     } _: { [unowned streams] finding in
       streams.session.renewed()
-      // A client that has cancelled the request doesn't expect its credentials to be renewed.
+      // If the client has cancelled the request, its credentials aren't renewed.
       guard let request, streams.session.isCurrent(request) else { return }
       streams.attempt(request.stream) { () throws(WireError) in
         let identity = try streams.client.renewed(finding, credentials)
@@ -282,14 +282,14 @@ final class RequestStream: ServerStream {
     streams.answer(streams.session.request(on: stream), frame)
   }
 
-  /// Answers DONE when what was done to the topic is on disk.
+  /// Answers DONE when the change of the topic is on disk.
   ///
-  /// - Parameter name: of the cursor or group to which it was done; nil for the topic itself.
+  /// - Parameter name: the changed cursor or group; nil for a change of the topic itself.
   private func confirm(_ topic: Topic, of name: String? = nil) {
     whenCommitted(topic, of: name) { $0.answer(Done()) }
   }
 
-  /// Calls `body` when all that has happened to the topic is on disk, if it is durable; unless the request is cancelled meanwhile.
+  /// Calls `body` when all changes of a durable topic so far are on disk, at once for a topic in memory; not if the request is cancelled meanwhile.
   private func whenCommitted(
     _ topic: Topic, of name: String? = nil, _ body: @escaping @Sendable (RequestStream) -> Void
   ) {
@@ -315,9 +315,9 @@ final class RequestStream: ServerStream {
     }
   }
 
-  /// Runs a request about a cursor, a group or the topic's producers, and reports it.
+  /// Runs a request about a cursor, a group or the topic's producers, and writes its audit line.
   ///
-  /// - Parameter body: returns false if it has to wait, and is done later.
+  /// - Parameter body: returns false if the request continues later and is reported then.
   private func administer(
     _ action: BrokerEvent.Administration, of topic: String, _ body: () throws(WireError) -> Bool
   ) {

@@ -4,25 +4,25 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// How a stream waits for what ends elsewhere: a commit, an answer of the store, the loss of its cursor or number to another client.
+/// Resumes a stream after an operation elsewhere: a commit, an answer of the store, or the loss of its cursor or producer ID to another client.
 struct StreamContinuation: Sendable {
   let reference: StreamReference
   let token: StreamToken
 
-  /// Calls `body` on the connection's loop, unless the stream or the connection is over by then. From any thread.
+  /// Calls `body` on the connection's loop, unless the stream or the connection has ended by then. From any thread.
   func resume(_ body: @escaping @Sendable (StreamMultiplexer) -> Void) {
     reference.execute { [token] streams in
       if streams.session.isCurrent(token) { body(streams) }
     }
   }
 
-  /// Calls `body` with the stream's object. Otherwise as ``resume(_:)``.
+  /// Calls `body` with the stream's object. Otherwise like ``resume(_:)``.
   func resume<S: ServerStream & SendableMetatype>(_ body: @escaping @Sendable (S) -> Void) {
     resume(nil, body)
   }
 
-  /// Calls `body` with the stream's object when a change is on disk; ends the stream with an error when the store has refused the change. For the
-  /// completion of a commit.
+  /// Calls `body` with the stream's object when a change is on disk; ends the stream with an error if the store has rejected the change. For the completion
+  /// of a commit.
   func resume<S: ServerStream & SendableMetatype>(
     _ fault: Fault?, _ body: @escaping @Sendable (S) -> Void
   ) {
@@ -35,9 +35,9 @@ struct StreamContinuation: Sendable {
 }
 
 extension Topic {
-  /// Asks the store where a subscription or cursor begins, if nothing else knows, and goes on with that; unless the stream is over by then.
+  /// Looks up the start of a subscription or cursor if only the store can find it, and then calls `body`, unless the stream has ended by then.
   ///
-  /// - Returns: whether it was asked.
+  /// - Returns: whether the look-up has begun; if not, `body` isn't called.
   func findStart(
     _ start: Subscribe.Start, _ continuation: @autoclosure () -> StreamContinuation,
     _ body: @escaping @Sendable (StreamMultiplexer, Subscribe.Start) -> Void

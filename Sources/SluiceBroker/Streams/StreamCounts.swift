@@ -25,7 +25,7 @@ struct StreamCounts {
     }
   }
 
-  /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
+  /// Checks the limits for another subscription. Several loops that check at the same time may exceed the limit together.
   func checkSubscriptions(_ core: BrokerCore) throws(WireError) {
     try check(
       core, "subscriptions", Int(subscriptions), atMost: core.configuration.limits.subscriptionsPerConnection,
@@ -85,7 +85,7 @@ struct StreamCounts {
 
   /// Counts another topic that one of the patterns matches.
   ///
-  /// - Parameter isLimited: false for another node, which has one connection for several clients and has checked the limit for each.
+  /// - Parameter isLimited: false for another node, whose connection serves several clients, and which has checked the limit for each of them.
   mutating func addMatch(by client: ConnectedClient, isLimited: Bool = true) throws(WireError) {
     let core = client.core
     let limit = core.configuration.limits.matches

@@ -2,7 +2,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-// Performs the session's actions of streams; most are for a stream's object.
+// Performs the session's actions of streams; most of them are passed to a stream's object.
 extension StreamMultiplexer {
   func perform(_ action: ServerAction) {
     switch action {
@@ -54,7 +54,7 @@ extension StreamMultiplexer {
     case .cancel(let stream):
       // A cancelled producer still gets the acknowledgements of its records.
       if session.object(stream)?.cancel() ?? true { confirmCancel(stream) }
-    // The client may have ended a topic whose end isn't on disk yet.
+    // The end of a topic that the client has ended may not be on disk yet.
     case .confirmCancel(let stream): confirmCancel(stream)
     case .fault(let stream, let fault):
       if fault.code == .limitReached { core.metrics.add(.refusedOversizes) }
@@ -71,7 +71,7 @@ extension StreamMultiplexer {
     }
   }
 
-  /// Takes positions of a long frame until the turn's work budget is used up; the rest waits for the connection's next turn.
+  /// Reads positions of a long frame until the turn's work budget is used up. The rest is read in the connection's next turn.
   private func readPositions(of stream: UInt32, _ token: StreamToken, _ reader: PositionsReader) {
     var reader = reader
     while session.isCurrent(token) {
@@ -92,24 +92,24 @@ extension StreamMultiplexer {
 
   // MARK: The account
 
-  /// Charges a stream that is about to be opened with what its frame makes the broker keep. The stream's slot in the session owns the charge.
+  /// Charges a stream that is about to be opened for the memory that its frame uses. The stream's slot in the session owns the charge.
   private func keep(_ action: ServerAction) throws(WireError) {
     guard let (stream, cost) = KeptCost.of(action) else { return }
-    // Positions that came before in other frames are among those of the last one.
+    // The last frame contains the positions of the earlier ones, too.
     charge(of: stream)?.set(to: 0)
     session.setCharge(try client.kept.charge(cost.bytes, isPlain: cost.isPlain), of: stream)
   }
 
-  /// Charges a stream that is opening with more that it makes the broker keep.
+  /// Charges a stream that is being opened for more memory.
   private func keep(_ bytes: Int, of stream: UInt32) throws(WireError) {
     if let charge = charge(of: stream) { return try charge.grow(by: bytes) }
     session.setCharge(try client.kept.charge(bytes), of: stream)
   }
 
-  /// The charge of a stream, as far as the stream is charged.
+  /// The charge of a stream; nil if it has none.
   func charge(of stream: UInt32) -> KeptAccount.Charge? { session.charge(of: stream) as? KeptAccount.Charge }
 
-  /// Whether a stream or request is about a topic that this node doesn't serve, and is taken care of.
+  /// Returns whether a stream or request is about a topic of another node, in which case `routing` serves it.
   private func isElsewhere(_ action: ServerAction) throws(WireError) -> Bool {
     guard let routing else { return false }
     return try routing.take(action, on: self)

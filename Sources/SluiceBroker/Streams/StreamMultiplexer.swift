@@ -5,16 +5,16 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// The streams of one connection: performs what the session says of them, and has them served.
+/// The streams of one connection: performs the session's actions, and serves the streams.
 ///
 /// ```
 ///  Connection ── ServerAction ──► StreamMultiplexer ──► SubscriptionStream, PublicationStream …
 ///       ▲                                │
 ///       └──── answers, ready streams ◄───┘
 /// ```
-// @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop, by way of `reference`.
+// @unchecked: belongs to `loop`. Other threads use it only in jobs on that loop, through `reference`.
 final class StreamMultiplexer: @unchecked Sendable {
-  /// The portion in bytes of each of several ready subscriptions.
+  /// The bytes that each subscription may send at a time if several are ready.
   private static let portion = 64 << 10
   /// Bytes of memory for answers that a connection with producers keeps.
   private static let keptAnswers = 16 << 10
@@ -23,11 +23,11 @@ final class StreamMultiplexer: @unchecked Sendable {
   let topics: TopicLoop
   /// Nil for a broker of one node, which serves all topics.
   let routing: (any TopicRouting)?
-  /// The connection, which has the streams.
+  /// The connection, which owns the streams.
   @safe @exclusivity(unchecked) unowned var transport: (any StreamTransport)!
   private var madeReference: StreamReference?
 
-  /// Has the table of streams.
+  /// Contains the table of streams.
   @safe @exclusivity(unchecked) var session = ServerSession()
   @safe @exclusivity(unchecked) var counts = StreamCounts()
   @safe @exclusivity(unchecked) private var maximumFrame = UInt32(Limits.smallestFrame)
@@ -41,7 +41,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   @safe @exclusivity(unchecked) private(set) var isHeldByRate = false
   /// Publications with acknowledgements or grants to send.
   @safe @exclusivity(unchecked) private var duePublications: [any DueStream] = []
-  /// Work that frames have begun and that exceeded a turn's budget, in order.
+  /// Work of frames that exceeded a turn's budget, in order.
   @safe @exclusivity(unchecked) private var unfinishedWork: [() -> Void] = []
 
   init(_ client: ConnectedClient, on topics: TopicLoop, routing: (any TopicRouting)?) {
@@ -56,13 +56,13 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// The longest batch that fits a frame of the client.
   var largestBatch: Int { Int(maximumFrame) - DeliverHeader.size - RecordLayout.timeMarkSize }
 
-  /// The client has said how long the frames are that it takes.
+  /// Sets the longest frame that the client accepts, as sent by the client.
   func agree(maximumFrame: Int) { self.maximumFrame = UInt32(maximumFrame) }
 
   var blockedSince: MonotonicTime? { transport.blockedSince }
   var obstacle: StreamObstacle? { transport.obstacle }
 
-  /// Made on first use: most connections that only subscribe never need it.
+  /// Created on first use: most connections that only subscribe never need it.
   var reference: StreamReference {
     if let madeReference { return madeReference }
     let made = StreamReference(self, on: loop)
@@ -70,8 +70,8 @@ final class StreamMultiplexer: @unchecked Sendable {
     return made
   }
 
-  /// Whether nothing may be acknowledged at the moment: this node of a cluster can't know whether its shards have another owner, which tells the producers
-  /// what is stored.
+  /// Whether acknowledgements are withheld. Without a valid lease, this node of a cluster can't know whether its shards have another owner, and only the
+  /// owner may acknowledge records.
   var holdsAcknowledgements: Bool {
     guard let routes = core.routes else { return false }
     return topics.holdsUnsaved || !routes.lease.isValid(at: loop.readClock())
@@ -80,19 +80,19 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Whether the broker is a node of a cluster.
   var isClustered: Bool { core.routes != nil }
 
-  /// Whether records of a topic aren't sent while the node's lease isn't valid.
+  /// Whether records of a topic are withheld while the node's lease is invalid.
   func mayHold(_ topic: Topic) -> Bool { isClustered && topic.isUnsaved }
 
   // MARK: The table
 
-  /// Gives a stream that the client has opened its object.
+  /// Sets the object that serves a stream which the client has opened.
   func attach(_ object: any ServerStream, to stream: UInt32) {
     if let former = session.object(stream) { counts.count(former.kind, -1, core) }
     session.attach(object, to: stream)
     counts.count(object.kind, 1, core)
   }
 
-  /// Ends what serves a stream, if anything does.
+  /// Releases the object that serves a stream, if there is one.
   func releaseStream(_ stream: UInt32) {
     guard let object = session.object(stream) else { return session.detach(stream) }
     object.release()
@@ -100,39 +100,40 @@ final class StreamMultiplexer: @unchecked Sendable {
     counts.count(object.kind, -1, core)
   }
 
-  /// Ends a stream on the broker's side. Its object goes first: what that gives back to its topic is in the session's table until the stream has ended.
+  /// Ends a stream on the broker's side. The object is released first, since it returns the stream's unused grant to its topic, and the session forgets that
+  /// grant when the stream ends.
   func endStream(_ stream: UInt32) {
     releaseStream(stream)
     session.ended(stream)
   }
 
-  /// What serves a stream, if that is of this type.
+  /// The object that serves a stream, if it has that type.
   func object<S: ServerStream>(_ type: S.Type, on stream: UInt32) -> S? {
     session.object(stream) as? S
   }
 
-  /// The client that uses a stream: the connection's own, or one of another node, which has opened the stream for it.
+  /// The client that uses a stream: the connection's own, or a client of another node that has opened the stream on its behalf.
   func user(of stream: UInt32) -> Origin {
     session.origin(of: stream) ?? Origin(node: "", connection: client.connection, client: client.name)
   }
 
-  /// This node's word for the other one about the client for which it opens a stream there.
+  /// The description of the connection's client for another node at which this node opens a stream on its behalf.
   var origin: Origin {
     Origin(node: core.routes?.name ?? "", connection: client.connection, client: client.name)
   }
 
-  /// What resumes the present use of a stream.
+  /// Returns a continuation of the present use of a stream.
   func continuation(of stream: UInt32) -> StreamContinuation {
     StreamContinuation(reference: reference, token: session.token(of: stream))
   }
 
-  /// Has a subscription wait for the store.
+  /// Marks a stream as a subscription that waits for the store.
   func pending(_ stream: UInt32) -> StreamContinuation {
     attach(PendingSubscription(), to: stream)
     return continuation(of: stream)
   }
 
-  /// Ends all streams, without a word to the client.
+  /// Ends all streams without sending anything to the client.
   func releaseAll() {
     for number in session.numbers { releaseStream(number) }
     core.stores.forgetWaiters(of: client.connection)
@@ -142,7 +143,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     unfinishedWork = []
   }
 
-  /// Has completions that arrive after the connection has closed ignored.
+  /// Ignores completions that arrive after the connection has closed.
   func close() {
     madeReference?.clear()
   }
@@ -155,7 +156,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     transport.makeReady()
   }
 
-  /// Frees the memory of answers that were written: an idle client has no buffers, and a producer those for its acknowledgements.
+  /// Frees the memory of written answers. A connection with publications keeps some for its acknowledgements; others keep none.
   func freeUnused() {
     let kept = counts.publications == 0 ? 0 : Self.keptAnswers
     if answers.isEmpty, answers.capacity > kept { answers = [] }
@@ -166,7 +167,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     if let request, session.answers(request) { send(frame, stream: request.stream) }
   }
 
-  /// Calls `body`; an error ends this stream alone.
+  /// Calls `body`. An error ends only this stream.
   func attempt(_ stream: UInt32, _ body: () throws(WireError) -> Void) {
     do {
       try body()
@@ -175,7 +176,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     }
   }
 
-  /// Ends a stream with an error. A producer first gets the acknowledgements of its kept records.
+  /// Ends a stream with an error. A producer first gets the acknowledgements of its stored records.
   func refuse(_ stream: UInt32, _ fault: Fault) {
     object(PublicationStream.self, on: stream)?.acknowledge(on: self)
     if fault.code == .limitReached { client.reportRefusal(WireError(fault)) }
@@ -183,12 +184,12 @@ final class StreamMultiplexer: @unchecked Sendable {
     send(fault, stream: stream)
   }
 
-  /// Adds the acknowledgements of all records that are kept to the answers.
+  /// Adds the acknowledgements of all stored records to the answers.
   func acknowledgeAll() {
     for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge(on: self) }
   }
 
-  /// Replaces the client's identity. When the permissions differ, open streams are checked as if they were opened now.
+  /// Replaces the client's identity. If the permissions differ, open streams are checked again.
   func adopt(_ identity: Identity) {
     guard client.adopt(identity) else { return }
     for number in session.numbers {
@@ -201,16 +202,16 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Bytes of other nodes' frames that wait for the client.
   var relayedBytes: Int { Int(heldBytes) }
 
-  /// Counts a change of them.
+  /// Counts a change of ``relayedBytes``.
   func relayed(_ change: Int) {
     guard change != 0 else { return }
     heldBytes = UInt32(relayedBytes + change)
     transport.held(change)
   }
 
-  // MARK: What waits for the end of a turn
+  // MARK: Queues for the end of a turn
 
-  /// Has a subscription with demand or a change served at the end of this turn.
+  /// Queues a subscription with demand or a change, to be served at the end of this turn.
   func makeReady(_ subscription: any SubscriberStream) {
     guard case .none = subscription.place else { return }
     subscription.move(to: .ready)
@@ -218,7 +219,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     transport.makeReady()
   }
 
-  /// Has a publication's acknowledgements and grants sent at the end of this turn.
+  /// Queues a publication whose acknowledgements and grants are to be sent at the end of this turn.
   func makeDue(_ publication: any DueStream) {
     duePublications.append(publication)
     transport.makeDue()
@@ -233,7 +234,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     if duePublications.capacity <= 16 { duePublications.removeAllInPlace() } else { duePublications = [] }
   }
 
-  /// Puts the records of ready subscriptions into `writes`, until it is full or the identity's rate is used up.
+  /// Adds the records of ready subscriptions to `writes`, until it is full or the identity's rate is used up.
   func serveSubscriptions(_ writes: WriteBatch) {
     isHeldByRate = false
     if readySubscriptions.isEmpty { return }
@@ -278,7 +279,8 @@ final class StreamMultiplexer: @unchecked Sendable {
 
   // MARK: Rates
 
-  /// How many bytes of records may be sent now, at most `most`; 0 when the rate is used up: a timer makes the connection ready later.
+  /// Returns how many bytes of records may be sent now, at most `most`. When the rate is used up, it returns 0 and arms a timer that makes the connection
+  /// ready again.
   private func deliveryRoom(atMost most: Int) -> Int {
     guard let limiter = client.account?.delivering else { return most }
     let now = loop.now
@@ -290,7 +292,7 @@ final class StreamMultiplexer: @unchecked Sendable {
     return min(room, most)
   }
 
-  /// Arms the timer that resumes what waits for the identity's rate.
+  /// Arms the timer that resumes publications and subscriptions blocked by the identity's rate.
   func wakeForRate(after delay: Duration) {
     guard !isRateTimerSet else { return }
     isRateTimerSet = true
@@ -303,17 +305,17 @@ final class StreamMultiplexer: @unchecked Sendable {
     }
   }
 
-  // MARK: Work that takes longer than a turn
+  // MARK: Work for several turns
 
   var hasUnfinishedWork: Bool { !unfinishedWork.isEmpty }
 
-  /// Has `work` go on in the connection's next turn, before more frames are handled.
+  /// Queues `work` for the connection's next turn, before more frames are handled.
   func goOnLater(_ work: @escaping () -> Void) {
     unfinishedWork.append(work)
     transport.makeReady()
   }
 
-  /// Goes on with unfinished work, until the turn's budget is used up. What isn't finished now queues up again.
+  /// Continues unfinished work until the turn's budget is used up. The rest is queued again.
   func resumeWork() {
     guard hasUnfinishedWork else { return }
     let work = unfinishedWork
@@ -329,8 +331,8 @@ final class StreamMultiplexer: @unchecked Sendable {
 
 /// A reference to a connection's streams for completions on other loops: a commit, an answer of the store, the loss of a cursor to another client.
 ///
-/// The streams of a closed connection aren't called. A weak reference would do the same, but it makes the runtime count every reference to the object by
-/// its slow path, several for each batch.
+/// After the connection has closed, its streams aren't called. A weak reference would do the same, but with it the runtime counts every reference to the
+/// object on a slow path, several times per batch.
 // @unchecked: `streams` belongs to `loop`.
 final class StreamReference: @unchecked Sendable {
   private let loop: any EventLoop
@@ -356,7 +358,7 @@ final class StreamReference: @unchecked Sendable {
     if let streams { body(streams) }
   }
 
-  /// Has no further `body` called. On the loop.
+  /// Stops all further calls. On the loop.
   func clear() {
     streams = nil
   }

@@ -2,40 +2,40 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// A stream on which records are delivered: served at the end of a turn, as far as there is demand. It is asked once a turn, never per record.
+/// A stream that delivers records. It is served at the end of a turn if there is demand, once per turn instead of per record.
 protocol SubscriberStream: ServerStream {
   var stream: UInt32 { get }
   var place: SubscriberPlace { get }
   func move(to place: SubscriberPlace)
-  /// The records that it was granted, and those that it was sent.
+  /// The records that were requested, and those that were sent.
   var credit: Credit { get }
 
-  /// Puts the next frames of its stream into `writes`, about `bytes` of them at the most.
+  /// Adds the next frames of its stream to `writes`, about `bytes` of them at most.
   func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome
-  /// Everything is sent: it waits until there is more.
+  /// Called when everything is sent: waits for more.
   func wait()
-  /// There are records for it, and no demand.
+  /// Called when there are records but no demand.
   func noteDemandExhausted()
 
-  /// Whether it is owed records that it hasn't been sent: granted, and there.
+  /// Whether there are requested records that weren't sent.
   var isOwed: Bool { get }
-  /// Whether there are records that it hasn't been sent, granted or not.
+  /// Whether there are records that weren't sent, requested or not.
   var isBehind: Bool { get }
-  /// What its subscriber may still commit with after the last frame of the stream; nil without a durable cursor.
+  /// The durable cursor with which its subscriber may still commit after the last frame of the stream; nil without one.
   var endedCursor: EndedCursor? { get }
-  /// What takes the commits that follow the last frame of the stream; nil without a durable cursor.
+  /// Returns the object that takes the commits after the last frame of the stream; nil without a durable cursor.
   func successor(on streams: StreamMultiplexer) -> (any ServerStream)?
 }
 
-/// What is left to do after a turn of ``SubscriberStream/produce(into:bytes:)``.
+/// The result of a turn of ``SubscriberStream/produce(into:bytes:)``.
 enum DeliveryOutcome {
   /// There is more to send.
   case more
-  /// Everything is sent; it waits for the topic.
+  /// Everything is sent. The stream waits for the topic.
   case waiting
-  /// There are records, and no demand for them.
+  /// There are records, but no demand.
   case starved
-  /// There are records, and they are being read from storage: it is woken when they have come.
+  /// The next records are being read from storage. The stream is woken when they have arrived.
   case loading
   /// The last frame of the stream was produced.
   case ended
@@ -56,7 +56,7 @@ extension SubscriberStream {
 
   func isDrained(isPatient: Bool) -> Bool { !isOwed && !(isPatient && isBehind) }
 
-  /// Ends the stream: a record doesn't fit the client's frames.
+  /// Ends the stream because a record is too long for the client's frames.
   func tooLong(_ offset: UInt64, of topic: String, _ writes: WriteBatch) -> DeliveryOutcome {
     writes.append(
       Fault(

@@ -4,7 +4,7 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-// How a subscription begins: where it starts, for which the store may have to be asked, and with which durable cursor.
+// How a subscription begins: finds its start, if necessary in the store, and attaches its durable cursor.
 extension SubscriptionStream {
   static func open(_ stream: UInt32, _ frame: Subscribe, on streams: StreamMultiplexer) throws(WireError) {
     let topic = try Self.topic(of: frame, on: streams)
@@ -12,7 +12,7 @@ extension SubscriptionStream {
     let isAsked = topic.findStart(frame.start, streams.pending(stream)) { streams, start in
       var frame = frame
       frame.start = start
-      // The client may have asked for more meanwhile.
+      // The client may have requested more meanwhile.
       frame.grantedThrough = streams.session.granted(stream) ?? frame.grantedThrough
       streams.attempt(stream) { () throws(WireError) in
         try open(stream, frame, of: try Self.topic(of: frame, on: streams), on: streams)

@@ -5,54 +5,54 @@ import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
+/// A subscriber's position in a topic, and its demand. Belongs to its connection's loop.
 final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer {
   let stream: UInt32
   unowned let streams: StreamMultiplexer
-  /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
+  /// The pattern's member that owns the subscription; nil for one with a stream and a demand of its own.
   @safe @exclusivity(unchecked) unowned var owner: (any SubscriptionOwner)?
   @safe @exclusivity(unchecked) var credit: Credit
   @safe @exclusivity(unchecked) private(set) var place = SubscriberPlace.none
-  /// Its place in the loop state's list of all.
+  /// Its index in the loop state's list of all streams.
   var index = 0
-  /// The epoch that it counts for, which needn't be the one that it reads.
+  /// The epoch that counts it as attached, which may differ from ``epoch``.
   var attachedEpoch: TopicEpoch?
   let topic: Topic
   let epoch: TopicEpoch
   /// The number of the epoch that the subscriber knows.
   let epochNumber: UInt64
   let loopState: TopicLoopState
-  /// Nil for what the topic's settings say.
+  /// Nil for the policy of the topic's settings.
   private let lagPolicy: Subscribe.LagPolicy?
-  /// Where replay ends and live begins.
+  /// The offset at which replay ends and live begins.
   private let liveOffset: UInt64
   @safe @exclusivity(unchecked) private(set) var isLive = false
   @safe @exclusivity(unchecked) var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
-  /// Of the records that a filter looks through.
+  /// The time of the records that a filter reads.
   @safe @exclusivity(unchecked) private var time = MarkedTime()
-  /// The offset behind the last record that was sent, or where it began.
+  /// The offset after the last sent record, or the start of the subscription.
   @safe @exclusivity(unchecked) private(set) var sentThrough: UInt64
   /// Nil without a durable cursor.
   @safe @exclusivity(unchecked) var durable: DurablePlace?
-  /// Its durable cursor isn't on disk yet: nothing is sent before.
+  /// Its durable cursor isn't on disk yet. Nothing is sent until then.
   var isOpening = false
-  /// Another node may read for several of its clients by it. Set before it is attached.
+  /// Whether another node may read for several of its clients through it. Set before it is attached.
   var isShareable = false
-  /// The floor that this node was told.
+  /// The floor that was last sent to the other node.
   private var toldFloor: UInt64 = 0
   private let isFiltered: Bool
-  /// A node without a valid lease sends none of its records.
+  /// Whether records are withheld while the lease of this node is invalid.
   private let mayBeHeld: Bool
   private let tellsProducers: Bool
-  /// The number of producers that it was told last.
+  /// The number of producers that was last sent to the subscriber.
   private var toldProducers: UInt32?
-  /// Its position when its loop state reported last, and how long that has limited producers.
+  /// Its position when its loop state reported last, and how long that has blocked producers.
   private var account: HoldAccount
-  /// Since when there have been records for it, and no demand; nil while that isn't so.
+  /// The time since which there have been records but no demand; nil in any other state.
   @safe @exclusivity(unchecked) private var starvedSince: MonotonicTime?
-  /// When it last got demand for records that it had been waiting to send.
+  /// The last time at which demand arrived for waiting records.
   @safe @exclusivity(unchecked) private var demandArrivedAt: MonotonicTime?
 
   init(
@@ -73,7 +73,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     isFiltered = matcher != nil
     mayBeHeld = streams.mayHold(loopState.topic)
     tellsProducers = wantsProducers
-    // A subscriber that resumes may have records that were deleted since.
+    // A subscriber that resumes may have received records that were deleted since.
     let compacted = epoch.newest.map {
       CompactedReader(
         $0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset,
@@ -86,13 +86,13 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     loader?.consumer = self
   }
 
-  /// Whether offsets may leave gaps that are no losses.
+  /// Whether offsets may have gaps that aren't losses.
   var leavesGaps: Bool { source.leavesGaps }
 
-  /// The offset of the record that it looks at next.
+  /// The offset of the next record to read.
   var nextOffset: UInt64 { source.nextOffset }
 
-  /// Records from an offset on, and before another one, so many and with so many bytes, are about to be sent.
+  /// Counts records that are about to be sent: their number, their bytes, and the offsets of the first and after the last.
   @inline(__always)
   private func spend(_ count: UInt64, bytes: Int, from first: UInt64, through end: UInt64) {
     _ = credit.spend(count)
@@ -127,7 +127,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     if starvedSince == nil { starvedSince = streams.loop.now }
   }
 
-  /// It has demand, or is over: a wait for demand is over.
+  /// Ends a wait for demand. Called when demand arrives or the subscription ends.
   func demandArrived() {
     guard let since = starvedSince.take() else { return }
     demandArrivedAt = streams.loop.now
@@ -160,7 +160,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   func pacingBegan() {
     if let owner { return owner.pacingBegan() }
     guard isShareable else { return }
-    // From now on each subscriber's own demand counts.
+    // While producers are paced, the demand of each single subscriber counts, so the mirror can't represent its readers.
     let message = "producers of topic \(topic.name) are paced now; subscribe again"
     streams.refuse(stream, Fault(code: .topicMoved, message: message))
   }
@@ -169,7 +169,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   func floorChanged() {
     guard isShareable, !isOpening, epoch.number == epochNumber else { return }
-    // That of the mirror's readers: they continue here when the mirror doesn't have their next records.
+    // The floor for the mirror's readers, which continue here when the mirror doesn't have their next records.
     let floor = epoch.floor(for: .returning)
     guard floor > toldFloor else { return }
     toldFloor = floor
@@ -194,19 +194,19 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var wantsProducers: Bool { tellsProducers }
 
   func producersChanged() {
-    // What waits is woken by its loop state, and what is ready is asked anyway.
+    // If it waits, its loop state wakes it; if it is ready, it is served anyway.
     if tellsProducers, case .none = place { streams.makeReady(self) }
   }
 
   func report(to positions: inout ReaderPositions) {
-    // Producers that go on in another epoch don't wait for subscriptions to this one. An epoch that has ended and that no other epoch follows keeps
-    // what its subscriptions are owed.
+    // Producers that continue in another epoch don't wait for subscriptions to this one. An ended epoch without a next one retains the records that its
+    // subscriptions have yet to get.
     switch epoch.condition {
     case .open: break
     case .ended: guard topic.settings.scope == .forever else { return }
     case .superseded, .deleted: return
     }
-    // While it reads the newest of each key, and doesn't follow the head yet, it can do without the log.
+    // While it reads the newest record of each key and isn't live, it doesn't need the log.
     let isCompacted = source.isCompacted
     var position = ReaderPosition(
       nextOffset: isCompacted && !isLive ? .max : nextOffset, available: demand.available, isLive: isLive)
@@ -259,17 +259,17 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     let largest = streams.largestBatch
     var budget = bytes
     while true {
-      // Before the head is read: when this says that the topic is over, the head that is read next is final.
+      // Checked before the head is read: if the epoch has ended, the head that is read afterwards is final.
       let isOver = epoch.condition != .open
       announceLive(writes)
       let demand = credit.available
       guard budget > 0 && writes.hasRoom || demand == 0 && !isFiltered else { return .more }
-      // The marker stands exactly between the two.
+      // The LIVE frame stands exactly between replay and live records.
       let limit = isLive ? UInt64.max : liveOffset
       let position = nextOffset
       let step = source.next(
         demand: demand, before: limit, bytes: budget, largest: largest, hint: loopState.hint)
-      // After the records: those of another number are for subscribers that know it.
+      // Checked after reading: records of an epoch with another number are only for subscribers that know that number.
       guard epoch.number == epochNumber else {
         source.move(to: position, hint: loopState.hint)
         return .waiting
@@ -314,10 +314,10 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     }
   }
 
-  /// Sends the records of a run that a filter lets through. The others need no demand, so the cursor moves without any up to the next record that is
-  /// wanted; they count as work, so that a filter that selects little doesn't delay other subscriptions.
+  /// Sends the records of a run that match the filter. The others use no demand, so the cursor moves up to the next match even without demand. They count as
+  /// work, so that a filter with few matches doesn't delay other subscriptions.
   ///
-  /// - Returns: nil when it can go on.
+  /// - Returns: nil when the caller may continue.
   @inline(never)
   private func send(
     _ slice: LogSlice, _ mark: Int64?, wantedBy matcher: RecordMatcher, _ writes: WriteBatch,
@@ -351,19 +351,19 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     return goesOn && !runs.isAtEnd ? demandExhausted() : nil
   }
 
-  /// Ends the stream; the cursor stays ahead of the record, for a client that takes larger frames.
+  /// Ends the stream. The cursor stays before the record, for a client that accepts longer frames.
   private func tooLong(_ offset: UInt64, _ writes: WriteBatch) -> DeliveryOutcome {
     durable?.stop(at: offset)
     return tooLong(offset, of: topic.name, writes)
   }
 
-  /// There are records, and no demand.
+  /// Called when there are records but no demand.
   private func demandExhausted() -> DeliveryOutcome {
     source.dropStoredIfCrowded()
     return .starved
   }
 
-  /// Looks for the batch whose latency is sampled, unless it had to wait for demand.
+  /// Samples the latency of a batch, unless the batch had to wait for demand.
   @inline(never)
   private func seekBatch(in slice: LogSlice, _ writes: WriteBatch) {
     let end = slice.firstOffset + UInt64(slice.count)
@@ -387,7 +387,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     writes.append(Producers(count: count), stream: stream)
   }
 
-  /// Returns whether the subscription goes on.
+  /// Returns whether the subscription continues.
   private func tellLag(_ missed: UInt64, _ writes: WriteBatch) -> Bool {
     loopState.traffic.missed(missed)
     guard lagPolicy ?? topic.settings.lag ?? .skip == .skip else {
@@ -403,9 +403,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     return true
   }
 
-  /// All is sent, and the topic is over: says how it ended.
+  /// Sends the topic's terminal event after all records were sent.
   func complete(_ writes: WriteBatch) -> DeliveryOutcome {
-    // A deleted topic has no ending; the connection hears of that by itself.
+    // A deleted topic has no terminal event; `topicGone` ends the stream instead.
     guard let ending = epoch.ending else { return .waiting }
     writes.append(Complete(ending), stream: stream)
     owner?.completed()
@@ -413,17 +413,17 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   }
 }
 
-/// What has a subscription that shares its demand with others: a member of a pattern's.
+/// The owner of a subscription that shares its demand with others: a member of a pattern's subscription.
 protocol SubscriptionOwner: AnyObject {
   var demand: Credit { get }
 
-  /// There may be more for the subscription.
+  /// Called when there may be more for the subscription.
   func woken()
-  /// The topic's producers are paced from now on.
+  /// Called when the topic's producers become paced.
   func pacingBegan()
   func topicGone(_ fault: Fault)
-  /// The topic's epoch has another number now, which the subscriber doesn't know.
+  /// Called when the number of the topic's epoch has changed, which the subscriber doesn't know.
   func epochContinued()
-  /// The topic's terminal event was told.
+  /// Called when the topic's terminal event was sent.
   func completed()
 }

@@ -4,7 +4,7 @@ import SluiceIO
 import SluiceTLS
 import Synchronization
 
-/// How this node proves itself to the other nodes of its cluster, and how it knows them: by certificates of an authority that signs those of nodes only.
+/// How this node and the other nodes of its cluster authenticate each other: by certificates of an authority that signs only those of nodes.
 ///
 /// May be used from any thread.
 final class ClusterPeers: Sendable {
@@ -12,7 +12,7 @@ final class ClusterPeers: Sendable {
   private let names: Mutex<PeerNames>
 
   /// - Parameter server: this node's side of TLS for clients and other nodes.
-  /// - Throws: `UsageError` for files that can't be used, and for a certificate that other nodes don't take for a node's.
+  /// - Throws: `UsageError` for files that can't be used, and for a certificate that other nodes wouldn't accept as a node's.
   init(_ settings: DaemonSettings, _ server: TLSServer) throws(UsageError) {
     if let objection = Self.objection(settings, server) { throw objection }
     do throws(TLSSetupError) {
@@ -23,17 +23,17 @@ final class ClusterPeers: Sendable {
     names = Mutex(PeerNames(settings.cluster.peers))
   }
 
-  /// For the broker.
+  /// The configuration for the broker.
   var security: PeerSecurity {
     PeerSecurity(network: TLSNetwork(over: SocketNetwork(), client: client)) { [self] security in
       security.nodeName.map { name in names.withLock { $0.contains(name) } } ?? false
     }
   }
 
-  /// Reads the files again, which ``security`` follows from the next connection on.
+  /// Reads the files again. ``security`` uses them for new connections.
   ///
-  /// - Parameter settings: with the names of nodes from now on; nil for the same names.
-  /// - Throws: `UsageError` as at the start; everything stays as it was then.
+  /// - Parameter settings: settings with the new names of nodes; nil for the same names.
+  /// - Throws: `UsageError` as at the start; nothing has changed then.
   func reload(_ settings: DaemonSettings?, _ server: TLSServer) throws(UsageError) {
     if let settings, let objection = Self.objection(settings, server) { throw objection }
     do throws(TLSSetupError) {
@@ -44,7 +44,7 @@ final class ClusterPeers: Sendable {
     if let settings { names.withLock { $0 = PeerNames(settings.cluster.peers) } }
   }
 
-  /// A link shows the certificate that the node shows to clients, and trusts other nodes only.
+  /// Options for links: the node presents the same certificate as to clients, and trusts only other nodes.
   private static func options(_ settings: DaemonSettings, _ server: TLSServer) -> TLSClientOptions {
     var options = TLSClientOptions()
     options.authorities = settings.cluster.peerAuthorities
@@ -53,7 +53,7 @@ final class ClusterPeers: Sendable {
     return options
   }
 
-  /// Why other nodes don't take this one's certificate for a node's; nil if they do.
+  /// The reason why other nodes wouldn't accept this node's certificate; nil if they accept it.
   private static func objection(_ settings: DaemonSettings, _ server: TLSServer) -> UsageError? {
     let file = server.options.certificate
     if let objection = server.nodeObjection {

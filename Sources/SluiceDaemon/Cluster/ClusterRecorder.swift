@@ -8,7 +8,7 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Counts and logs what happens to this node in its cluster. From any thread.
+/// Counts and logs this node's events in its cluster. From any thread.
 final class ClusterRecorder: Sendable {
   private struct State {
     var counts = ClusterSnapshot(
@@ -16,16 +16,16 @@ final class ClusterRecorder: Sendable {
         name: "", unreadiness: "the node hasn't joined the cluster yet",
         engine: ClusterInfo.Engine(isConnected: false), nodes: [], shardCount: 0,
         shards: []), isLeaseValid: false)
-    /// What was logged of the engine last, so that it is logged once.
+    /// The objections to the engine that were logged last, so that each is logged once.
     var refusal: [String] = []
-    /// What was logged of the engine's servers.
+    /// The warnings about the engine's servers that were logged last.
     var engineWarnings: [EngineWarning] = []
-    /// What was logged of nodes that can't be reached, by their names.
+    /// The problems of unreachable nodes that were logged last, by name.
     var unreachable: [String: String] = [:]
     var isInterrupted = false
   }
 
-  /// Take-overs that the admin listener shows.
+  /// The most take-overs for the admin listener.
   private static let listed = 20
 
   private let logger: Logger
@@ -35,10 +35,10 @@ final class ClusterRecorder: Sendable {
     self.logger = logger
   }
 
-  /// What was counted, with the last status.
+  /// The counters, with the last status.
   var snapshot: ClusterSnapshot { state.withLock { $0.counts } }
 
-  /// Takes what the node knows now.
+  /// Records the present status.
   @discardableResult
   func take(_ status: ClusterStatus) -> ClusterSnapshot {
     noteReach(status)
@@ -54,9 +54,9 @@ final class ClusterRecorder: Sendable {
     }
   }
 
-  /// Logs what the engine's servers lack, and that it is mended.
+  /// Logs new warnings about the engine's servers, and when all are resolved.
   private func noteEngine(_ status: ClusterStatus) {
-    // Between two connections nothing has been mended.
+    // Without a connection, missing warnings don't mean that the causes are resolved.
     guard status.isEngineConnected else { return }
     let former = state.withLock { state in
       defer { state.engineWarnings = status.engineWarnings }
@@ -70,7 +70,7 @@ final class ClusterRecorder: Sendable {
     }
   }
 
-  /// Logs nodes that can't be reached, and those that can be again.
+  /// Logs nodes that can't be reached, and nodes that can be reached again.
   private func noteReach(_ status: ClusterStatus) {
     let problems = Dictionary(
       status.nodes.compactMap { node in node.problem.map { (node.name, $0) } }, uniquingKeysWith: { $1 })
@@ -131,7 +131,7 @@ final class ClusterRecorder: Sendable {
       state.withLock { $0.isInterrupted = false }
       logger.log(.info, "connected to the engine", ["server": .text(server)])
     case .engineInterrupted(let error):
-      // Each attempt to connect again may fail for the same reason.
+      // Each attempt to reconnect may fail for the same reason.
       let isFirst = state.withLock { state in
         defer { state.isInterrupted = true }
         if !state.isInterrupted { state.counts.interruptions += 1 }
@@ -188,7 +188,7 @@ final class ClusterRecorder: Sendable {
     }
   }
 
-  /// An event of a shard's store.
+  /// Logs an event of a shard's store.
   func note(_ shard: ShardID, _ event: StoreEvent) {
     let number: (key: String, value: JSON) = ("shard", .number(shard.rawValue))
     func log(_ level: LogLevel, _ message: String, _ more: [(key: String, value: JSON)] = []) {
@@ -248,7 +248,7 @@ final class ClusterRecorder: Sendable {
 }
 
 extension ClusterSnapshot {
-  /// The most shards of which clients are told how long commits take, so that the answer stays short.
+  /// The most shards whose commit times are sent to clients, which keeps the answer short.
   private static let toldShards = 1_024
 
   fileprivate mutating func take(_ times: CommitTimes) {
@@ -261,7 +261,7 @@ extension ClusterSnapshot {
     }
   }
 
-  /// The counters that clients are told.
+  /// The counters that are sent to clients.
   fileprivate var numbers: [BrokerInfo.Number] {
     let shards = commits.keys.sorted().prefix(Self.toldShards).map { shard in
       BrokerInfo.Number(

@@ -9,7 +9,7 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// This process as a node of a cluster: the node with a thread of its own, what it has counted, and how it ends.
+/// This process as a node of a cluster: the node with its own thread, its counters, and its shutdown.
 ///
 /// May be used from any thread.
 final class DaemonCluster: ClusterAdministration {
@@ -18,7 +18,7 @@ final class DaemonCluster: ClusterAdministration {
   private let record: ClusterRecorder
   private let logger: Logger
 
-  /// How often what the admin listener shows is looked up.
+  /// The interval of updates for the admin listener.
   private static let interval = Duration.milliseconds(250)
 
   /// - Throws: `UsageError` for settings and files that can't be used; `IOError` when the system has no more threads.
@@ -52,14 +52,14 @@ final class DaemonCluster: ClusterAdministration {
     }
   }
 
-  /// Joins the cluster. The broker has been started.
+  /// Joins the cluster. The broker must have been started.
   func start(_ broker: Broker) {
     broker.administer(self)
     member.start(broker)
     look()
   }
 
-  /// Hands all shards over, but calls `done` after `time` in any case. `done` is called once.
+  /// Hands all shards over, and calls `done` once: when that is done, or after `time`.
   func leave(within time: Duration, _ done: @escaping @Sendable () -> Void) {
     let token = OnceToken()
     let start = ContinuousClock.now
@@ -82,17 +82,17 @@ final class DaemonCluster: ClusterAdministration {
     }
   }
 
-  /// Ends at once, and waits for that. Not on the cluster's thread.
+  /// Ends at once, and waits for the end. Must not be called on the cluster's thread.
   func close() {
     member.close()
-    // Behind the job by which the member closes.
+    // Runs after the job that closes the member.
     loop.execute { [loop] in loop.stop() }
     loop.join()
   }
 
-  // MARK: What the admin listener shows
+  // MARK: Status for the admin listener
 
-  /// What the node knew at most a moment ago.
+  /// The node's latest status, which is updated about four times per second.
   var snapshot: ClusterSnapshot { record.snapshot }
 
   private func look() {
@@ -118,16 +118,16 @@ final class DaemonCluster: ClusterAdministration {
   }
 }
 
-/// Something that happens once.
+/// A flag that can be taken once.
 private final class OnceToken: Sendable {
   private let isTaken = Atomic(false)
 
-  /// True the first time.
+  /// Returns true the first time.
   func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 }
 
 extension DaemonCluster {
-  /// What the doors need to know of the cluster.
+  /// The gateways' view of the cluster.
   var doors: DoorCluster {
     DoorCluster(node: member.options.name) { [routes = member.routes] now in routes.otherNodes(at: now) }
   }

@@ -1,12 +1,12 @@
 import SluiceCommand
 import SluiceIO
 
-/// The mistakes in a configuration, a line each, which begins with its place.
+/// The mistakes in a configuration, one per line, each with its place first.
 struct ConfigurationMistakes: Error, Hashable {
   var lines: [String]
 }
 
-/// The contents of a configuration file: the values of settings, as their options take them.
+/// The contents of a configuration file: the values of settings, as accepted by their options.
 struct ConfigurationFile {
   struct Value {
     var option: String
@@ -18,7 +18,7 @@ struct ConfigurationFile {
   /// Settings for new topics whose names match a pattern.
   struct Rule {
     var pattern: String
-    /// As the option takes it.
+    /// In the notation of the option.
     var text: String
     var origin: String
   }
@@ -27,12 +27,12 @@ struct ConfigurationFile {
   private(set) var values: [Value]
   let rules: [Rule]
 
-  /// In bytes. The parser refuses longer files.
+  /// The longest file in bytes. The parser rejects longer ones.
   private static let largest = 1 << 20
 
   /// Reads the file at `path`.
   ///
-  /// - Throws: ``ConfigurationMistakes``: that the file can't be read, or all mistakes in it.
+  /// - Throws: ``ConfigurationMistakes`` with all mistakes in the file, or the reason why it can't be read.
   init(at path: String) throws(ConfigurationMistakes) {
     try self.init(path, try Self.contents(of: path))
   }
@@ -56,7 +56,7 @@ struct ConfigurationFile {
     rules = reader.rules
   }
 
-  /// The file without the limit that a mistake is about; nil when it isn't about one.
+  /// Returns the file without the limit that a mistake is about; nil if the mistake isn't about a limit.
   func withoutLimit(of mistake: String) -> ConfigurationFile? {
     let section = ": \(ConfigurationSection.limits.rawValue)."
     guard
@@ -69,7 +69,7 @@ struct ConfigurationFile {
     return file
   }
 
-  /// "sluiced.toml:3:1", or less where that isn't known.
+  /// "sluiced.toml:3:1", or only the path if the place isn't known.
   static func label(_ path: String, _ place: TOMLPlace) -> String {
     place.line == 0 ? path : "\(path):\(place.line):\(place.column)"
   }
@@ -90,7 +90,7 @@ struct SettingsSource {
   /// Nil without a file.
   let path: String?
 
-  /// - Throws: ``ConfigurationMistakes``: all mistakes in the file itself; or the file's limits that are out of range, and the first mistake in the
+  /// - Throws: ``ConfigurationMistakes`` with all mistakes in the file itself; or with the file's limits that are out of range, and the first mistake in the
   ///   combination of options, environment and file.
   func settings() throws(ConfigurationMistakes) -> DaemonSettings {
     var file: ConfigurationFile? = if let path { try ConfigurationFile(at: path) } else { nil }
@@ -102,10 +102,10 @@ struct SettingsSource {
         guard lines.isEmpty else { throw ConfigurationMistakes(lines: lines) }
         return settings
       case .failure(let error):
-        // A mistake in an option refers to the help, one in the file doesn't.
+        // The message about an option refers to the help, the message about the file doesn't.
         let isOfFile = path.map { error.description.hasPrefix($0) } ?? false
         lines.append(isOfFile ? error.description : Complaint.usage(error, of: "sluiced"))
-        // Each limit is checked by itself, so the others can be checked without it.
+        // Limits are checked one by one, so the others can be checked without this one.
         guard isOfFile, let rest = file?.withoutLimit(of: error.description) else {
           throw ConfigurationMistakes(lines: lines)
         }
@@ -114,11 +114,11 @@ struct SettingsSource {
     }
   }
 
-  /// The message about a file that the configuration names, with the place where the configuration names it.
+  /// Adds the place in the configuration to a message about a file that the configuration names.
   func attributed(_ message: String) -> String {
     guard let path, let file = try? ConfigurationFile(at: path) else { return message }
     let names = file.values.filter { value in value.texts.contains { message.contains($0) } }
-    // The longest name: one may be the prefix of another.
+    // Takes the longest name, since a name may be the prefix of another.
     let nearest = names.max { ($0.texts.first?.count ?? 0) < ($1.texts.first?.count ?? 0) }
     return nearest.map { "\($0.origin): \(message)" } ?? message
   }

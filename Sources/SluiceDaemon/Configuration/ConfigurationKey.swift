@@ -1,6 +1,6 @@
-/// A part of the configuration file, in the order in which it is explained.
+/// A part of the configuration file, in the order of the manual.
 enum ConfigurationSection: String, CaseIterable {
-  /// The keys in front of all sections.
+  /// The keys before all sections.
   case general = ""
   case tls
   case access
@@ -42,13 +42,13 @@ enum ConfigurationSection: String, CaseIterable {
     return settings.map { $0.placed(in: self) }
   }
 
-  /// The name of the sections that are rules for new topics.
+  /// The name of the sections with rules for new topics.
   static let rule = "rule"
-  /// The key of a rule that isn't a setting of topics.
+  /// The key of a rule that isn't a topic setting.
   static let pattern = "pattern"
 }
 
-/// A setting's place in the file: a section, and the option's name without the section's. `--cluster` is `engine` there.
+/// A setting's key in the file: a section, and the option's name without the section's prefix. `--cluster` is `cluster.engine` there.
 struct ConfigurationKey: Hashable, CustomStringConvertible {
   let section: ConfigurationSection
   let name: String

@@ -1,6 +1,6 @@
 import SluiceCommand
 
-/// The manual page of the configuration file, made from the table of settings.
+/// The manual page of the configuration file, generated from the table of settings.
 enum ConfigurationManual {
   static func render() -> String {
     var text = ManualText("sluiced.toml", section: 5, summary: "the configuration of the Sluice broker")
@@ -69,7 +69,7 @@ enum ConfigurationManual {
     sync = "always"
     """
 
-  /// How a value is written.
+  /// The notation of a value in the file.
   private static func notation(of option: CommandOption) -> String {
     if option.isRepeatable { return "[\"\(option.value ?? "")\"]" }
     switch option.kind {
@@ -86,7 +86,7 @@ enum ConfigurationManual {
     return "\(option.help) (\(notes.joined(separator: "; ")))"
   }
 
-  /// A value that an option takes, as it stands in the file.
+  /// An option's value in the notation of the file.
   static func literal(_ text: String, _ option: CommandOption) -> String {
     if option.isRepeatable {
       return "[" + text.split(separator: ",").map { "\"\($0)\"" }.joined(separator: ", ") + "]"

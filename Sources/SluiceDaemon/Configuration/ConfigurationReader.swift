@@ -62,7 +62,7 @@ struct ConfigurationReader {
       try check(texts, setting, origin)
       values.append(.init(option: setting.option.name, texts: texts, origin: origin))
     } catch {
-      // Some messages begin with the place or the option already.
+      // Some messages contain the place or the option already.
       let option = "--\(setting.option.name): "
       let message = error.description
       let name = "\(label(entry)): \(key): "
@@ -71,7 +71,7 @@ struct ConfigurationReader {
     }
   }
 
-  /// Whether the setting takes them.
+  /// Checks that the setting accepts the texts.
   private func check(_ texts: [String], _ setting: Setting, _ origin: String) throws(UsageError) {
     if let reason = setting.option.unavailable { throw UsageError(reason) }
     var alone = ParsedArguments()
@@ -80,7 +80,7 @@ struct ConfigurationReader {
     try setting.apply(alone, &scratch)
   }
 
-  /// A value as the option takes it.
+  /// Returns a value in the notation of the option.
   private func texts(of entry: TOMLDocument.Entry, for option: CommandOption) throws(UsageError) -> [String] {
     guard option.isRepeatable else { return [try text(of: entry, for: option)] }
     guard entry.kind == .array else {
@@ -125,7 +125,7 @@ struct ConfigurationReader {
     }
   }
 
-  /// Names of files in the file are relative to where it is.
+  /// Resolves paths relative to the directory of the configuration file.
   private func located(_ text: String, _ kind: ValueKind?, isAddress: Bool) -> String {
     let scheme = "unix:"
     if isAddress {
@@ -137,7 +137,7 @@ struct ConfigurationReader {
     return path[...slash] + text
   }
 
-  // MARK: Names that aren't known
+  // MARK: Unknown names
 
   private func unknown(_ entry: TOMLDocument.Entry, in section: ConfigurationSection) -> String {
     let isTop = section == .general
@@ -150,7 +150,7 @@ struct ConfigurationReader {
       return "\(beginning); did you mean \(Self.heading(nearest))?"
     }
     let keys = settings.compactMap(\.key)
-    // What stands in the wrong section, or has its option's name.
+    // The key of another section, or an option's name.
     let elsewhere =
       settings.first { $0.option.name == entry.key }?.key
       ?? keys.first { $0.section != section && $0.name == entry.key }
@@ -201,7 +201,7 @@ struct ConfigurationReader {
       }
     }
     if !isNamed {
-      // A misspelt one is reported already.
+      // A misspelt pattern is reported already.
       if mistakes.count > count { return }
       report(
         entry,

@@ -1,6 +1,6 @@
 import CTOML
 
-/// A place in a file, both numbers from 1 on; 0 where it isn't known.
+/// A place in a file. Both numbers begin at 1; 0 if the place isn't known.
 struct TOMLPlace: Hashable, Comparable {
   var line = 0
   var column = 0
@@ -16,7 +16,7 @@ struct TOMLError: Error, Hashable {
 
 /// The contents of a file in TOML as a flat list: containers refer to their entries by index.
 struct TOMLDocument {
-  /// As a message calls it.
+  /// The raw values are used in messages.
   enum Kind: String {
     case table = "a section"
     case array = "a list"
@@ -31,19 +31,19 @@ struct TOMLDocument {
     /// Empty for an element of an array.
     var key: String
     var kind: Kind
-    /// Of texts, integers and booleans.
+    /// The text of strings, integers and booleans.
     var text: String
-    /// Of the key or, for an element, of the value.
+    /// The place of the key; for an element of an array, the place of the value.
     var place: TOMLPlace
     /// The entries in it, in the order of the file.
     var children: [Int] = []
   }
 
   private(set) var entries: [Entry] = []
-  /// The entries in front of all sections, and the sections, in the order of the file.
+  /// The entries before all sections, and the sections, in the order of the file.
   private(set) var top: [Int] = []
 
-  /// - Throws: ``TOMLError`` for the first thing that can't be read.
+  /// - Throws: ``TOMLError`` for the first syntax error.
   init(parsing bytes: [UInt8]) throws(TOMLError) {
     let parsed = unsafe bytes.withUnsafeBytes {
       unsafe ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
@@ -64,7 +64,7 @@ struct TOMLDocument {
         Entry(
           key: Self.text(entry.key, entry.key_length), kind: Self.kind(entry.kind),
           text: Self.text(entry.text, entry.text_length), place: place))
-      // A container stands in front of what is in it.
+      // A container precedes its entries.
       let parent = unsafe Int(entry.parent)
       if parent < 0 { top.append(index) } else { entries[parent].children.append(index) }
     }
@@ -93,7 +93,7 @@ struct TOMLDocument {
     }
   }
 
-  /// The parser's message without the parser's state, and with advice.
+  /// Removes the parser's state from its message, and adds advice.
   private static func explained(_ words: String) -> String {
     var message = words
     if words.hasPrefix("Error while parsing "), let colon = words.firstRange(of: ": ") {
@@ -111,12 +111,12 @@ struct TOMLDocument {
   }
 }
 
-/// Reads TOML past syntax errors, so that all of them can be reported at once.
+/// Parses TOML beyond syntax errors, so that all of them can be reported at once.
 ///
-/// The parser stops at the first error. A line that isn't TOML by itself, or that repeats a key, is removed, and the rest is parsed again. An error
-/// in a line that is TOML by itself has its cause in a line before it: parsing ends there.
+/// The parser stops at the first error. If the line with the error isn't valid TOML by itself, or repeats a key, it is removed, and the rest is parsed
+/// again. If it is valid by itself, the cause is in an earlier line, and parsing ends there.
 struct TOMLRecovery {
-  /// The most errors that are collected.
+  /// The most errors to collect.
   static let most = 50
 
   /// The readable part; nil when there is none.
@@ -139,7 +139,7 @@ struct TOMLRecovery {
     }
   }
 
-  /// Removes the faulty line, with what belongs to it. Returns false when it isn't known.
+  /// Removes the line with an error, together with the lines that belong to it. Returns false if that line isn't known.
   private mutating func removeFault(_ error: TOMLError) -> Bool {
     let index = error.place.line - 1
     guard lines.indices.contains(index), !Self.isBlank(lines[index]) else { return false }
@@ -147,7 +147,7 @@ struct TOMLRecovery {
     let isRepeated = error.message.hasPrefix("cannot redefine")
     let isFaulty = isRepeated || (try? TOMLDocument(parsing: line)) == nil
     guard isFaulty else {
-      // A list or a text before it doesn't end: the document ends in front of that.
+      // An earlier list or text has no end: the document ends before it.
       for end in stride(from: index, to: max(index - Self.most, 0), by: -1) {
         let before = Array(lines[..<end].joined(separator: [UInt8(ascii: "\n")]))
         if let document = try? TOMLDocument(parsing: before) {
@@ -159,13 +159,13 @@ struct TOMLRecovery {
     }
     lines[index] = []
     if Self.isHeading(line) {
-      // Without the heading, its keys would count to the section before.
+      // Without the heading, its keys would belong to the section before.
       for other in lines.indices.dropFirst(index + 1) {
         if Self.isHeading(lines[other]) { break }
         lines[other] = []
       }
     } else {
-      // A list that begins here may go on.
+      // A list that begins here may continue in the next lines.
       var depth = Self.openBrackets(line)
       for other in lines.indices.dropFirst(index + 1) where depth > 0 {
         depth += Self.openBrackets(lines[other])
@@ -185,7 +185,7 @@ struct TOMLRecovery {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
   }
 
-  /// How many brackets a line opens more than it closes, outside of texts and comments.
+  /// The number of brackets that a line opens minus those that it closes, outside of texts and comments.
   private static func openBrackets(_ line: [UInt8]) -> Int {
     var depth = 0
     var quote: UInt8?

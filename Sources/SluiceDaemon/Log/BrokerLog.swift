@@ -3,10 +3,10 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// Writes the broker's events to the log, with a limit on the lines of each kind in a second.
+/// Writes the broker's events to the log, with a limit on the lines of each kind per second.
 ///
-/// With `audits`, events about authentication, authorisation and administration are marked, and written whatever the log's level. The limit
-/// applies to failed attempts among them, too, since clients can cause any number of those.
+/// With `audits`, events about authentication, authorisation and administration are marked, and written at every log level. The limit also applies to failed
+/// attempts, since clients can cause any number of them.
 final class BrokerLog: Sendable {
   private let logger: Logger
   private let writesAudits: Atomic<Bool>
@@ -14,7 +14,7 @@ final class BrokerLog: Sendable {
   private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
   private let budget = Mutex(LineBudget<EventLine.Kind>())
 
-  /// - Parameter audits: whether there are lines that are always written.
+  /// - Parameter audits: whether audit lines are marked and always written.
   init(
     _ logger: Logger, audits: Bool,
     later: @escaping @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
@@ -24,7 +24,7 @@ final class BrokerLog: Sendable {
     self.later = later
   }
 
-  /// Whether lines of the audit are marked, and always written. From any thread.
+  /// Whether audit lines are marked and always written. From any thread.
   var audits: Bool {
     get { writesAudits.load(ordering: .relaxed) }
     set { writesAudits.store(newValue, ordering: .relaxed) }
@@ -47,7 +47,7 @@ final class BrokerLog: Sendable {
     logger.log(line.level, line.message, fields: line.fields, isAudit: line.isAudit)
   }
 
-  /// Logs how many lines were left out.
+  /// Logs the number of suppressed lines.
   private func reportLeftOut() {
     for (kind, count) in budget.withLock({ $0.takeLeftOut() }) {
       var line = EventLine(leftOut: count, of: kind)
@@ -57,15 +57,15 @@ final class BrokerLog: Sendable {
   }
 }
 
-/// Limits the lines of each kind in a second, so that no client can flood the log, and counts the lines beyond the limit.
+/// Limits the lines of each kind per second, so that no client can flood the log, and counts suppressed lines.
 struct LineBudget<Kind: Hashable> {
   struct Verdict: Hashable {
     var isWritten: Bool
-    /// Whether it is the first line left out since that was last reported.
+    /// Whether it is the first suppressed line since the last report.
     var isFirstLeftOut = false
   }
 
-  /// Milliseconds.
+  /// In milliseconds.
   static var span: Int64 { 1_000 }
 
   private struct Account {
@@ -79,7 +79,7 @@ struct LineBudget<Kind: Hashable> {
   /// Counts a line, and decides whether it is written.
   ///
   /// - Parameters:
-  ///   - limit: the most in a second.
+  ///   - limit: the most lines per second.
   ///   - now: milliseconds since 1970.
   mutating func spend(on kind: Kind, atMost limit: Int, now: Int64) -> Verdict {
     var account = accounts[kind] ?? Account(since: now)
@@ -95,7 +95,7 @@ struct LineBudget<Kind: Hashable> {
     return Verdict(isWritten: false, isFirstLeftOut: accounts.values.allSatisfy { $0.leftOut == 0 })
   }
 
-  /// Takes the numbers of lines that were left out since the last call.
+  /// Returns and clears the numbers of suppressed lines.
   mutating func takeLeftOut() -> [(kind: Kind, count: Int)] {
     var taken: [(kind: Kind, count: Int)] = []
     for (kind, account) in accounts where account.leftOut > 0 {
@@ -106,7 +106,7 @@ struct LineBudget<Kind: Hashable> {
   }
 }
 
-/// Writes failed handshakes to the log, up to a number a minute, since clients can cause any number of them.
+/// Writes failed handshakes to the log, with a limit per minute, since clients can cause any number of them.
 final class HandshakeLog: Sendable {
   private static let perMinute = 20
 

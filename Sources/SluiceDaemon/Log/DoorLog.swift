@@ -3,8 +3,8 @@ import SluiceCommand
 import SluiceDoors
 import Synchronization
 
-/// Writes events of the doors to the log, up to a number a second of each kind, since clients can cause any number of them, and counts those of which not each
-/// is written.
+/// Writes events of gateways to the log. Each kind is limited per second, since clients can cause any number of events. Events that are only partly logged
+/// are also counted.
 final class DoorLog: Sendable {
   private enum Kind: Hashable {
     case refused, subscription, waiting, unnamed, ended, will
@@ -20,7 +20,7 @@ final class DoorLog: Sendable {
     self.logger = logger
   }
 
-  /// Events are counted from now on. Before the first of them.
+  /// Sets the metrics in which events are counted. Must be called before the first event.
   func count(in metrics: BrokerMetrics) { self.metrics.withLock { $0 = metrics } }
 
   /// From any thread.

@@ -4,7 +4,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// The line of the log for an event of the broker.
+/// The log line for an event of the broker.
 struct EventLine {
   /// Lines of one kind share a limit.
   enum Kind: String {
@@ -38,7 +38,7 @@ struct EventLine {
     self.isAudit = isAudit
   }
 
-  /// The most lines in a second; nil for events that only authorised clients cause, all of which are logged.
+  /// The most lines per second; nil for events that only authorised clients cause, which are all logged.
   var limit: Int? {
     switch kind {
     case .memory: nil
@@ -137,7 +137,7 @@ struct EventLine {
     }
   }
 
-  /// A line of the audit: the client, its action, the topic, and the outcome.
+  /// An audit line: the client, its action, the topic, and the outcome.
   private init(
     audit kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
     _ outcome: String, _ more: [(key: String, value: JSON)] = []
@@ -149,7 +149,7 @@ struct EventLine {
 
   // MARK: Fields
 
-  /// Each client that makes requests has an inbox, which comes and goes with it.
+  /// Debug for inboxes, since each client that makes requests has one for a short time.
   private static func level(of topic: String) -> LogLevel { TopicName.isInbox(topic) ? .debug : .info }
 
   private static func fields(_ client: BrokerEvent.Client?) -> [(key: String, value: JSON)] {
@@ -217,7 +217,7 @@ extension BrokerEvent.Administration {
     }
   }
 
-  /// What was administered, if it isn't a topic.
+  /// The administered object, if it isn't a topic.
   fileprivate var target: [(key: String, value: JSON)]? {
     switch self {
     case .closeConnection(let connection): [("target", .number(connection))]

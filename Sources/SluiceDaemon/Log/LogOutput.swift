@@ -3,11 +3,11 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// Where the log goes: a thread of its own writes the lines, so that a slow or hanging reader holds up no other thread.
+/// The output of the log. A thread of its own writes the lines, so that a slow or hanging reader blocks no other thread.
 ///
-/// Lines wait in a ``LogBuffer``; lines that find no room there are dropped, and their number is logged. The thread is started with the first line; where the
-/// system has none left, lines are written at once. Lines are lost when the reader is gone or the disk is full. Before the
-/// process ends, ``flush()`` has to be called.
+/// Lines wait in a ``LogBuffer``. Lines that don't fit are dropped, and their number is logged. The thread is started with the first line; if the system
+/// can't start it, callers write their lines themselves. Lines are lost when the reader has exited or the disk is full. ``flush()`` must be called before
+/// the process ends.
 ///
 /// From any thread.
 final class LogOutput: Sendable {
@@ -16,7 +16,7 @@ final class LogOutput: Sendable {
   private enum Writer {
     case notStarted
     case loop(EpollLoop)
-    /// There is no thread for it.
+    /// Callers write, since no thread could be started.
     case caller
   }
 
@@ -25,20 +25,20 @@ final class LogOutput: Sendable {
     /// The format of the last line.
     var format = LogFormat.text
     var writer = Writer.notStarted
-    /// Whether the thread is at work, and will find further lines by itself.
+    /// Whether the thread is writing and will find further lines by itself.
     var isWriting = false
   }
 
   private let descriptor: Int32
   private let state = Mutex(State())
 
-  /// Whether systemd's journal reads the lines: then each has its priority in front.
+  /// Whether systemd's journal reads the lines. Each line then begins with its priority.
   let isJournal: Bool
 
-  /// - Parameter descriptor: stays its owner's.
+  /// - Parameter descriptor: isn't closed by this object.
   init(_ descriptor: Int32) {
     self.descriptor = descriptor
-    // systemd names the device and the inode of the stream that it has made. One that was put elsewhere since then is another.
+    // JOURNAL_STREAM contains the device and the inode of the stream that systemd has connected. A redirected stream has others.
     var status = stat()
     isJournal =
       unsafe fstat(descriptor, &status) == 0
@@ -49,20 +49,20 @@ final class LogOutput: Sendable {
     state.withLock { if case .loop(let loop) = $0.writer { loop.stop() } }
   }
 
-  /// Bytes of lines that may wait.
+  /// The most bytes of waiting lines.
   var capacity: Int {
     get { state.withLock { $0.buffer.capacity } }
     set { state.withLock { $0.buffer.capacity = newValue } }
   }
 
-  /// Lines that were ever dropped.
+  /// The number of lines dropped since the start.
   var droppedLines: Int { state.withLock { $0.buffer.droppedLines } }
 
   /// Queues a line, and returns at once.
   ///
   /// - Parameters:
-  ///   - line: with its line break.
-  ///   - format: the line's format, in which notices of dropped lines follow; nil to leave that as it is.
+  ///   - line: the line with its line break.
+  ///   - format: the line's format, also for later notices of dropped lines; nil to keep the last format.
   func write(_ line: String, as format: LogFormat? = nil, isAudit: Bool = false) {
     let (idle, isDirect) = state.withLock { state -> (EpollLoop?, Bool) in
       if let format { state.format = format }
@@ -76,7 +76,7 @@ final class LogOutput: Sendable {
     idle?.execute { [self] in writeAll() }
   }
 
-  /// The thread's loop; nil where there can't be one.
+  /// The thread's loop; nil if no thread could be started.
   private static func loop(_ state: inout State) -> EpollLoop? {
     if case .notStarted = state.writer {
       state.writer = (try? EpollLoop.start(name: "log")).map { .loop($0) } ?? .caller
@@ -85,7 +85,7 @@ final class LogOutput: Sendable {
     return nil
   }
 
-  /// On the thread.
+  /// Writes all lines. On the thread.
   private func writeAll() {
     while true {
       let bytes = state.withLock { state in
@@ -121,34 +121,33 @@ final class LogOutput: Sendable {
     return line.rendered(as: format)
   }
 
-  /// Waits until all lines are written, a second at most: their reader may hang.
+  /// Waits until all lines are written, for at most a second, since their reader may hang.
   func flush() {
     let deadline = EpollLoop.time + .seconds(1)
     while !state.withLock({ $0.buffer.isEmpty }), EpollLoop.time < deadline { usleep(1_000) }
   }
 }
 
-/// Lines that wait to be written, up to a number of bytes; those that come beyond it are dropped, and counted.
+/// Lines that wait to be written, up to a number of bytes. Further lines are dropped, and counted.
 ///
-/// What holds: lines stay in their order, and whole. A quarter of the room is for lines of the audit alone, which therefore are dropped only when even that is
-/// taken, and other lines before them: as long as those of the audit that wait come to less than the quarter, none of them is. Once a line was dropped, no
-/// other than those of the audit is taken until half of the room is free again; then one line tells how many
-/// were dropped.
+/// Lines stay whole and in order. A quarter of the buffer is reserved for audit lines; other lines are dropped first. While the waiting audit lines take
+/// less than a quarter, none of them is dropped. After a line was dropped, only audit lines are accepted until half of the buffer is free again. Then one
+/// line reports how many were dropped.
 struct LogBuffer {
   /// Lines that were dropped.
   struct Dropped: Hashable {
     var lines = 0
-    /// Those of them that belong to the audit.
+    /// The audit lines among them.
     var audits = 0
   }
 
   static let standardCapacity = 1 << 20
 
-  /// Bytes.
+  /// In bytes.
   var capacity: Int
-  /// Bytes that wait, and those that are being written.
+  /// Bytes that wait, or are being written.
   private(set) var used = 0
-  /// Lines that were ever dropped.
+  /// The number of lines dropped since the start.
   private(set) var droppedLines = 0
   private var waiting: [UInt8] = []
   /// Dropped lines that weren't reported yet.
@@ -160,11 +159,11 @@ struct LogBuffer {
 
   var isEmpty: Bool { used == 0 }
 
-  /// - Parameter line: with its line break.
+  /// - Parameter line: the line with its line break.
   mutating func add(_ line: String, isAudit: Bool) {
     let count = line.utf8.count
     let room = isAudit ? capacity : dropped.lines > 0 ? 0 : capacity - capacity / 4
-    // One that is longer than the buffer is still written when nothing else is.
+    // A line that is longer than the buffer is written if no other line waits.
     guard used == 0 || count <= room - used else {
       dropped.lines += 1
       dropped.audits += isAudit ? 1 : 0
@@ -175,15 +174,15 @@ struct LogBuffer {
     used += count
   }
 
-  /// All that waits, to be written; empty when nothing does.
+  /// Returns all waiting bytes, to be written; empty when there are none.
   mutating func take() -> [UInt8] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// Notes that `count` bytes of the taken ones have been written.
+  /// Notes that `count` of the taken bytes were written.
   ///
-  /// - Parameter notice: makes the line that reports dropped lines, which is added now.
+  /// - Parameter notice: makes the line that reports dropped lines, which is added when half of the buffer is free.
   mutating func wrote(_ count: Int, notice: (Dropped) -> String) {
     used -= count
     guard dropped.lines > 0, used <= capacity / 2 else { return }
@@ -193,10 +192,10 @@ struct LogBuffer {
     used += line.utf8.count
   }
 
-  /// The bytes that a pipe takes at once, without those of another program between them.
+  /// The bytes that a pipe accepts atomically, without bytes of other programs between them.
   static let pieceSize = 4_096
 
-  /// Where the piece that begins at `start` ends: lines are written whole, and as many at once as no others get between.
+  /// Returns the end of the piece that begins at `start`. A piece contains whole lines, as many as can be written atomically.
   static func endOfPiece(in bytes: [UInt8], from start: Int) -> Int {
     guard bytes.count - start > pieceSize else { return bytes.count }
     let end = start + pieceSize

@@ -2,9 +2,9 @@ import SluiceCommand
 import SluiceWire
 import Synchronization
 
-/// Writes events to standard error, a line each, so that lines of several threads never mix.
+/// Writes events to standard error, one per line, so that lines of several threads never mix.
 final class Logger: Sendable {
-  /// The level and the format, which may change.
+  /// The level and the format, which can be changed.
   private let manner: Mutex<(level: LogLevel, format: LogFormat)>
   private let output: LogOutput
 
@@ -23,9 +23,9 @@ final class Logger: Sendable {
     self.log(level, message, fields: Array(fields))
   }
 
-  /// The same, with fields that aren't known in advance.
+  /// Logs a line with fields that aren't known in advance.
   ///
-  /// - Parameter isAudit: it is marked as such, and written whatever the level.
+  /// - Parameter isAudit: whether the line is marked as audit, and written at every level.
   func log(
     _ level: LogLevel, _ message: String, fields: [(key: String, value: JSON)], isAudit: Bool = false
   ) {
@@ -37,10 +37,10 @@ final class Logger: Sendable {
     output.write(priority + line.rendered(as: format), as: format, isAudit: isAudit)
   }
 
-  /// Waits until what was logged is written, a second at most.
+  /// Waits until all lines are written, for at most a second.
   func flush() { output.flush() }
 
-  /// Whether such an event is written at all.
+  /// Returns whether such a line is written.
   func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= manner.withLock { $0.level } }
 }
 
@@ -50,7 +50,7 @@ enum LogLevel: Int, Comparable {
 
   var name: String { ["debug", "info", "warning", "error"][rawValue] }
 
-  /// What stands in front of a line for systemd's journal: syslog's number of the severity.
+  /// The prefix of a line for systemd's journal: syslog's number of the severity.
   var journalPriority: String { ["<7>", "<6>", "<4>", "<3>"][rawValue] }
 
   static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -71,7 +71,7 @@ struct LogLine {
   var message: String
   var fields: [(key: String, value: JSON)]
 
-  /// The line, with its line break: always exactly one, whatever the values contain.
+  /// The line with its line break. It is always exactly one line, whatever the values contain.
   func rendered(as format: LogFormat) -> String {
     switch format {
     case .text: text

@@ -5,21 +5,21 @@ import Synchronization
 
 /// Writes the storage's events to the log.
 ///
-/// Topics that drop records are logged up to a number a second, since any number of topics may begin at once.
+/// Lines about topics that drop records are limited per second, since any number of topics may begin to drop at once.
 final class StorageLog: Sendable {
   private let logger: Logger
   private let directory: String
   private let begin = ContinuousClock.now
-  /// Of lines about topics that drop records.
+  /// The budget of lines about topics that drop records.
   private let budget = Mutex(LineBudget<String>())
 
-  /// Made before the store is opened.
+  /// Must be called before the store is opened, since it starts the measurement of the time.
   init(_ logger: Logger, directory: String) {
     self.logger = logger
     self.directory = directory
   }
 
-  /// The most topics that drop records, logged in a second; metrics and `sluice topic show` have the others.
+  /// The most lines per second about topics that drop records; metrics and `sluice topic show` report all of them.
   private static let droppingLines = 20
 
   private func noteDropping(_ topic: String, _ limit: DroppedRecords.Cause) {

@@ -3,9 +3,9 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-// Which settings of a node don't go together, and where others reach it.
+// Checks the settings of a node, and determines the address at which others reach it.
 extension DaemonSettings {
-  /// - Throws: `UsageError` for settings that contradict each other, and for what can't be a node's name or address.
+  /// - Throws: `UsageError` for settings that contradict each other, and for an invalid name or address of the node.
   func checkCluster() throws(UsageError) {
     guard cluster.isOn else {
       if let given = givenClusterOption {
@@ -32,7 +32,7 @@ extension DaemonSettings {
     try checkEngineAccess()
   }
 
-  /// Nodes prove themselves to each other where clients do to the broker.
+  /// Checks that nodes authenticate each other if clients authenticate.
   private func checkPeers() throws(UsageError) {
     guard cluster.peerAuthorities != nil else {
       if !cluster.peers.isEmpty {
@@ -109,9 +109,9 @@ extension DaemonSettings {
     return cluster.isEngineUnsafe ? "engine-unsafe" : nil
   }
 
-  /// Where clients and other nodes reach this one.
+  /// The address at which clients and other nodes reach this node.
   ///
-  /// - Throws: `UsageError` for an address that no other machine could connect to.
+  /// - Throws: `UsageError` for an address to which no other machine could connect.
   func advertisedAddress() throws(UsageError) -> SocketAddress {
     let advice = "say where clients and other nodes reach this one with --advertise HOST:PORT"
     guard let text = cluster.advertised else {
@@ -145,7 +145,7 @@ extension DaemonSettings {
 }
 
 extension SocketAddress {
-  /// Whether a client could connect to it: neither all addresses of a machine, nor any port, nor a file.
+  /// Whether a client could connect to the address: it must name a host and a port.
   fileprivate var isReachable: Bool {
     switch self {
     case .unix, .door: false

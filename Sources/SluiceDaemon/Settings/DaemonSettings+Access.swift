@@ -3,14 +3,14 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
-/// Whether clients are authenticated, and the files that this takes.
+/// Whether clients are authenticated, and the files for it.
 struct AccessSettings {
   var files = AccessFiles()
-  /// Nil where it follows from the files.
+  /// Nil if it follows from the files.
   var isOn: Bool?
-  /// Whether the operator has allowed every client to do everything, from any address.
+  /// Whether the operator allows every client to do everything, from any address.
   var allowsUnauthenticated = false
-  /// Nil where it follows from whether clients are asked.
+  /// Nil if it follows from ``authenticatesClients``.
   var audit: Bool?
 
   /// Whether authentication, denials and administration are logged at every log level.
@@ -63,7 +63,7 @@ extension DaemonSettings {
     ]
   }
 
-  /// A setting that is on, off, or nil: then it follows from other settings.
+  /// A setting that is on, off, or nil if it follows from other settings.
   private static func onOrOff(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Bool?>, _ help: String
   ) -> Setting {
@@ -75,7 +75,8 @@ extension DaemonSettings {
     }
   }
 
-  /// - Throws: `UsageError` for settings that contradict each other, and for an address at which every client could do everything although no setting allows that.
+  /// - Throws: `UsageError` for settings that contradict each other, and for an address at which every client could do everything without an explicit
+  ///   permission.
   func checkAccess() throws(UsageError) {
     guard access.authenticatesClients else {
       if access.files.users != nil || access.files.tokenKeys != nil {

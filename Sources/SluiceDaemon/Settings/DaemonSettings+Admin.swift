@@ -3,27 +3,27 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
-/// Where health, metrics and the dashboard are.
+/// The settings of the admin listener: health, metrics and the dashboard.
 struct AdminSettings {
-  /// Nil for nowhere.
+  /// Nil for no admin listener.
   var address: SocketAddress? = .host("127.0.0.1", port: 7421)
-  /// Topics that have lines of their own in the metrics.
+  /// The most topics with lines of their own in the metrics.
   var topics = 1_000
-  /// Groups, and durable cursors, that have lines of their own there.
+  /// The most groups, and the most durable cursors, with lines of their own in the metrics.
   var groups = 1_000
   var cursors = 0
-  /// How long the history of the broker is; zero for none.
+  /// The length of the broker's history; zero for none.
   var history = Duration.seconds(25 * 3_600)
-  /// Topics that have a history.
+  /// The most topics with a history.
   var historyTopics = 100
-  /// From when on a lag, and a producer's wait, are problems.
+  /// The thresholds at which a lag, and a producer's wait, become problems.
   var problemLag = Duration.seconds(60)
   var problemHold = Duration.seconds(10)
   /// Whether visitors with the permission may change topics and close connections.
   var actions = false
   var limits = AdminLimits()
 
-  /// From when on something counts as a problem: on the admin listener, and for clients that ask the broker.
+  /// The thresholds of problems, both on the admin listener and for clients that request problems.
   var problemLimits: ProblemLimits {
     var limits = ProblemLimits()
     limits.lag = UInt64(problemLag.clampedNanoseconds / 1_000_000)
@@ -70,7 +70,7 @@ extension DaemonSettings {
     ]
   }
 
-  /// - Throws: `UsageError` for an address at which every visitor could see everything although no setting allows that.
+  /// - Throws: `UsageError` for an address at which every visitor could see everything without an explicit permission.
   func checkAdmin() throws(UsageError) {
     guard let address = admin.address else { return }
     guard address.isReachedByOthers, !access.authenticatesClients, !access.allowsUnauthenticated else {
@@ -83,7 +83,7 @@ extension DaemonSettings {
 }
 
 extension DaemonSettings {
-  /// Bounds on what visitors of the admin listener can make it do.
+  /// Limits on the work that visitors of the admin listener can cause.
   static func adminLimits() -> [Setting] {
     let (count, bytes) = (UInt64(1)...1_000_000, 1...1 << 30)
     return [
@@ -129,7 +129,7 @@ extension DaemonSettings {
 }
 
 extension Setting {
-  /// A time of which only whole seconds count, rounded up.
+  /// A time in whole seconds, rounded up.
   fileprivate static func seconds(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, _ help: String
   ) -> Setting {

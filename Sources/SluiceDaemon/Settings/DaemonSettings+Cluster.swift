@@ -6,9 +6,9 @@ import SluiceIO
 import SluiceNATS
 import SluiceTLS
 
-/// How the broker takes part in a cluster; unused by a broker of one node.
+/// The broker's settings as a node of a cluster; unused by a broker of one node.
 struct ClusterSettings {
-  /// The servers of the engine; none for a broker of one node.
+  /// The servers of the engine; empty for a broker of one node.
   var engine: [NATSAddress] = []
   var node: String?
   var advertised: String?
@@ -19,16 +19,16 @@ struct ClusterSettings {
   var authorities: String?
   var certificate: String?
   var key: String?
-  /// The file with the authorities of nodes' certificates; nil where nodes don't prove themselves.
+  /// The file with the authorities of nodes' certificates; nil if nodes don't authenticate each other.
   var peerAuthorities: String?
-  /// The names in them.
+  /// The names in nodes' certificates.
   var peers: [String] = []
   var shards = 64
   var replicas = 3
   var isEngineUnsafe = false
 
   var isOn: Bool { !engine.isEmpty }
-  /// The node's name, or a word in its place for messages about settings.
+  /// The node's name, or a placeholder for messages about settings.
   var name: String { node ?? "node" }
 }
 
@@ -137,7 +137,7 @@ extension DaemonSettings {
     return IdentityRules.objection(to: String(name)) == nil && !name.contains("*")
   }
 
-  /// A setting with any text.
+  /// A setting that accepts any text.
   private static func text(
     _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
   ) -> Setting {
@@ -149,7 +149,7 @@ extension DaemonSettings {
     }
   }
 
-  // MARK: For the cluster
+  // MARK: Options for the cluster
 
   /// - Throws: `UsageError` for files that can't be read.
   func clusterOptions() throws(UsageError) -> ClusterOptions {
@@ -168,7 +168,7 @@ extension DaemonSettings {
   }
 
   private func engineCredentials() throws(UsageError) -> NATSCredentialsSource {
-    // The files are read again at each connection; one that can't be read is told at the start.
+    // The files are read at each connection. Reading them here reports unreadable files at the start.
     if let user = cluster.user, let path = cluster.passwordFile {
       _ = try SecretFile.firstLine(of: path)
       return .passwordFile(user: user, path)

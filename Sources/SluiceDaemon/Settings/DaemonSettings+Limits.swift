@@ -5,7 +5,7 @@ import SluiceIO
 import SluiceWire
 
 extension DaemonSettings {
-  /// Bounds on what peers can make the broker do.
+  /// Limits on the work that clients can cause.
   static func limits() -> [Setting] {
     [
       .count("max-connections", \.connections, "connections", "Connections at a time."),

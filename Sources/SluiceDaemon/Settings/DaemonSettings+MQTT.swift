@@ -2,7 +2,7 @@ import SluiceCommand
 import SluiceDoors
 
 extension DaemonSettings {
-  /// Limits on what clients of MQTT may ask for.
+  /// Limits of MQTT clients.
   static func mqttLimits() -> [Setting] {
     [
       .duration(

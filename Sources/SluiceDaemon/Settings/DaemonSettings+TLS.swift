@@ -30,9 +30,9 @@ extension DaemonSettings {
     ]
   }
 
-  /// The server's side of TLS, if there is to be one.
+  /// The server's side of TLS; nil if no address uses TLS.
   ///
-  /// - Throws: `UsageError` for settings that don't go together.
+  /// - Throws: `UsageError` for settings that contradict each other.
   func tlsOptions() throws(UsageError) -> TLSServerOptions? {
     let isAdminAlone = !broker.listen.contains(where: \.hasTLS)
     guard let secure = broker.listen.first(where: \.hasTLS) ?? admin.address.flatMap({ $0.hasTLS ? $0 : nil })

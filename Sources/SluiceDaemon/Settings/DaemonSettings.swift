@@ -9,15 +9,15 @@ struct DaemonSettings {
   var broker = BrokerConfiguration()
   var logLevel = LogLevel.info
   var logFormat = LogFormat.text
-  /// Bytes of lines that may wait to be written.
+  /// The most bytes of waiting lines.
   var logBuffer = LogBuffer.standardCapacity
-  /// Where durable topics are; nil for a broker without.
+  /// The directory of durable topics; nil for a broker without them.
   var data: String?
-  /// How much memory records and connections may take before producers wait.
+  /// The memory for records and connections at which producers wait.
   var memory = MemorySetting.percent(75)
-  /// Whether the limit on connections was stated, and isn't the default.
+  /// Whether the operator has set a limit on connections other than the default.
   var isConnectionLimitGiven = false
-  /// The most that is stored there, in bytes.
+  /// The most bytes in `data`.
   var storageLimit = 1 << 40
   /// Authentication and authorisation.
   var access = AccessSettings()
@@ -31,11 +31,10 @@ struct DaemonSettings {
   /// The settings, in the order of the help.
   static func all() -> [Setting] { ConfigurationSection.allCases.flatMap(\.settings) }
 
-  /// Reads the command line and the environment, and behind them a file.
+  /// Reads the command line and the environment, and then a file, which they override.
   ///
-  /// - Parameter arguments: the command line and the environment, which stand before the file.
-  /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with. It names the option, the variable or the
-  ///   place in the file that it came from.
+  /// - Parameter arguments: the command line and the environment.
+  /// - Throws: `UsageError` for a value that can't be parsed, or that the broker can't use. It names the option, the variable or the place in the file.
   init(_ arguments: ParsedArguments, file: ConfigurationFile? = nil) throws(UsageError) {
     var arguments = arguments
     if let file {
@@ -64,7 +63,7 @@ struct DaemonSettings {
       let most = MQTTLimits.packets.upperBound
       doors.mqtt.packet = max(doors.mqtt.packet, needed.overflow ? most : min(needed.partialValue, most))
     }
-    // Stating the default asks for nothing.
+    // The default value counts as not given.
     isConnectionLimitGiven =
       arguments.has("max-connections") && broker.limits.connections != BrokerLimits().connections
     if case .bytes(let bytes) = memory { broker.limits.memory = Int(clamping: bytes) }
@@ -80,7 +79,7 @@ struct DaemonSettings {
     _ = try tlsOptions()
   }
 
-  /// Names the setting's source in a mistake, which begins with the option: the variable or the key, if it came from there.
+  /// Replaces the option at the beginning of a message by the variable or the key from which the value came.
   private static func attributed(
     _ error: UsageError, _ arguments: ParsedArguments, _ file: ConfigurationFile?, _ settings: [Setting]
   ) -> UsageError {
@@ -92,7 +91,7 @@ struct DaemonSettings {
     if option == "topic-rule", let rule = file.rules.first(where: { rest.contains("'\($0.pattern) ") }) {
       origin = rule.origin
     }
-    // Advice names keys instead of options. The longest first: others may be its prefix.
+    // Advice names keys instead of options. The longest option comes first, since others may be its prefix.
     var advice = String(rest)
     for setting in settings.sorted(by: { $0.option.name.count > $1.option.name.count }) {
       let key = setting.key?.description ?? "[[\(ConfigurationSection.rule)]]"
@@ -122,7 +121,7 @@ struct DaemonSettings {
 
   init() {}
 
-  /// Names the option instead of the broker's own name for the setting.
+  /// Replaces the broker's own name of a setting by the option.
   private static func renamed(_ message: String, by settings: [Setting]) -> UsageError {
     for setting in settings {
       guard let path = setting.path, message.hasPrefix("\(path):") else { continue }
@@ -160,7 +159,7 @@ struct DaemonSettings {
     ]
   }
 
-  /// What holds for addresses of protocols other than the broker's own.
+  /// The settings of gateways' addresses.
   static func doorSettings() -> [Setting] {
     let origins = CommandOption(
       "origins", value: "ORIGIN",

@@ -2,16 +2,16 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// One setting of the daemon, as an option, a variable of the environment and a key of the file: its name, its parser and its target.
+/// One setting of the daemon, as an option, an environment variable and a key of the file: its name, its parser and its target.
 struct Setting {
   typealias Reader<Value> = (String) throws(ValueError) -> Value
 
   let option: CommandOption
-  /// The broker's name for it, in messages that refuse the configuration.
+  /// The broker's name for it in messages about invalid configurations.
   let path: String?
-  /// Its place in the file; nil for rules, which are sections of their own.
+  /// Its key in the file; nil for rules, which are sections of their own.
   private(set) var key: ConfigurationKey?
-  /// Its value, as it would be written; nil where it isn't set.
+  /// Returns its value in the notation of the option; nil if it isn't set.
   let write: (DaemonSettings) -> String?
   let apply: (ParsedArguments, inout DaemonSettings) throws(UsageError) -> Void
 
@@ -27,7 +27,7 @@ struct Setting {
     self.apply = apply
   }
 
-  /// A setting with one value, which goes to `target`.
+  /// A setting with one value, which is stored at `target`.
   init<Value>(
     _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, Value>,
     path: String? = nil, _ help: String, choices: [String] = [], read: @escaping Reader<Value>,
@@ -47,7 +47,7 @@ struct Setting {
     "SLUICED_" + option.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
   }
 
-  /// The same, with its place in a section of the file.
+  /// Returns the setting with its key in a section of the file.
   func placed(in section: ConfigurationSection) -> Setting {
     var setting = self
     setting.key = option.name == "topic-rule" ? nil : ConfigurationKey(of: option.name, in: section)
@@ -68,7 +68,7 @@ extension Setting {
 
   private static var brokerLimits: WritableKeyPath<DaemonSettings, BrokerLimits> { \.broker.limits }
 
-  /// A limit that the broker checks, and that its messages name `limits.` and `path`.
+  /// A limit that the broker checks, and that the broker's messages call `limits.` and `path`.
   static func count<Number: FixedWidthInteger>(
     _ name: String, _ limit: WritableKeyPath<BrokerLimits, Number>, _ path: String, _ help: String
   ) -> Setting {
@@ -80,7 +80,7 @@ extension Setting {
       write: { String($0) })
   }
 
-  /// The same in bytes.
+  /// A limit in bytes that the broker checks.
   static func size(
     _ name: String, _ limit: WritableKeyPath<BrokerLimits, Int>, _ path: String, _ help: String
   ) -> Setting {

@@ -1,10 +1,10 @@
 import SluiceBroker
 import SluiceIO
 
-/// Has a broker look for its problems regularly, where no admin listener does, so that a client that asks for them is told how much counters have grown within
-/// the last minute: rejected logins, missed records and others.
+/// Makes a broker look for its problems regularly if no admin listener does. Only then can a client that requests problems see the growth of counters within
+/// the last minute, such as rejected logins and missed records.
 final class ProblemLooks: Sendable {
-  /// A look costs as much as a client that asks for problems.
+  /// A look costs as much as a client's request for problems.
   private static let interval = Duration.seconds(20)
 
   private let broker: Broker
@@ -15,7 +15,7 @@ final class ProblemLooks: Sendable {
     self.loop = loop
   }
 
-  /// Looks now, and from now on. From any thread.
+  /// Looks now, and then regularly. From any thread.
   func start() {
     loop.execute { [self] in look() }
   }

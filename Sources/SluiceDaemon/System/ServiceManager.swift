@@ -4,11 +4,11 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// The service manager that started this process, if one did: systemd with `Type=notify`, or what speaks as it does.
+/// The service manager that started this process, if any: systemd with `Type=notify`, or a compatible program.
 ///
-/// Sends the notices of sd_notify(3): lines `NAME=VALUE` in a datagram to the Unix socket that `NOTIFY_SOCKET` names, by a path or,
-/// behind `@`, by a name in the kernel's abstract namespace. Without that variable there are no notices. A notice that can't be sent is logged, and
-/// changes nothing else. From any thread; waits for a manager that is busy, a second at most.
+/// Sends the notices of sd_notify(3): lines `NAME=VALUE` in a datagram to the Unix socket in `NOTIFY_SOCKET`. That is a path or, with a leading `@`, a name
+/// in the kernel's abstract namespace. Without the variable, nothing is sent. A notice that can't be sent is only logged. From any thread; waits for a busy
+/// manager for at most a second.
 struct ServiceManager: Sendable {
   private let socket: String?
   private let logger: Logger
@@ -19,22 +19,22 @@ struct ServiceManager: Sendable {
     self.logger = logger
   }
 
-  /// Tells the manager that the broker serves clients.
+  /// Notifies the manager that the broker serves clients.
   func ready() {
     notify("READY=1")
   }
 
-  /// Tells the manager that an orderly stop has begun.
+  /// Notifies the manager that an orderly stop has begun.
   func stopping() {
     notify("STOPPING=1")
   }
 
-  /// Tells a manager with a watchdog that the broker works.
+  /// Notifies a manager with a watchdog that the broker works.
   func alive() {
     notify("WATCHDOG=1")
   }
 
-  /// Tells the manager of the begin and the end of a reload.
+  /// Runs `reload`, and notifies the manager of its begin and end.
   func whileReloading(_ reload: () -> Void) {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
@@ -65,7 +65,7 @@ struct ServiceManager: Sendable {
       unsafe path.copyBytes(from: name.utf8)
       if name.hasPrefix("@") { unsafe path[0] = 0 }
     }
-    // A name in the abstract namespace ends where its length says, not with a zero.
+    // The length ends a name in the abstract namespace, without a zero byte.
     let length = socklen_t(MemoryLayout.offset(of: \sockaddr_un.sun_path)! + name.utf8.count)
 
     let descriptor = Glibc.socket(
@@ -85,10 +85,10 @@ struct ServiceManager: Sendable {
   }
 }
 
-/// Tells a service manager that watches over this process that it works: systemd with `WatchdogSec=`, as sd_watchdog_enabled(3) describes it.
+/// Notifies a service manager with a watchdog regularly that the broker works: systemd with `WatchdogSec=`, as sd_watchdog_enabled(3) describes it.
 ///
-/// It works while each of the broker's loops answers. Threads that wait for the disk, or verify passwords, aren't asked: they may take their time. The loop
-/// that asks and notifies has to work for that, too. A manager that hears nothing for too long takes the process for dead, and starts another one.
+/// The broker works while each of its loops answers, and the loop that sends the notices runs. Threads that wait for the disk or verify passwords aren't
+/// checked, since their work may take long. Without notices for too long, the manager restarts the process.
 final class Watchdog: Sendable {
   private let broker: Broker
   private let manager: ServiceManager
@@ -97,8 +97,8 @@ final class Watchdog: Sendable {
   private let round = Mutex(LivenessRound())
 
   /// - Parameters:
-  ///   - interval: how often to ask and notify.
-  ///   - loop: where that is done, which isn't the broker's.
+  ///   - interval: the interval of checks and notices.
+  ///   - loop: the loop that runs the checks, which must not be one of the broker's.
   init(_ broker: Broker, notifying manager: ServiceManager, every interval: Duration, on loop: EpollLoop) {
     self.broker = broker
     self.manager = manager
@@ -106,7 +106,7 @@ final class Watchdog: Sendable {
     self.loop = loop
   }
 
-  /// How often to notify: twice in the time after which the manager takes the process for dead. Nil where no manager watches this process.
+  /// The interval of notices: half of the manager's timeout. Nil if no manager watches this process.
   ///
   /// - Parameter environment: the value of a variable; nil when it isn't set.
   static func interval(
@@ -115,42 +115,42 @@ final class Watchdog: Sendable {
     guard let microseconds = environment("WATCHDOG_USEC").flatMap({ Int64($0) }), microseconds > 0 else {
       return nil
     }
-    // The variables may be for the process that started this one.
+    // The variables may have been set for the process that started this one.
     if let watched = environment("WATCHDOG_PID"), !watched.isEmpty, pid_t(watched) != process { return nil }
     return max(.microseconds(microseconds) / 2, .milliseconds(1))
   }
 
-  /// Asks now, and from now on. From any thread.
+  /// Checks now, and then regularly. From any thread.
   func start() {
     loop.execute { [self] in ask() }
   }
 
   private func ask() {
     _ = loop.schedule(after: interval) { [weak self] in self?.ask() }
-    // While one loop hasn't answered it is too late, or too early, to ask again.
+    // Skips this check while a loop hasn't answered the last one.
     guard round.withLock({ $0.begin(broker.loopCount) }) else { return }
     broker.askLoops { [weak self] number in
       guard let self, round.withLock({ $0.answered(by: number) }) else { return }
-      // Telling may have to wait, which the broker's loops don't.
+      // A notice may have to wait, which isn't allowed on the broker's loops.
       loop.execute { [manager] in manager.alive() }
     }
   }
 }
 
-/// One round of questions to all loops.
+/// One check of all loops.
 struct LivenessRound: Hashable {
   private var missing: Set<Int> = []
 
-  /// Asks loops 0 up to `count`.
+  /// Begins a check of loops 0 up to `count`.
   ///
-  /// - Returns: false when some haven't answered yet what they were asked last.
+  /// - Returns: false if some loops haven't answered the last check.
   mutating func begin(_ count: Int) -> Bool {
     guard missing.isEmpty else { return false }
     missing = Set(0..<count)
     return true
   }
 
-  /// - Returns: whether this was the last one that was missing.
+  /// - Returns: whether this was the last missing answer.
   mutating func answered(by loop: Int) -> Bool {
     missing.remove(loop) != nil && missing.isEmpty
   }

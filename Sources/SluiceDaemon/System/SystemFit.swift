@@ -4,7 +4,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
-/// The daemon's settings, fitted to the limits of this system.
+/// The daemon's settings, adapted to the limits of this system.
 struct SystemFit {
   /// A change of a setting, for the log.
   struct Note: Hashable {
@@ -18,8 +18,8 @@ struct SystemFit {
 
   /// - Parameters:
   ///   - descriptors: how many files the process may have open; 0 if that isn't known.
-  ///   - memory: how much there is, in bytes; nil if that isn't known.
-  /// - Throws: `UsageError` when the system has too little for what was asked for explicitly.
+  ///   - memory: the memory of the system in bytes; nil if that isn't known.
+  /// - Throws: `UsageError` when the system has too little for an explicit setting.
   init(_ settings: DaemonSettings, descriptors: UInt64, memory: UInt64?) throws(UsageError) {
     limits = settings.broker.limits
     limits.memory = settings.memory.bytes(of: memory)
@@ -29,7 +29,8 @@ struct SystemFit {
   private mutating func fitConnections(_ settings: DaemonSettings, _ descriptors: Int) throws(UsageError) {
     guard descriptors > 0 else { return }
     let loops = settings.broker.loops ?? LoopGroup.availableCores
-    // Loops have three each, addresses one or, as names, a few; the store, the standard streams, the admin listener's connections, and files that are read now and then.
+    // Each loop has three; addresses have one or, for names, a few. The others are for the store, the standard streams, the admin listener's connections,
+    // and files that are read occasionally.
     let others =
       loops * 3 + settings.broker.listen.count * 2 + 48 + BrokerLimits.closingConnections
       + (settings.admin.address == nil ? 0 : settings.admin.limits.connections + 8)
@@ -76,7 +77,7 @@ enum MemorySetting: Hashable {
     }
   }
 
-  /// In bytes; 0 for no ceiling, and for a percentage where the machine's memory isn't known.
+  /// In bytes; 0 for no ceiling, and for a percentage if the machine's memory isn't known.
   func bytes(of available: UInt64?) -> Int {
     switch self {
     case .bytes(let bytes): Int(clamping: bytes)
@@ -88,7 +89,7 @@ enum MemorySetting: Hashable {
 
 /// The memory that this process may use.
 enum SystemMemory {
-  /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is known.
+  /// The machine's memory or, if that is less, the limit of the process's control group, in bytes; nil if neither is known.
   ///
   /// - Parameter read: the text of a file; nil if it can't be read.
   static func available(_ read: (String) -> String? = FileBytes.system) -> UInt64? {
@@ -105,7 +106,7 @@ enum SystemMemory {
     return bytes.overflow ? nil : bytes.partialValue
   }
 
-  /// Files that may hold a limit: of the process's group and of those around it, in either version of control groups.
+  /// The files that may contain a limit: those of the process's group and of its parents, in either version of control groups.
   private static func groups(_ read: (String) -> String?) -> [String] {
     var files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
     for line in read("/proc/self/cgroup")?.split(separator: "\n") ?? [] {
@@ -124,7 +125,7 @@ enum SystemMemory {
     return files
   }
 
-  /// Nil for `max`, which is none.
+  /// Nil for `max`, which means no limit.
   private static func number(_ text: String?) -> UInt64? {
     text.flatMap { UInt64($0.prefix { $0.isNumber }) }
   }
@@ -132,7 +133,7 @@ enum SystemMemory {
 
 /// The process's limit on open files: a connection is one.
 enum Descriptors {
-  /// Raises the soft limit to the hard one. Returns what it is then.
+  /// Raises the soft limit to the hard one. Returns the resulting soft limit.
   static func raiseLimit() -> UInt64 {
     var limit = rlimit()
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

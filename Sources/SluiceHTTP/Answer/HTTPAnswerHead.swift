@@ -1,16 +1,16 @@
 /// The head of an answer (RFC 9112, 2.1).
 package enum HTTPAnswerHead {
-  /// A head with the empty line behind it.
+  /// A head, including the empty line at its end.
   package static func bytes(_ status: Int, _ fields: [(String, String)]) -> [UInt8] {
     Array("HTTP/1.1 \(status) \(phrases[status] ?? "Error")\r\n\(text(fields))\r\n".utf8)
   }
 
-  /// Fields, of an answer or a request, each with its end of line.
+  /// Fields of an answer or a request, each with its line end.
   package static func text(_ fields: [(String, String)]) -> String {
     fields.map { "\($0.0): \($0.1)\r\n" }.joined()
   }
 
-  /// Of the statuses that are answered (RFC 9110, 15).
+  /// The reason phrases of the statuses in use (RFC 9110, 15).
   private static let phrases: [Int: String] = [
     101: "Switching Protocols", 200: "OK", 202: "Accepted", 204: "No Content", 400: "Bad Request",
     401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",

@@ -1,9 +1,9 @@
 /// The chunks of an answer whose length isn't known when it begins (RFC 9112, 7.1).
 package enum HTTPChunk {
-  /// Ends the answer.
+  /// The last chunk, which ends the answer.
   static let last: [UInt8] = Array("0\r\n\r\n".utf8)
 
-  /// A chunk as it is sent; nothing for an empty one, which would end the answer.
+  /// Returns a framed chunk; nothing for an empty one, which would end the answer.
   package static func framed(_ bytes: [UInt8]) -> [UInt8] {
     guard !bytes.isEmpty else { return [] }
     let head = head(bytes.count)
@@ -15,12 +15,12 @@ package enum HTTPChunk {
     return framed
   }
 
-  /// What ``framed(_:)`` was given.
+  /// Returns the bytes that were passed to ``framed(_:)``.
   static func content(of framed: [UInt8]) -> ArraySlice<UInt8> {
     framed.drop { $0 != 0x0A }.dropFirst().dropLast(lineEnd.count)
   }
 
-  /// What stands in front of so many bytes.
+  /// Returns the line before a chunk of that size.
   fileprivate static func head(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 
   fileprivate static let lineEnd: [UInt8] = [0x0D, 0x0A]

@@ -1,14 +1,14 @@
-/// What pages of other origins may do: a browser asks before it sends a page's request (OPTIONS), and shows a page only those fields of an answer that the answer
-/// names.
+/// The permissions of pages of other origins. A browser asks for permission (OPTIONS) before it sends a page's request, and shows a page only the fields
+/// that the answer names.
 package struct HTTPCrossOrigin: Sendable {
-  /// Origins whose pages may connect, in small letters; nil for all.
+  /// Origins whose pages may connect, in lower case; nil for all.
   private let origins: Set<String>?
 
   package init(_ origins: Set<String>?) {
     self.origins = origins
   }
 
-  /// The fields of requests that mean something here; those of records, `Sluice-Header-NAME`, as well.
+  /// The request fields with a meaning for this server, besides those of records, `Sluice-Header-NAME`.
   private static let requestFields = [
     "Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Sluice-Key", "Sluice-Key-Base64",
   ]
@@ -25,7 +25,7 @@ package struct HTTPCrossOrigin: Sendable {
     throw HTTPProblem(403, "pages of the origin \(origin) may not connect here")
   }
 
-  /// The fields of the answer to OPTIONS. Of the fields that the browser asks about, those are named that are permitted.
+  /// The fields of the answer to OPTIONS. They name all permitted request fields that the browser asks about.
   func preflight(_ request: HTTPRequest) -> [(String, String)] {
     let asked = request.head.elements("access-control-request-headers").filter { name in
       name.lowercased().hasPrefix("sluice-header-") && HTTPRequestHead.isToken(name[...])
@@ -37,11 +37,11 @@ package struct HTTPCrossOrigin: Sendable {
     ]
   }
 
-  /// The fields that show a page an answer.
+  /// The fields that make an answer visible to a page.
   ///
   /// - Parameters:
-  ///   - request: the request that is answered; nil where it couldn't be read.
-  ///   - fields: the answer's others.
+  ///   - request: the request; nil if it couldn't be parsed.
+  ///   - fields: the other fields of the answer.
   func fields(for request: HTTPRequest?, with fields: [(String, String)] = []) -> [(String, String)] {
     guard let origin = request?.field("origin"), isAllowed(origin) else { return [] }
     let shown = fields.map(\.0).filter {

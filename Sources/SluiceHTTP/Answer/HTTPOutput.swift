@@ -1,16 +1,16 @@
-/// What a connection has for its client to read: bytes of its own, and long texts that it shares with other connections and doesn't copy.
+/// The output of a connection: its own bytes, and long texts that it shares with other connections without copying them.
 package struct HTTPOutput: Sendable {
-  /// A shorter text is copied: that costs less than a write of its own.
+  /// Shorter texts are copied, which costs less than a separate write.
   private static let longText = 16 << 10
-  /// So many bytes that are written already, and no more, stay in memory in front of others.
+  /// The most written bytes that stay in memory before others.
   private static let muchWritten = 64 << 10
 
-  /// In order, all before ``last``.
+  /// All bytes before ``last``, in order.
   private var pieces: [[UInt8]] = []
   private var last: [UInt8] = []
-  /// Bytes of the first of all that are written.
+  /// The number of bytes of the first piece that are written.
   private var written = 0
-  /// Bytes that wait.
+  /// The number of pending bytes.
   package private(set) var count = 0
 
   package var isEmpty: Bool { count == 0 }
@@ -30,10 +30,10 @@ package struct HTTPOutput: Sendable {
 
   mutating func removeAll() { self = HTTPOutput() }
 
-  /// Writes as much as the stream takes.
+  /// Writes as much as the stream accepts.
   ///
-  /// - Parameter write: returns how many bytes were taken; nil where the stream has failed.
-  /// - Returns: whether the stream goes on.
+  /// - Parameter write: returns how many bytes were accepted; nil if the stream has failed.
+  /// - Returns: false if the stream has failed.
   mutating func write(_ write: (UnsafeRawBufferPointer) -> Int?) -> Bool {
     guard !isEmpty else { return true }
     var done = 0
@@ -45,7 +45,7 @@ package struct HTTPOutput: Sendable {
     }
     guard let isWhole = unsafe self.write(last, write) else { return false }
     if isWhole {
-      // Memory is kept where there is traffic, and returned where there is little.
+      // Keeps the memory of a connection with medium traffic, and frees it otherwise.
       last.removeAll(keepingCapacity: (1025...131_072).contains(last.capacity))
     } else if written >= Self.muchWritten, written * 2 >= last.count {
       last.removeFirst(written)
@@ -54,7 +54,7 @@ package struct HTTPOutput: Sendable {
     return true
   }
 
-  /// Returns whether the rest of a piece was written; nil where the stream has failed.
+  /// Returns whether the rest of a piece was written; nil if the stream has failed.
   private mutating func write(_ piece: [UInt8], _ write: (UnsafeRawBufferPointer) -> Int?) -> Bool? {
     guard written < piece.count else {
       written = 0

@@ -1,4 +1,4 @@
-/// The encoding of bytes in fields: credentials, keys, the opening handshake of WebSockets (RFC 4648, section 4).
+/// The encoding of bytes in fields, such as credentials, keys, and the opening handshake of WebSockets (RFC 4648, section 4).
 package enum Base64 {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -15,7 +15,7 @@ package enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Returns nil where the text isn't the encoding of any bytes. Bits of the last digit that stand for nothing may have any value.
+  /// Returns nil if the text isn't a valid encoding. Unused bits of the last digit may have any value.
   package static func decode(_ text: String) -> [UInt8]? {
     let text = Array(text.utf8)
     guard text.count.isMultiple(of: 4) else { return nil }

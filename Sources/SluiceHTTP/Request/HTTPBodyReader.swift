@@ -1,13 +1,13 @@
-/// Gathers a body, by its length or in chunks.
+/// Collects a body, by its length or in chunks.
 struct HTTPBodyReader {
   private enum State {
     case counted(Int)
     /// The line with a chunk's size.
     case size([UInt8])
     case chunk(Int)
-    /// The end of line behind a chunk, of which so many bytes have come.
+    /// The line end after a chunk, of which that many bytes have been read.
     case chunkEnd(Int)
-    /// Fields behind the last chunk, up to an empty line.
+    /// The fields after the last chunk, up to an empty line.
     case trailer([UInt8])
     case done
   }
@@ -24,7 +24,7 @@ struct HTTPBodyReader {
 
   var isDone: Bool { if case .done = state { true } else { false } }
 
-  /// Takes bytes. Returns how many.
+  /// Reads bytes. Returns how many.
   mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> Int {
     var rest = bytes
     while let next = rest.first {

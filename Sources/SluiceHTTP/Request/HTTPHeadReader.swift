@@ -1,31 +1,31 @@
-/// Gathers the bytes of a request's head, up to the empty line, wherever the transport cut them.
+/// Collects the bytes of a request's head, up to the empty line, from parts of any length.
 package struct HTTPHeadReader: Sendable {
-  /// In bytes, with the empty line.
+  /// The longest head in bytes, with the empty line.
   private let limit: Int
   private var bytes: [UInt8] = []
-  /// Whether the request's method has come, behind which there may be text.
+  /// Whether the request's method is complete. Only text may follow it.
   private var hasMethod = false
-  /// Whether an empty line in front of the request was passed over: one is (RFC 9112, 2.2).
+  /// Whether an empty line before the request was skipped; one is allowed (RFC 9112, 2.2).
   private var hasSkippedLine = false
 
   package init(limit: Int = 8192) {
     self.limit = limit
   }
 
-  /// Bytes of memory that are held.
+  /// The bytes of memory in use.
   package var heldBytes: Int { bytes.capacity }
 
-  /// Whether the bytes are those of HEAD, as far as they have come: nil while that can't be told.
+  /// Whether the request is HEAD; nil until its method is known.
   var isOfHEAD: Bool? {
     let beginning = Array("HEAD ".utf8)
     guard zip(bytes, beginning).allSatisfy({ $0 == $1 }) else { return false }
     return bytes.count >= beginning.count ? true : nil
   }
 
-  /// Takes the next bytes.
+  /// Reads the next bytes.
   ///
-  /// - Returns: the head, and how many bytes of `chunk` it took; nil while it isn't complete.
-  /// - Throws: why it is no head. The reader isn't usable after that.
+  /// - Returns: the head, and the number of bytes of `chunk` that belong to it; nil until it is complete.
+  /// - Throws: the reason why the head is invalid. The reader can't be used after that.
   package mutating func take(
     _ chunk: UnsafeRawBufferPointer
   ) throws(HTTPRequestHead.Fault) -> (head: HTTPRequestHead, taken: Int)? {
@@ -35,7 +35,7 @@ package struct HTTPHeadReader: Sendable {
       guard bytes.count <= limit else {
         throw .tooLarge("the request's head has more than \(limit) bytes")
       }
-      // Answered at once: a client of another protocol waits for an answer, and sends no line.
+      // Rejected at once: a client of another protocol may wait for an answer without sending a line end.
       if !hasMethod {
         guard byte >= 0x20 || byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") else {
           throw .malformed("these bytes aren't HTTP; is the client's address that of another protocol?")

@@ -1,7 +1,7 @@
 /// The origin of the page whose script makes a request: scheme, host and port (RFC 6454).
 package enum HTTPOrigin {
-  /// Whether an origin is the address that the client has connected to, in numbers or `localhost`, as some programs name it. A page can't have this
-  /// origin, since nothing else answers there; one under a name could, by a name server of its own.
+  /// Returns whether an origin is the address to which the client has connected, as numbers or `localhost`. Some programs send it. No other server answers
+  /// there, so a page can't have this origin. A page could have an origin with a name, through a name server of its own.
   package static func isAddress(_ origin: String, of host: String) -> Bool {
     guard let mark = origin.firstRange(of: "://"),
       origin[mark.upperBound...].lowercased() == host.lowercased()

@@ -1,12 +1,12 @@
-/// Why a request isn't served: a status and a sentence that says what to do.
+/// The reason why a request is rejected: a status, and a sentence with advice.
 package struct HTTPProblem: Error, Hashable, Sendable {
   package var status: Int
   package var message: String
-  /// The number and the name of an error that isn't HTTP's own; nil for what HTTP itself finds.
+  /// The number and the name of an error of Sluice; nil for errors of HTTP itself.
   package var code: Code?
-  /// After how many seconds the same request is likely to be served (RFC 9110, 10.2.3); nil where only the client can change something.
+  /// The seconds after which the same request may succeed (RFC 9110, 10.2.3); nil if the client has to change the request.
   package var retryAfter: Int?
-  /// The methods that are understood where this one isn't (RFC 9110, 15.5.6).
+  /// The supported methods, if the request's method isn't one of them (RFC 9110, 15.5.6).
   package var methods: [String] = []
 
   package struct Code: Hashable, Sendable {
@@ -29,7 +29,7 @@ package struct HTTPProblem: Error, Hashable, Sendable {
     self.methods = methods
   }
 
-  /// The fields that belong to it in an answer.
+  /// The answer's fields for this problem.
   var fields: [(String, String)] {
     var fields: [(String, String)] = []
     if status == 401 { fields.append(("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\"")) }

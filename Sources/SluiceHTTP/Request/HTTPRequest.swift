@@ -1,12 +1,12 @@
-/// A request whose head and body have come.
+/// A request with a complete head and body.
 package struct HTTPRequest: Sendable {
   package var head: HTTPRequestHead
   package var body: [UInt8] = []
-  /// The target's path, cut at slashes and decoded.
+  /// The components of the target's path, decoded.
   package let path: [String]
   package let query: [HTTPTarget.Parameter]
 
-  /// - Throws: ``HTTPProblem`` for a target that can't be read.
+  /// - Throws: ``HTTPProblem`` for an invalid target.
   package init(_ head: HTTPRequestHead) throws(HTTPProblem) {
     self.head = head
     let target = try HTTPTarget(try Self.originForm(of: &self.head))
@@ -14,7 +14,7 @@ package struct HTTPRequest: Sendable {
     query = target.query
   }
 
-  /// The target without the scheme and the host of its absolute form, which proxies use; the host takes the place of the field's (RFC 9112, 3.2.2).
+  /// Returns the target without the scheme and the host of its absolute form, which proxies use; that host replaces the `Host` field (RFC 9112, 3.2.2).
   private static func originForm(of head: inout HTTPRequestHead) throws(HTTPProblem) -> Substring {
     for scheme in ["http://", "https://"] where head.target.lowercased().hasPrefix(scheme) {
       let rest = head.target.dropFirst(scheme.count)
@@ -32,18 +32,18 @@ package struct HTTPRequest: Sendable {
 
   package func field(_ name: String) -> String? { head.values(name).last }
 
-  /// Whether the connection stays open behind an answer whose length is stated (RFC 9112, 9.3): a client of HTTP/1.0 has to ask for it.
+  /// Whether the connection stays open after an answer with a known length (RFC 9112, 9.3): a client of HTTP/1.0 must request it.
   package var keepsAlive: Bool {
     let options = head.elements("connection").map { $0.lowercased() }
     return head.isOfHTTP10 ? options.contains("keep-alive") : !options.contains("close")
   }
 
-  /// Whether the client sends its body when it has been told to (RFC 9110, 10.1.1).
+  /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
   var expectsContinue: Bool {
     !head.isOfHTTP10 && head.elements("expect").contains { $0.lowercased() == "100-continue" }
   }
 
-  /// Whether the type is among those that the client takes, and named.
+  /// Returns whether `Accept` names the type.
   package func accepts(_ type: String) -> Bool {
     head.elements("accept").contains { $0.prefix { $0 != ";" }.lowercased() == type }
   }
@@ -66,7 +66,7 @@ package struct HTTPRequest: Sendable {
       return nil
     }
     guard let first = lengths.first else { return 0 }
-    // A proxy in front may take another one of them.
+    // A proxy in front may use another one of several lengths.
     guard lengths.count == 1 else {
       throw HTTPProblem(400, "the header Content-Length is there twice; a request has it once")
     }

@@ -1,41 +1,41 @@
-/// The head of a request of HTTP/1: its line and its fields (RFC 9112).
+/// The head of an HTTP/1 request: its request line and its fields (RFC 9112).
 package struct HTTPRequestHead: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
-    /// As it came.
+    /// The name as it was sent.
     package var name: String
-    /// Without white space around it.
+    /// The value without surrounding white space.
     package var value: String
   }
 
   package var method: String
   package var target: String
-  /// The digits behind `HTTP/`.
+  /// The digits after `HTTP/`.
   package var version: String
   package var fields: [Field]
 
-  /// Why a head can't be read.
+  /// The reason why a head is invalid.
   package enum Fault: Error, Hashable, Sendable {
     case malformed(String)
-    /// It has bytes that aren't UTF-8. They would have no text of their own, so that different values would look the same.
+    /// It contains bytes that aren't UTF-8. Different values would look the same as text.
     case notText
     /// It has more bytes, or more fields, than the limit.
     case tooLarge(String)
   }
 
-  /// No request of this kind has more.
+  /// The most fields of a request.
   package static let maximumFields = 100
 
-  /// The values of all fields of that name, whatever its case.
+  /// Returns the values of all fields with that name, ignoring case.
   package func values(_ name: String) -> [String] {
     fields.filter { $0.name.lowercased() == name }.map(\.value)
   }
 
-  /// The elements of a list in all fields of that name: separated by commas, without white space around them.
+  /// Returns the elements of comma-separated lists in all fields with that name, without white space around them.
   package func elements(_ name: String) -> [String] {
     values(name).flatMap { $0.split(separator: ",").map { Self.trimmed($0) } }.filter { !$0.isEmpty }
   }
 
-  /// Whether the client speaks the older version, by which an answer whose length isn't known ends with the connection.
+  /// Whether the client uses the older version, in which an answer of unknown length ends with the connection.
   package var isOfHTTP10: Bool { version == "1.0" }
 
   /// A later minor version is read as 1.1 (RFC 9110, 2.5).
@@ -43,10 +43,10 @@ package struct HTTPRequestHead: Hashable, Sendable {
     version.utf8.count == 3 && version.hasPrefix("1.") && version.last?.isWholeNumber ?? false
   }
 
-  /// - Parameter bytes: everything up to the empty line, which is not among them.
+  /// - Parameter bytes: the bytes before the empty line.
   init(_ bytes: ArraySlice<UInt8>) throws(Fault) {
     var lines: [Substring] = []
-    // RFC 9110 leaves bytes beyond ASCII to the server, in values only. All rules below look at bytes.
+    // RFC 9110 leaves the meaning of bytes beyond ASCII to the server, in values only. The rules below work on bytes.
     guard let whole = String(validating: bytes, as: UTF8.self) else { throw .notText }
     var text = whole[...]
     while let end = text.utf8.firstIndex(of: UInt8(ascii: "\n")) {

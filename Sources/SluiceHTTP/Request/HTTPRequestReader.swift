@@ -1,26 +1,26 @@
-/// How long a request may be, in bytes.
+/// The limits on the length of a request in bytes.
 package struct HTTPLimits: Hashable, Sendable {
-  /// With the empty line behind it.
+  /// The head with the empty line at its end.
   package var head = 8 << 10
   package var body = 16 << 20
 
   package init() {}
 }
 
-/// Takes one request from a connection's bytes: its head, then its body.
+/// Reads one request from a connection's bytes: its head, then its body.
 package struct HTTPRequestReader: Sendable {
   package enum Event: Sendable {
-    /// The head has come. ``beginBody(of:)`` follows before any other byte is taken.
+    /// The head is complete. The caller must call ``beginBody(of:)`` before it passes more bytes.
     case head(HTTPRequest)
-    /// The body has come as a whole.
+    /// The body is complete.
     case body([UInt8])
   }
 
   private let limits: HTTPLimits
   private var head: HTTPHeadReader
-  /// The method of a head that has come as a whole.
+  /// The method of a complete head.
   private var method: String?
-  /// Nil until the head has come.
+  /// Nil until the head is complete.
   private var body: HTTPBodyReader?
 
   package init(_ limits: HTTPLimits = HTTPLimits()) {
@@ -28,18 +28,18 @@ package struct HTTPRequestReader: Sendable {
     head = HTTPHeadReader(limit: limits.head)
   }
 
-  /// Whether nothing of a request has come.
+  /// Whether no byte of a request has arrived.
   package var isUntouched: Bool { body == nil && head.heldBytes == 0 }
 
   package var heldBytes: Int { head.heldBytes + (body?.body.count ?? 0) }
 
-  /// Whether the request is HEAD, as far as it has come, also where it can't be read: nil while that can't be told.
+  /// Whether the request is HEAD, even if it is invalid; nil until its method is known.
   var isOfHEAD: Bool? { method.map { $0 == "HEAD" } ?? head.isOfHEAD }
 
-  /// Takes bytes up to the next event.
+  /// Reads bytes up to the next event.
   ///
-  /// - Throws: ``HTTPProblem`` for what isn't a request that can be read.
-  /// - Returns: how many; the event is nil when all were taken.
+  /// - Throws: ``HTTPProblem`` for an invalid request.
+  /// - Returns: the number of bytes read; the event is nil if all bytes were read.
   package mutating func take(_ bytes: ArraySlice<UInt8>) throws(HTTPProblem) -> (event: Event?, taken: Int) {
     guard body == nil else {
       let taken = try body?.take(bytes) ?? 0
@@ -48,7 +48,7 @@ package struct HTTPRequestReader: Sendable {
     guard let (head, taken) = try takeHead(bytes) else { return (nil, bytes.count) }
     method = head.method
     guard head.isOfKnownVersion else { throw HTTPProblem(505, "only HTTP/1.1 and HTTP/1.0 are understood") }
-    // A client of HTTP/1.0 may leave it out (RFC 9112, 3.2).
+    // A client of HTTP/1.0 may omit it (RFC 9112, 3.2).
     let hosts = head.values("host").count
     guard hosts == 1 || hosts == 0 && head.isOfHTTP10 else {
       throw HTTPProblem(400, "the request needs one Host field")
@@ -56,10 +56,10 @@ package struct HTTPRequestReader: Sendable {
     return (.head(try HTTPRequest(head)), taken)
   }
 
-  /// The body of that request follows.
+  /// Begins to read the body of that request.
   ///
-  /// - Throws: ``HTTPProblem`` for a body that can't be taken.
-  /// - Returns: whether it has come already, since it is empty.
+  /// - Throws: ``HTTPProblem`` for a body that can't be accepted.
+  /// - Returns: whether the body is complete, since it is empty.
   package mutating func beginBody(of request: HTTPRequest) throws(HTTPProblem) -> Bool {
     let length = try request.bodyLength()
     guard length ?? 0 <= limits.body else { throw HTTPBodyReader.tooLarge(limits.body) }

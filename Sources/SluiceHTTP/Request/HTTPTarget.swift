@@ -5,11 +5,11 @@ package struct HTTPTarget: Hashable, Sendable {
     package var value: String
   }
 
-  /// The path, cut at slashes and decoded: one empty part for `/`.
+  /// The components of the path, decoded: one empty component for `/`.
   package let path: [String]
   package let query: [Parameter]
 
-  /// - Throws: ``HTTPProblem`` for what isn't a path, and for escapes that aren't UTF-8.
+  /// - Throws: ``HTTPProblem`` for a malformed path, and for escapes that aren't UTF-8.
   package init(_ text: Substring) throws(HTTPProblem) {
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts[0].hasPrefix("/") else { throw HTTPProblem(400, "the target must begin with /") }

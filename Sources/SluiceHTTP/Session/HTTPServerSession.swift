@@ -1,5 +1,5 @@
-/// The server's side of a connection of HTTP/1.1 or HTTP/1.0, as a value: bytes in, requests out; answers in, bytes out. One request after the other, also where the client
-/// sends the next one before the answer (RFC 9112, 9.3.2).
+/// The server's side of an HTTP/1.1 or HTTP/1.0 connection, as a value: bytes in, requests out; answers in, bytes out. Requests are handled one after
+/// another, even if the client sends the next one before the answer (RFC 9112, 9.3.2).
 ///
 /// ```
 ///  receive ─► next ─► request ─► answer, or beginAnswer, append …, endAnswer ─► write
@@ -9,20 +9,20 @@
 /// Times are in milliseconds since 1970, for the answers' `Date`.
 package struct HTTPServerSession: Sendable {
   package enum Event: Sendable {
-    /// A request, or the next one, is awaited, or its head has come: the time for the rest begins anew.
+    /// Waiting for a request, or for its body. The timeout starts again.
     case waits
-    /// A whole request has come. No other one comes before it is answered.
+    /// A complete request. The next one follows after its answer.
     case request(HTTPRequest)
-    /// What has come isn't a request that can be read, or its page may not connect. It is to be refused, and nothing comes after it.
+    /// The request is invalid, or its page may not connect. The caller must refuse it; no event follows.
     case problem(HTTPProblem)
   }
 
   private enum Phase {
-    /// Between requests, or within one that comes.
+    /// Between requests, or while one is being received.
     case reading
     /// A request is being served.
     case serving
-    /// The last answer is on its way.
+    /// The last answer is being sent.
     case closing
   }
 
@@ -30,46 +30,46 @@ package struct HTTPServerSession: Sendable {
   private let limits: HTTPLimits
   private var phase = Phase.reading
   private var reader: HTTPRequestReader
-  /// The request that comes, from its head on, or is served.
+  /// The request being received, from its head on, or being served.
   package private(set) var request: HTTPRequest?
-  /// No request follows the present one.
+  /// Whether no request follows the present one.
   private var isLast = false
   private var unread: [UInt8] = []
-  /// How many of those were taken.
+  /// The number of bytes of `unread` that were handled.
   private var taken = 0
-  /// What the client hasn't got yet.
+  /// The bytes that the client hasn't received yet.
   package private(set) var output = HTTPOutput()
 
-  /// - Parameter crossOrigin: which pages may connect; nil for a server that checks that itself, and answers OPTIONS as any other method.
+  /// - Parameter crossOrigin: the pages that may connect; nil for a server that checks that itself and handles OPTIONS like any other method.
   package init(_ crossOrigin: HTTPCrossOrigin?, _ limits: HTTPLimits = HTTPLimits()) {
     self.crossOrigin = crossOrigin
     self.limits = limits
     reader = HTTPRequestReader(limits)
   }
 
-  /// Whether a request is awaited, or comes.
+  /// Whether it waits for a request, or is receiving one.
   package var isReading: Bool { phase == .reading }
-  /// Whether the head of a request has come that isn't answered.
+  /// Whether the head of a request has arrived that isn't answered yet.
   package var isWithinRequest: Bool { request != nil }
   /// Whether the connection ends once the output is written.
   package var isClosing: Bool { phase == .closing }
-  /// Bytes that have come and wait until the request before them is answered.
+  /// Bytes that wait until the request before them is answered.
   package var unreadBytes: Int { unread.count - taken }
-  /// Memory for what waits in either direction, in bytes.
+  /// The memory in use for both directions, in bytes.
   package var heldBytes: Int {
     output.count + unread.count + reader.heldBytes + (request?.body.count ?? 0)
   }
 
   // MARK: Requests
 
-  /// Takes bytes of the client. ``next()`` follows, until it has no event.
+  /// Adds bytes from the client. The caller then calls ``next(at:)`` until it returns nil.
   package mutating func receive(_ bytes: UnsafeRawBufferPointer) {
     if taken > 0 { unread.removeFirst(taken) }
     taken = 0
     unsafe unread.append(contentsOf: bytes)
   }
 
-  /// What has come, one event at a time: up to the end of a request, which waits for its answer.
+  /// Returns the next event, up to the end of a request. The next request waits for its answer.
   package mutating func next(at time: Int64) -> Event? {
     while phase == .reading, unreadBytes > 0 {
       do throws(HTTPProblem) {
@@ -92,7 +92,7 @@ package struct HTTPServerSession: Sendable {
     return nil
   }
 
-  /// The head of a request has come.
+  /// Handles the head of a request.
   private mutating func begin(_ request: HTTPRequest, at time: Int64) throws(HTTPProblem) -> Event? {
     self.request = request
     try crossOrigin?.check(request.head)
@@ -101,7 +101,7 @@ package struct HTTPServerSession: Sendable {
     return .waits
   }
 
-  /// A request has come as a whole. The one by which a browser asks what its page may do is answered here.
+  /// Handles a complete request. Answers a browser's preflight request itself.
   private mutating func complete(_ body: [UInt8], at time: Int64) -> Event? {
     phase = .serving
     reader = HTTPRequestReader(limits)
@@ -112,9 +112,10 @@ package struct HTTPServerSession: Sendable {
     return .waits
   }
 
-  /// The client hasn't sent a whole request in the time for it, which is `patience`.
+  /// Called when the client hasn't sent a complete request within `patience`.
   ///
-  /// - Returns: the problem to refuse it with; nil where nothing has come, so that the connection just ends, or where no request is awaited.
+  /// - Returns: the problem with which to refuse it; nil if no byte has arrived, so that the connection just ends, or if the session isn't waiting for a
+  ///   request.
   package mutating func timeOut(after patience: Duration) -> HTTPProblem? {
     guard phase == .reading else { return nil }
     guard reader.isUntouched else {
@@ -124,7 +125,7 @@ package struct HTTPServerSession: Sendable {
     return nil
   }
 
-  /// No more requests are taken: the connection ends, with the present one's answer where one is served.
+  /// Accepts no more requests. The connection ends, after the answer of the request being served, if any.
   package mutating func end() {
     isLast = true
     if phase == .reading { phase = .closing }
@@ -132,14 +133,15 @@ package struct HTTPServerSession: Sendable {
 
   // MARK: Answers
 
-  /// Answers the request as a whole. The connection ends unless the request has been read.
+  /// Answers the request at once. The connection ends unless the request was read completely.
   package mutating func answer(
     _ status: Int, _ body: [UInt8], type: String, _ fields: [(String, String)], at time: Int64
   ) {
     guard phase != .closing else { return }
     if phase == .reading { isLast = true }
     let stays = keepsAlive
-    // Before the request has come it may be HEAD or not, and the answer must do for both: it has neither content nor length, and ends with the connection.
+    // Until the request's method is known it may be HEAD, and the answer must be valid for either case: it has neither content nor length, and ends with the
+    // connection.
     let isOfHEAD = isOfHEAD
     let body = isOfHEAD == nil ? [] : body
     var all = [HTTPDate.field(time)] + fields + (crossOrigin?.fields(for: request, with: fields) ?? [])
@@ -158,12 +160,12 @@ package struct HTTPServerSession: Sendable {
 
   /// Answers with a problem.
   ///
-  /// - Parameter body: an object of JSON that says the same.
+  /// - Parameter body: a JSON object about the same problem.
   package mutating func refuse(_ problem: HTTPProblem, _ body: String, at time: Int64) {
     answer(problem.status, Array(body.utf8), type: "application/json", problem.fields, at: time)
   }
 
-  /// Begins an answer whose length isn't known: in chunks, or, by HTTP/1.0, up to the end of the connection.
+  /// Begins an answer of unknown length: in chunks or, for HTTP/1.0, up to the end of the connection.
   package mutating func beginAnswer(type: String, _ others: [(String, String)] = [], at time: Int64) {
     var fields = [HTTPDate.field(time), ("Content-Type", type)]
     if hasChunks { fields.append(("Transfer-Encoding", "chunked")) }
@@ -172,31 +174,31 @@ package struct HTTPServerSession: Sendable {
     output.append(head: 200, fields + others + (crossOrigin?.fields(for: request) ?? []))
   }
 
-  /// Appends a chunk to such an answer; nothing for an empty one.
+  /// Appends a chunk to an answer that ``beginAnswer(type:_:at:)`` has begun; nothing for an empty one.
   package mutating func append(chunk: [UInt8]) {
     guard !isHead else { return }
     if hasChunks { output.append(chunk: chunk) } else { output.append(chunk) }
   }
 
-  /// Appends what ``HTTPChunk/framed(_:)`` has made, which isn't copied where it is long.
+  /// Appends a chunk that ``HTTPChunk/framed(_:)`` has made. A long one isn't copied.
   package mutating func append(sharedChunk chunk: [UInt8]) {
     guard !isHead else { return }
     if hasChunks { output.append(shared: chunk) } else { output.append(HTTPChunk.content(of: chunk)) }
   }
 
-  /// Ends such an answer; without its last chunk, and with the connection, where it isn't whole.
+  /// Ends an answer that ``beginAnswer(type:_:at:)`` has begun. An incomplete answer ends with the connection, without its last chunk.
   package mutating func endAnswer(isWhole: Bool) {
     if isWhole, !isHead, hasChunks { output.append(HTTPChunk.last) }
-    // Without chunks, the end of the connection is that of the answer.
+    // Without chunks, the end of the connection marks the end of the answer.
     finish(stays: isWhole && keepsAlive && hasChunks)
   }
 
   private var hasChunks: Bool { request?.head.isOfHTTP10 != true }
 
-  /// Whether the answer is its head alone, with the fields that GET would be answered with (RFC 9110, 9.3.2).
+  /// Whether the answer consists only of its head, with the fields that an answer to GET would have (RFC 9110, 9.3.2).
   private var isHead: Bool { isOfHEAD ?? false }
 
-  /// Whether the request that is answered is HEAD: nil where nothing of it has come that tells.
+  /// Whether the request is HEAD; nil until its method is known.
   private var isOfHEAD: Bool? { request.map { $0.head.method == "HEAD" } ?? reader.isOfHEAD }
 
   private var keepsAlive: Bool { !isLast && request?.keepsAlive ?? false }
@@ -210,14 +212,14 @@ package struct HTTPServerSession: Sendable {
 
   // MARK: Output
 
-  /// Writes as much as the client's stream takes.
+  /// Writes as much as the client's stream accepts.
   ///
-  /// - Parameter write: returns how many bytes were taken; nil where the stream has failed.
-  /// - Returns: whether the stream goes on.
+  /// - Parameter write: returns how many bytes were accepted; nil if the stream has failed.
+  /// - Returns: false if the stream has failed.
   package mutating func write(_ write: (UnsafeRawBufferPointer) -> Int?) -> Bool {
     unsafe output.write(write)
   }
 
-  /// The client gets nothing more.
+  /// Drops the output.
   package mutating func dropOutput() { output.removeAll() }
 }

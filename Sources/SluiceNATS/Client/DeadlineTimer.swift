@@ -1,16 +1,16 @@
 import SluiceIO
 
-/// The one timer of an owner with many deadlines, of which only the earliest one counts.
+/// The only timer of an owner with many deadlines. It is set for the earliest one.
 ///
-/// Deadlines move away far more often than they come: a timer that is set stays while the deadline is later, and the owner looks again when it comes
-/// too early. On the loop only.
+/// Deadlines are postponed far more often than they expire, so the timer isn't moved to a later deadline. The owner checks its deadlines again when the
+/// timer fires too early. On the loop only.
 struct DeadlineTimer {
   private var pending: (token: TimerToken, time: MonotonicTime)?
 
   /// Sets the timer.
   ///
   /// - Parameters:
-  ///   - deadline: the earliest one; nil for none.
+  ///   - deadline: the earliest deadline; nil for none.
   ///   - body: called on the loop at the deadline, or before it. It calls ``fired()`` first.
   mutating func set(
     _ deadline: MonotonicTime?, on loop: any EventLoop, _ body: @autoclosure () -> () -> Void
@@ -20,7 +20,7 @@ struct DeadlineTimer {
     pending = deadline.map { (loop.schedule(at: $0, body()), $0) }
   }
 
-  /// The timer has come.
+  /// Notes that the timer has fired.
   mutating func fired() { pending = nil }
 
   mutating func cancel(on loop: any EventLoop) {

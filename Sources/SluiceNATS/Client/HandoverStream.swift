@@ -16,7 +16,7 @@ final class HandoverStream: ByteStream, ByteStreamHandler {
   var peer: SocketAddress { beneath.peer }
   var security: StreamSecurity? { beneath.security }
 
-  /// Takes the stream from its handler. Nothing is read until the next one starts it.
+  /// Detaches the stream from its handler. Nothing is read until the next handler starts it.
   func release() {
     handler = nil
     beneath.readsPaused = true

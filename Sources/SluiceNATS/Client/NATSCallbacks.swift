@@ -1,7 +1,6 @@
-/// The functions that a client calls: those of requests and subscriptions by their numbers, those that hear of the connection, and those
-/// that wait for room.
+/// The callbacks of a client: those of requests and subscriptions by number, observers of the connection, and closures that wait for room in the output.
 ///
-/// It calls none of them: a function may use the client, and with it this table.
+/// The table itself calls none of them, since a callback may use the client and with it this table.
 struct NATSCallbacks {
   enum Answer {
     case one(NATSClient.Completion)
@@ -11,7 +10,7 @@ struct NATSCallbacks {
       if case .many = self { true } else { false }
     }
 
-    /// The request has failed.
+    /// Fails the request.
     func fail(_ error: NATSError) {
       switch self {
       case .one(let completion): completion(.failure(error))
@@ -25,25 +24,25 @@ struct NATSCallbacks {
     let ended: (NATSError?) -> Void
   }
 
-  /// By the numbers of requests.
+  /// By request number.
   var answers: [UInt64: Answer] = [:]
-  /// By the numbers of subscriptions.
+  /// By subscription number.
   var handlers: [UInt64: Handler] = [:]
   private var waiting: [(most: Int, body: () -> Void)] = []
   private var observers: [UInt64: (Bool) -> Void] = [:]
   private var lastObserver: UInt64 = 0
   private var wasConnected = false
 
-  /// Keeps what waits until the server has taken what stands before it: see ``NATSClient/whenBacklog(isAtMost:_:)``.
+  /// Adds a closure that waits for room in the output: see ``NATSClient/whenBacklog(isAtMost:_:)``.
   mutating func wait(forBacklog most: Int, _ body: @escaping () -> Void) { waiting.append((most, body)) }
 
-  /// Removes what has waited longest, if that doesn't wait any more at this backlog.
+  /// Removes and returns the closure that has waited longest, if it accepts this backlog.
   mutating func takeWaiting(atBacklog bytes: Int) -> (() -> Void)? {
     guard let first = waiting.first, bytes <= first.most else { return nil }
     return waiting.removeFirst().body
   }
 
-  /// Removes all that waits, which the caller releases.
+  /// Removes all waiting closures and returns them, so that the caller releases them.
   mutating func removeWaiting() -> [() -> Void] {
     defer { waiting = [] }
     return waiting.map(\.body)
@@ -55,12 +54,12 @@ struct NATSCallbacks {
     return lastObserver
   }
 
-  /// Removes an observer. The caller releases it: code that runs on the release may use the client.
+  /// Removes an observer and returns it, so that the caller releases it: code that runs on the release may use the client.
   mutating func removeObserver(_ number: UInt64) -> ((Bool) -> Void)? {
     observers.removeValue(forKey: number)
   }
 
-  /// Removes all observers, which the caller releases.
+  /// Removes all observers and returns them, so that the caller releases them.
   mutating func removeObservers() -> [UInt64: (Bool) -> Void] {
     let all = observers
     observers = [:]
@@ -69,7 +68,7 @@ struct NATSCallbacks {
 
   func observer(_ number: UInt64) -> ((Bool) -> Void)? { observers[number] }
 
-  /// The numbers of the observers that are to hear, in order: none if nothing has changed for them.
+  /// The numbers of the observers to notify, in order; none if the state hasn't changed.
   mutating func observers(toTell isConnected: Bool) -> [UInt64] {
     guard isConnected != wasConnected else { return [] }
     wasConnected = isConnected

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// A client of NATS servers: finds one, keeps a connection to it, and goes to another when it is lost.
+/// A client of NATS servers: finds a server, keeps a connection to it, and moves to another server when the connection is lost.
 ///
 /// ```swift
 /// let loop = try EpollLoop(name: "nats")
@@ -9,19 +9,18 @@ import SluiceIO
 /// let replies = try client.request("time.now") { result in print(result) }
 /// ```
 ///
-/// Everything is called on the loop, and calls back on it, never from within the call that began it. A request's completion is called exactly once
-/// unless the request is cancelled; a subscription's handler is never called after ``unsubscribe(_:)``. Any of these may be called from within
-/// a callback, ``close()`` included. The owner must close the client: a client that is only released drops its connection at the connection's
-/// next event.
-// @unchecked: all of it is used on the loop only.
+/// All functions must be called on the loop. Callbacks run on the loop, never during the call that has registered them. A request's completion is called
+/// exactly once unless the request is cancelled; a subscription's handler is never called after ``unsubscribe(_:)``. Callbacks may call any function of the
+/// client, ``close()`` included. The owner must close the client: a client that is only released drops its connection at the connection's next event.
+// @unchecked: used on the loop only.
 public final class NATSClient: @unchecked Sendable {
   /// A change of the connection.
   public enum Event: Sendable {
-    /// There is a connection, and subscriptions are in place. Messages published to them meanwhile are lost.
+    /// A connection is open, and subscriptions are in place. Messages published to them while there was no connection are lost.
     case connected(NATSServerInfo)
-    /// The connection, or an attempt to make one, has failed. The client tries again.
+    /// The connection, or an attempt to connect, has failed. The client tries again.
     case interrupted(NATSError)
-    /// The server is about to stop; the client goes to another.
+    /// The server is about to stop; the client moves to another one.
     case lameDuck(server: String)
     /// The client has ended: it was closed, or it gave up.
     case closed(NATSError)
@@ -57,8 +56,8 @@ public final class NATSClient: @unchecked Sendable {
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
   ///   - options: names, limits, times and TLS.
-  ///   - network: where connections are made, without TLS.
-  ///   - loop: the loop on which the client lives and calls back.
+  ///   - network: the network that opens connections, without TLS.
+  ///   - loop: the loop on which the client runs.
   /// - Throws: ``NATSError/Code-swift.struct/tlsFailed`` when a file of ``NATSOptions/tls`` can't be used; `invalidAddress` without an address.
   public init(
     _ addresses: [NATSAddress], options: NATSOptions = NATSOptions(), network: any Network,
@@ -78,9 +77,9 @@ public final class NATSClient: @unchecked Sendable {
 
   // MARK: The connection
 
-  /// Connects, and reconnects until ``close()``. Once.
+  /// Connects, and reconnects until ``close()``. May be called once.
   ///
-  /// - Parameter events: called with what becomes of the connection.
+  /// - Parameter events: called with changes of the connection.
   public func start(_ events: @escaping (Event) -> Void) {
     self.events = events
     perform(session.start(at: loop.now))
@@ -111,11 +110,11 @@ public final class NATSClient: @unchecked Sendable {
   /// The most bytes that headers and payload of a message may have together.
   public var maximumPayload: Int { session.maximumPayload }
 
-  /// Bytes that wait for the server.
+  /// Bytes that wait to be sent to the server.
   public var backlog: Int { session.output.count }
 
-  /// Calls `body` once, when no more than `bytes` wait for the server, at the end of a turn of the loop. Waiting closures are called in the order of these
-  /// calls, each as soon as the output of the ones before it has been sent. Not called when the client is closed before.
+  /// Calls `body` once, at the end of a turn of the loop, when at most `bytes` wait to be sent. Waiting closures are called in the order of these calls,
+  /// each as soon as the output of the ones before it has been sent. Not called when the client is closed before.
   package func whenBacklog(isAtMost bytes: Int, _ body: @escaping () -> Void) {
     callbacks.wait(forBacklog: bytes, body)
     flushSoon()
@@ -125,7 +124,7 @@ public final class NATSClient: @unchecked Sendable {
 
   /// Publishes a message. It may be lost with the connection; use requests to get an answer.
   ///
-  /// - Throws: why nothing was sent.
+  /// - Throws: the reason why nothing was sent.
   public func publish(
     _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = []
   ) throws(NATSError) {
@@ -138,13 +137,13 @@ public final class NATSClient: @unchecked Sendable {
   /// Publishes a message and waits for one answer.
   ///
   /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
-  ///   - timeout: until the answer.
-  ///   - completion: gets the answer, valid during the call only, or why there is none:
-  ///     ``NATSError/Code-swift.struct/noResponders``, `timeout`, `outcomeUnknown`, `notSent`, `permissionDenied`, `closed`.
-  /// - Throws: why nothing was sent; `completion` isn't called then.
+  ///   - subject: the subject of the message; without wildcards.
+  ///   - headers: the headers; empty to send none.
+  ///   - payload: the payload, within the server's limit (`max_payload`).
+  ///   - timeout: the time for the answer.
+  ///   - completion: called with the answer, valid during the call only, or with the failure: ``NATSError/Code-swift.struct/noResponders``, `timeout`,
+  ///     `outcomeUnknown`, `notSent`, `permissionDenied`, `closed`.
+  /// - Throws: the reason why nothing was sent; `completion` isn't called then.
   @discardableResult
   public func request(
     _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = [],
@@ -155,15 +154,15 @@ public final class NATSClient: @unchecked Sendable {
     }
   }
 
-  /// Publishes a message and takes answers until the handler says that it is done, or the request fails.
+  /// Publishes a message and passes on answers until the handler ends the request, or the request fails.
   ///
   /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`).
-  ///   - timeout: until the first answer, and from each to the next.
-  ///   - handler: gets each answer, valid during the call only. After a failure nothing follows.
-  /// - Throws: why nothing was sent; `handler` isn't called then.
+  ///   - subject: the subject of the message; without wildcards.
+  ///   - headers: the headers; empty to send none.
+  ///   - payload: the payload, within the server's limit (`max_payload`).
+  ///   - timeout: the time until the first answer, and between answers.
+  ///   - handler: called with each answer, valid during the call only. Not called again after a failure.
+  /// - Throws: the reason why nothing was sent; `handler` isn't called then.
   @discardableResult
   public func requestMany(
     _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = [],
@@ -184,17 +183,17 @@ public final class NATSClient: @unchecked Sendable {
     return expect(answer, to: number)
   }
 
-  /// The request was encoded.
+  /// Registers the callback of a request that was encoded.
   private func expect(_ answer: NATSCallbacks.Answer, to number: UInt64) -> Request {
     callbacks.answers[number] = answer
     flushSoon()
     return Request(number: number)
   }
 
-  /// Publishes messages one directly behind the other, the last one as a request: either all of them are sent or none.
+  /// Publishes messages directly after one another, the last one as a request. Either all of them are sent or none.
   ///
-  /// - Parameter completion: as of ``request(_:headers:payload:timeout:_:)``, for the last one's answer.
-  /// - Throws: why nothing was sent.
+  /// - Parameter completion: like that of ``request(_:headers:payload:timeout:_:)``, for the answer to the last message.
+  /// - Throws: the reason why nothing was sent.
   @discardableResult
   func requestBehind(
     _ messages: ArraySlice<NATSMessage>, timeout: Duration, _ completion: @escaping Completion
@@ -202,22 +201,22 @@ public final class NATSClient: @unchecked Sendable {
     expect(.one(completion), to: try session.requestBehind(messages, timeout: timeout, at: loop.now))
   }
 
-  /// Forgets a request: its completion isn't called. The server may still carry it out.
+  /// Cancels a request: its completion isn't called. The server may still process it.
   public func cancel(_ request: Request) {
     session.endRequest(request.number)
     let answer = callbacks.answers.removeValue(forKey: request.number)
     _ = consume answer
   }
 
-  /// Subscribes, now and on each connection to come.
+  /// Subscribes, on the present connection and on all later ones.
   ///
   /// - Parameters:
-  ///   - subject: the subjects; `*` and `>` are wildcards.
-  ///   - queue: the members of a queue share the messages; nil for all of them.
-  ///   - limit: the subscription ends after so many messages.
-  ///   - ended: called when the subscription ends otherwise than by ``unsubscribe(_:)``: without an error when the limit is reached, with one when
-  ///     the server refuses it or the client is closed.
-  ///   - handler: gets each message, valid during the call only.
+  ///   - subject: the subject; `*` and `>` are wildcards.
+  ///   - queue: a queue group, whose members share the messages; nil to get all messages.
+  ///   - limit: the number of messages after which the subscription ends.
+  ///   - ended: called when the subscription ends otherwise than by ``unsubscribe(_:)``: without an error when the limit is reached, with one when the
+  ///     server rejects it or the client is closed.
+  ///   - handler: called with each message, valid during the call only.
   /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``, or `closed`.
   @discardableResult
   public func subscribe(
@@ -230,7 +229,7 @@ public final class NATSClient: @unchecked Sendable {
     return Subscription(number: number)
   }
 
-  /// Ends a subscription; one that has ended is ignored.
+  /// Ends a subscription. Ignored if it has ended before.
   public func unsubscribe(_ subscription: Subscription) {
     session.unsubscribe(subscription.number)
     let handler = callbacks.handlers.removeValue(forKey: subscription.number)
@@ -238,10 +237,10 @@ public final class NATSClient: @unchecked Sendable {
     flushSoon()
   }
 
-  /// A subject on which this client alone is to be answered.
+  /// Returns a subject for answers that only this client uses.
   public func makeInbox() -> String { session.makeInbox() }
 
-  /// A name for an atomic batch that no other client uses.
+  /// Returns a name for an atomic batch that no other client uses.
   func makeBatchName() -> String { session.makeName() }
 
   // MARK: What the connection reports
@@ -279,7 +278,7 @@ public final class NATSClient: @unchecked Sendable {
     case .subscriptionEnded(let number, let error):
       callbacks.handlers.removeValue(forKey: number)?.ended(error)
     case .connect(let address, let name):
-      // A callback in front of it may have closed the client.
+      // An earlier callback may have closed the client.
       if session.isConnecting { connect(to: address, certificateName: name) }
     case .secure(let address, let name):
       do throws(NATSError) {
@@ -307,7 +306,7 @@ public final class NATSClient: @unchecked Sendable {
     }
   }
 
-  /// Calls `observer` with whether there is a connection, at each change, until ``endObserving(_:)`` or the client's end.
+  /// Calls `observer` at each change of ``isConnected``, until ``endObserving(_:)`` or the client's end.
   func observe(_ observer: @escaping (Bool) -> Void) -> UInt64 {
     callbacks.observe(observer)
   }
@@ -362,7 +361,7 @@ public final class NATSClient: @unchecked Sendable {
 
   // MARK: Output and time
 
-  /// Has the output written, and the timer set, at the end of this turn.
+  /// Writes the output, and sets the timer, at the end of this turn.
   private func flushSoon() { signal.fire() }
 
   func flush() {

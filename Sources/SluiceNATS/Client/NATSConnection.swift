@@ -2,12 +2,12 @@ import Glibc
 import SluiceIO
 import SluiceTLS
 
-/// One connection to a server: bytes in and out, and TLS if the session requests that.
+/// One connection to a server: reads and writes bytes, with TLS if the session requests it.
 ///
-/// The transport retains the connection until it is closed; the client is referred to weakly. On the loop only.
+/// The transport retains the connection until it is closed. The connection refers to the client weakly. On the loop only.
 @safe
 final class NATSConnection: ByteStreamHandler {
-  /// The sizes of the read buffer: the first one, and the one up to which a buffer grows that was filled.
+  /// The initial size of the read buffer, and the size up to which a full buffer grows.
   private static let readSizes = (least: 16 << 10, most: 512 << 10)
 
   private weak var client: NATSClient?
@@ -31,7 +31,7 @@ final class NATSConnection: ByteStreamHandler {
     stream.start(self)
   }
 
-  /// Adds TLS. The client hears of the result.
+  /// Adds TLS. The client is notified of the result.
   func secure(_ address: NATSAddress, certificateName: String, over network: TLSNetwork) {
     guard let client, let plain = stream as? HandoverStream else { return }
     plain.release()
@@ -76,7 +76,7 @@ final class NATSConnection: ByteStreamHandler {
         isBeforeTLS = upgrade != nil
         return !isClosed && !isBeforeTLS
       }
-      // Plain text after the server's first words would be taken for bytes from TLS.
+      // Plain text after INFO would be treated as bytes from TLS.
       if isBeforeTLS, !isClosed, taken < bytes.count {
         throw NATSError.violation("the server sent more than INFO before TLS")
       }
@@ -84,7 +84,7 @@ final class NATSConnection: ByteStreamHandler {
       client.violated(error)
     }
     if isClosed { return }
-    // Set between reads, since the parser is in use while it hands out operations.
+    // Set between reads, since the parser is in use while it passes operations on.
     parser.maximumPayload = client.maximumPayload
     if unsafe count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
   }
@@ -99,7 +99,7 @@ final class NATSConnection: ByteStreamHandler {
     client?.flush()
   }
 
-  /// Writes as much as the transport takes. Returns why the connection has failed, if so.
+  /// Writes as much as the transport accepts. Returns the reason if the connection has failed.
   func write(_ output: inout NATSOutput) -> IOError? {
     guard upgrade == nil, !isClosed else { return nil }
     return output.write(to: stream)
@@ -109,7 +109,7 @@ final class NATSConnection: ByteStreamHandler {
 
   func streamFailed(_ error: IOError) { end(error) }
 
-  /// The connection has ended.
+  /// Called when the connection has ended.
   func end(_ error: IOError?) {
     guard !isClosed else { return }
     let client = client
@@ -117,7 +117,7 @@ final class NATSConnection: ByteStreamHandler {
     client?.lost(self, error)
   }
 
-  /// Drops the connection without a word to the client.
+  /// Drops the connection without notifying the client.
   func close() {
     guard !isClosed else { return }
     isClosed = true

@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceTLS
 
-/// Opens connections to NATS servers, one at a time: the transport, and TLS over it where the client begins with that.
+/// Opens connections to NATS servers, one at a time: the transport, with TLS if the client begins with TLS.
 ///
 /// On the loop only.
 final class NATSConnector {
@@ -11,14 +11,14 @@ final class NATSConnector {
   private let network: any Network
   private let loop: any EventLoop
   private let options: NATSOptions
-  /// TLS over the network: made when it is needed first, since it reads the system's authorities.
+  /// TLS over the network. Created when it is first needed, since that reads the system's authorities.
   private var secureNetwork: TLSNetwork?
   private var attempt: (any ConnectionAttempt)?
 
   /// - Parameters:
-  ///   - addresses: the servers. TLS is set up at once when one of them needs it, or when it has settings.
-  ///   - options: TLS, and whether it comes first.
-  ///   - network: where connections are made, without TLS.
+  ///   - addresses: the servers. TLS is set up at once if one of them needs it, or if it has settings.
+  ///   - options: the settings of TLS, and whether it comes first.
+  ///   - network: the network that opens connections, without TLS.
   ///   - loop: the loop of the connections.
   /// - Throws: ``NATSError/Code-swift.struct/tlsFailed`` when a file of ``NATSOptions/tls`` can't be used.
   init(
@@ -42,7 +42,7 @@ final class NATSConnector {
     }
   }
 
-  /// Returns what adds TLS to a connection.
+  /// Returns the network that adds TLS to a connection.
   ///
   /// - Throws: ``NATSError/Code-swift.struct/tlsFailed``.
   func tls() throws(NATSError) -> TLSNetwork {
@@ -55,9 +55,9 @@ final class NATSConnector {
   /// Opens a connection.
   ///
   /// - Parameters:
-  ///   - address: the server's.
-  ///   - certificateName: the name that its certificate must be for.
-  ///   - done: called once, unless the attempt is abandoned. A stream is dropped when nothing holds the connector any longer.
+  ///   - address: the server's address.
+  ///   - certificateName: the name that the server's certificate must contain.
+  ///   - done: called once, unless the attempt is abandoned. A stream is dropped if the connector isn't retained any more.
   func connect(
     to address: NATSAddress, certificateName: String,
     _ done: @escaping (Result<Opened, NATSError>) -> Void
@@ -97,7 +97,7 @@ final class NATSConnector {
     if case .success(let stream) = result { stream.abort() }
   }
 
-  /// Gives the attempt up, if there is one.
+  /// Abandons the attempt, if there is one.
   func abandon() {
     attempt?.abandon()
     attempt = nil

@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTLS
 
 extension NATSError {
-  /// The end of a connection that was open.
+  /// The error for the end of an open connection.
   init(_ error: IOError?) {
     guard let error else {
       self.init(.cutOff, "the server closed the connection")
@@ -12,7 +12,7 @@ extension NATSError {
     self.init(error.isTLSFailure ? Self.code(of: error) : .cutOff, "the connection was cut off: \(error)")
   }
 
-  /// The end of an attempt to connect.
+  /// The error for a failed attempt to connect.
   init(connecting error: IOError) {
     guard !error.isTLSFailure else {
       self.init(Self.code(of: error), "\(error)")

@@ -1,32 +1,32 @@
 import SluiceIO
 
-/// The connection that a client has, or the attempt to make one: at most one at a time, each of which takes the place of the one before.
+/// A client's connection, or its attempt to connect: at most one at a time, each replacing the one before.
 ///
-/// It knows whether bytes get through, and nothing of what they say, which is the session's affair. On the loop only.
+/// It only knows whether bytes are transferred; the session interprets them. On the loop only.
 final class NATSLine {
   /// The result of a write.
   enum Written {
-    /// Nothing is known of the server by it.
+    /// The write shows nothing about the server.
     case quiet
-    /// The transport was full, and has taken something since.
+    /// The transport was full, and has accepted bytes since.
     case progress
-    /// The connection has failed, and is to be ended: see ``NATSLine/end(_:)``.
+    /// The connection has failed and must be ended: see ``NATSLine/end(_:)``.
     case failed(IOError)
   }
 
   private let connector: NATSConnector
   private var connection: NATSConnection?
-  /// The transport had no room for all of the output.
+  /// Whether the transport had no room for the rest of the output.
   private var isFull = false
 
   init(_ connector: NATSConnector) {
     self.connector = connector
   }
 
-  /// Whether this is the present connection, and not one that is on its way out.
+  /// Returns whether this is the present connection, instead of a former one.
   func has(_ connection: NATSConnection) -> Bool { connection === self.connection }
 
-  /// Makes a connection to a server; see ``NATSConnector/connect(to:certificateName:_:)``.
+  /// Opens a connection to a server; see ``NATSConnector/connect(to:certificateName:_:)``.
   func connect(
     to address: NATSAddress, certificateName: String,
     _ done: @escaping (Result<NATSConnector.Opened, NATSError>) -> Void
@@ -34,13 +34,13 @@ final class NATSLine {
     connector.connect(to: address, certificateName: certificateName, done)
   }
 
-  /// Takes a connection that was made, and is to be started.
+  /// Sets the new connection, and starts it.
   func take(_ connection: NATSConnection) {
     self.connection = connection
     isFull = false
   }
 
-  /// Adds TLS to the connection, if it is still there.
+  /// Adds TLS to the connection, if it still exists.
   ///
   /// - Throws: ``NATSError/Code-swift.struct/tlsFailed``.
   func secure(_ address: NATSAddress, certificateName: String) throws(NATSError) {
@@ -48,7 +48,7 @@ final class NATSLine {
     connection.secure(address, certificateName: certificateName, over: try connector.tls())
   }
 
-  /// Writes as much as the transport takes.
+  /// Writes as much as the transport accepts.
   func write(_ output: inout NATSOutput) -> Written {
     guard let connection else { return .quiet }
     let waiting = output.count
@@ -60,10 +60,10 @@ final class NATSLine {
   /// Ends the connection, which notifies its client.
   func end(_ error: IOError) { connection?.end(error) }
 
-  /// The connection has ended by itself.
+  /// Called when the connection has ended by itself.
   func lost() { connection = nil }
 
-  /// Gives up the connection, or the attempt to make one, without a word to the client.
+  /// Drops the connection, or the attempt to connect, without notifying the client.
   func drop() {
     connector.abandon()
     connection?.close()

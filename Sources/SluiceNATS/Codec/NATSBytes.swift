@@ -16,7 +16,7 @@ public struct NATSBytes {
   /// A copy.
   public var array: [UInt8] { unsafe [UInt8](memory) }
 
-  /// A copy as text; what isn't UTF-8 is replaced.
+  /// A copy as text; invalid UTF-8 is replaced.
   public var text: String { unsafe String(decoding: memory, as: UTF8.self) }
 
   /// The byte at `index`, from 0. Traps outside.
@@ -34,7 +34,7 @@ public struct NATSBytes {
   /// The bytes from `start` to the end.
   func dropFirst(_ start: Int) -> NATSBytes { self[min(start, count)..<count] }
 
-  /// The position of the first `byte` at or behind `start`; nil for none.
+  /// The position of the first `byte` at or after `start`; nil for none.
   func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
     guard start < count, let base = unsafe memory.baseAddress,
       let found = unsafe memchr(base + start, Int32(byte), count - start)
@@ -48,7 +48,7 @@ public struct NATSBytes {
     return true
   }
 
-  /// Without blanks at either end.
+  /// The bytes without blanks at either end.
   var trimmed: NATSBytes {
     var (start, end) = (0, count)
     while start < end, unsafe isBlank(memory[start]) { start += 1 }
@@ -56,7 +56,7 @@ public struct NATSBytes {
     return self[start..<end]
   }
 
-  /// The decimal number that these bytes are; nil if they are anything else, or if it is larger than `Int.max`.
+  /// The decimal number; nil if the bytes contain anything else, or if it exceeds `Int.max`.
   public var number: Int? {
     guard !isEmpty, count <= 19 else { return nil }
     var value = 0

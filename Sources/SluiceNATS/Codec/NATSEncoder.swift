@@ -1,6 +1,6 @@
-/// Appends what the client sends to a growing buffer.
+/// Appends the client's messages to a growing buffer.
 ///
-/// Subjects must be checked before: see ``NATSSubject``.
+/// The caller must check subjects before: see ``NATSSubject``.
 enum NATSEncoder {
   static func connect(_ options: [UInt8], into bytes: inout [UInt8]) {
     append("CONNECT ", to: &bytes)
@@ -24,7 +24,7 @@ enum NATSEncoder {
     end(&bytes)
   }
 
-  /// - Parameter count: the server ends the subscription after so many messages in total; at once when nil.
+  /// - Parameter count: the total number of messages after which the server ends the subscription; nil to end it at once.
   static func unsubscribe(_ number: UInt64, after count: UInt64?, into bytes: inout [UInt8]) {
     append("UNSUB ", to: &bytes)
     append(number, to: &bytes)
@@ -35,12 +35,12 @@ enum NATSEncoder {
     end(&bytes)
   }
 
-  /// Everything of a message that is ahead of its payload, which follows, and then ``end(_:)``.
+  /// Appends everything of a message before its payload. The payload must follow, and then ``end(_:)``.
   ///
   /// - Parameters:
-  ///   - reply: the subject that an answer goes to, as bytes, so that those of requests needn't be made into text; empty for none.
-  ///   - count: the payload's bytes.
-  ///   - copied: those of them that are about to be appended.
+  ///   - reply: the subject for an answer, as bytes, so that those of requests needn't be converted to text; empty for none.
+  ///   - count: the number of bytes of the payload.
+  ///   - copied: the number of those bytes that are appended next.
   static func publish(
     _ subject: String, reply: some Collection<UInt8>, headers: NATSHeaders, payload count: Int, copied: Int,
     into bytes: inout [UInt8]

@@ -1,4 +1,4 @@
-/// The headers of a message: lines of a name and a value behind a first line that may have a status.
+/// The headers of a message: lines of a name and a value after a first line that may contain a status.
 ///
 /// ```text
 /// NATS/1.0 204 EOB⏎
@@ -7,7 +7,7 @@
 /// ⏎
 /// ```
 ///
-/// Kept as they are sent, without the empty line at the end. Names are compared byte by byte, as the server does.
+/// Stored as they are sent, without the empty line at the end. Names are compared byte by byte, as the server does.
 public struct NATSHeaders: Hashable, Sendable {
   /// The first line and one line for each header; empty without headers.
   private(set) var bytes: [UInt8] = []
@@ -23,9 +23,9 @@ public struct NATSHeaders: Hashable, Sendable {
     bytes = headers.block[0..<max(0, headers.block.count - 2)].array
   }
 
-  /// A copy of a block with its empty line; no headers for an empty one.
+  /// A copy of a block with its empty line; no headers for an empty block.
   ///
-  /// - Returns: nil when it isn't one.
+  /// - Returns: nil for an invalid block.
   init?(block: [UInt8]) {
     guard !block.isEmpty else { return }
     var isValid = false
@@ -34,18 +34,18 @@ public struct NATSHeaders: Hashable, Sendable {
     bytes = Array(block.dropLast(2))
   }
 
-  /// All lines with the empty one, also without headers.
+  /// All lines with the empty line, even without headers.
   var block: [UInt8] { (bytes.isEmpty ? Self.firstLine : bytes) + [0x0D, 0x0A] }
 
   public var isEmpty: Bool { bytes.isEmpty }
 
-  /// The bytes on the wire, the empty line included; 0 without headers.
+  /// The bytes on the wire, including the empty line; 0 without headers.
   public var encodedCount: Int { bytes.isEmpty ? 0 : bytes.count + 2 }
 
-  /// Adds a header behind the others; a name may come several times.
+  /// Appends a header. A name may occur several times.
   ///
-  /// - Throws: ``NATSError/Code-swift.struct/invalidHeader`` for a name that is empty or has control characters, blanks or a colon, and for a
-  ///   value with a line break.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidHeader`` for a name that is empty or contains control characters, blanks or a colon, and for a value
+  ///   with a line break.
   public mutating func add(_ name: String, _ value: String) throws(NATSError) {
     guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }) else {
       throw NATSError(
@@ -58,7 +58,7 @@ public struct NATSHeaders: Hashable, Sendable {
     append(name, value)
   }
 
-  /// Adds a header whose name and value are known to be valid.
+  /// Appends a header whose name and value are known to be valid.
   mutating func append(_ name: StaticString, _ value: String) {
     begin(name.utf8CodeUnitCount + value.utf8.count)
     name.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
@@ -113,7 +113,7 @@ public struct NATSHeadersView {
     self.block = block
   }
 
-  /// Whether a block can be headers: it begins with the version and ends with an empty line.
+  /// Returns whether a block can be headers: it must begin with the version and end with an empty line.
   static func isValid(_ block: NATSBytes) -> Bool {
     let count = block.count
     guard count >= NATSHeaders.firstLine.count + 2, block.hasPrefix(NATSHeaders.version) else { return false }
@@ -122,7 +122,7 @@ public struct NATSHeadersView {
       && (block[count - 4], block[count - 3], block[count - 2], block[count - 1]) == (0x0D, 0x0A, 0x0D, 0x0A)
   }
 
-  /// The first line behind the version: a status and its description.
+  /// The first line after the version: a status and its description.
   private var firstLine: NATSBytes {
     let end = block.firstIndex(of: 0x0D) ?? block.count
     return block[min(NATSHeaders.version.count, end)..<end].trimmed
@@ -134,14 +134,14 @@ public struct NATSHeadersView {
     return line[0..<(line.firstIndex(of: 0x20) ?? line.count)].number
   }
 
-  /// The words behind the status; empty without any.
+  /// The text after the status; empty without any.
   public var statusText: String {
     let line = firstLine
     guard status != nil, let blank = line.firstIndex(of: 0x20) else { return "" }
     return line.dropFirst(blank).trimmed.text
   }
 
-  /// The value of the first header with this name, without blanks around it; nil for none.
+  /// The value of the first header with this name, without surrounding blanks; nil for none.
   public subscript(name: String) -> NATSBytes? {
     var found: NATSBytes?
     visit { header, value in
@@ -151,10 +151,10 @@ public struct NATSHeadersView {
     return found
   }
 
-  /// The value of the first header with this name as a number; nil for none or another value.
+  /// The value of the first header with this name as a number; nil for none, and for a value that isn't a number.
   public func number(_ name: String) -> UInt64? { self[name]?.number.map { UInt64($0) } }
 
-  /// Calls `body` with each header in order until it returns false. Lines without a colon are left out.
+  /// Calls `body` with each header in order until it returns false. Lines without a colon are skipped.
   public func visit(_ body: (_ name: NATSBytes, _ value: NATSBytes) -> Bool) {
     guard var start = block.firstIndex(of: 0x0A).map({ $0 + 1 }) else { return }
     while start < block.count {

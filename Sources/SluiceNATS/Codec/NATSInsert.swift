@@ -1,17 +1,16 @@
-/// Bytes of a message's payload that are sent from their own memory: large ones aren't copied on their way to the
-/// transport.
-// @unchecked: the memory doesn't change, and its owner, which is Sendable, keeps it.
+/// Bytes of a message's payload that are sent from their own memory, so that large ones aren't copied on their way to the transport.
+// @unchecked: the memory doesn't change, and its owner, which is Sendable, retains it.
 @safe
 public struct NATSInsert: @unchecked Sendable {
-  /// So many bytes of ``NATSMessage/payload`` are ahead of it.
+  /// The number of bytes of ``NATSMessage/payload`` before it.
   public let position: Int
   let memory: UnsafeRawBufferPointer
   private let owner: any AnyObject & Sendable
 
   /// - Parameters:
-  ///   - position: how many bytes of the payload are ahead of it; not below that of the insert before.
-  ///   - memory: the bytes. They may not change any more.
-  ///   - owner: what keeps the memory as long as it lives itself.
+  ///   - position: the number of bytes of the payload before it; not below that of the previous insert.
+  ///   - memory: the bytes. They must not change any more.
+  ///   - owner: an object that retains the memory.
   public init(at position: Int, _ memory: UnsafeRawBufferPointer, of owner: any AnyObject & Sendable) {
     self.position = position
     unsafe self.memory = memory

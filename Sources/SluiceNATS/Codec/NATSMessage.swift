@@ -1,26 +1,26 @@
 /// A message in the memory in which it arrived. Valid only during the call that passes it; ``NATSMessage/init(_:)`` copies it.
 public struct NATSMessageView {
   public let subject: NATSBytes
-  /// The number of the subscription that it is for.
+  /// The number of its subscription.
   public let subscription: UInt64
-  /// The subject that an answer goes to; nil if none is expected.
+  /// The subject for an answer; nil if none is expected.
   public let reply: NATSBytes?
   /// Nil without headers.
   public let headers: NATSHeadersView?
   public let payload: NATSBytes
 
-  /// The status that the server or a responder has put into the headers, such as 503; nil without one.
+  /// The status in the headers, such as 503, from the server or a responder; nil without one.
   public var status: Int? { headers?.status }
 }
 
-/// A message of its own memory.
+/// A message with its own memory.
 public struct NATSMessage: Hashable, Sendable {
   public var subject: String
-  /// The subject that an answer goes to; nil if none is expected.
+  /// The subject for an answer; nil if none is expected.
   public var reply: String?
   public var headers: NATSHeaders
   public var payload: [UInt8]
-  /// Inserts between the bytes of ``payload`` when the message is sent; none in a received message.
+  /// Bytes to insert into ``payload`` when the message is sent; empty in a received message.
   public var inserts: [NATSInsert] = []
 
   public init(
@@ -43,14 +43,14 @@ public struct NATSMessage: Hashable, Sendable {
   public var payloadCount: Int { inserts.reduce(payload.count) { $0 + $1.count } }
 }
 
-/// A message of the server. Slices are valid only during the call that passes it.
+/// A message from the server. Slices are valid only during the call that passes it.
 public enum NATSOperation {
-  /// JSON about the server: the first thing that it sends, and again when something of it changes.
+  /// JSON about the server: its first message, which is sent again after changes.
   case info(NATSBytes)
   case message(NATSMessageView)
   case ping
   case pong
-  /// The server has taken what the client sent last. Sent to verbose clients only.
+  /// The server has accepted the client's last message. Sent to verbose clients only.
   case ok
   /// The text of an error, without quotes.
   case error(NATSBytes)

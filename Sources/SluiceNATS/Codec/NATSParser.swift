@@ -1,21 +1,21 @@
-/// Takes the server's bytes apart, however they are cut.
+/// Parses the server's bytes, in chunks of any size.
 ///
 /// ```text
 /// INFO {…}⏎   MSG subject sid [reply] size⏎payload⏎   HMSG subject sid [reply] headersize totalsize⏎headers payload⏎
 /// PING⏎   PONG⏎   +OK⏎   -ERR 'text'⏎
 /// ```
 ///
-/// An operation that lies within one chunk is handed out in place. Of one that doesn't, each byte is copied once. Memory is bounded by
-/// ``maximumLine`` and ``maximumPayload``: the server's sizes are checked before anything is kept for them.
+/// An operation within one chunk is passed on in place. Otherwise, each byte of it is copied once. Memory is bounded by ``maximumLine`` and
+/// ``maximumPayload``: the server's sizes are checked before memory is used for them.
 public struct NATSParser {
-  /// The longest line, its end included. INFO is the longest; the server limits those of messages to 4,096 bytes by default.
+  /// The longest line, including its end. INFO is the longest; the server limits lines of messages to 4,096 bytes by default.
   public static let maximumLine = 64 << 10
-  /// The most bytes that a message's headers and payload may have together. The server's `max_payload` is to be set here.
+  /// The most bytes of a message's headers and payload together. The caller sets it to the server's `max_payload`.
   public var maximumPayload: Int
 
-  /// The beginning of an operation whose end hasn't come.
+  /// The beginning of an operation that isn't complete.
   private var pending: [UInt8] = []
-  /// The operation of a line that is complete and whose payload isn't.
+  /// The operation of a complete line whose payload isn't complete.
   private var waiting: Shape?
 
   /// - Parameter maximumPayload: see ``maximumPayload``.
@@ -23,13 +23,13 @@ public struct NATSParser {
     self.maximumPayload = maximumPayload
   }
 
-  /// How many bytes of an unfinished operation are kept.
+  /// The number of stored bytes of an incomplete operation.
   public var pendingCount: Int { pending.count }
 
-  /// Hands out the operations that `chunk` completes, in order, until `body` returns false.
+  /// Passes on the operations that `chunk` completes, in order, until `body` returns false.
   ///
-  /// - Returns: how many bytes of `chunk` were taken: all of them unless `body` has returned false.
-  /// - Throws: ``NATSError/Code-swift.struct/protocolViolation``. The parser can't be used any more then.
+  /// - Returns: the number of bytes of `chunk` that were used: all of them unless `body` has returned false.
+  /// - Throws: ``NATSError/Code-swift.struct/protocolViolation``. The parser can't be used after that.
   public mutating func parse(
     _ chunk: NATSBytes, _ body: (NATSOperation) throws(NATSError) -> Bool
   ) throws(NATSError) -> Int {
@@ -65,7 +65,7 @@ public struct NATSParser {
 
   /// Completes the operation that was begun before this chunk.
   ///
-  /// - Returns: how many bytes it took and whether to continue; nil when it still isn't complete.
+  /// - Returns: the number of bytes used, and whether to continue; nil if the operation still isn't complete.
   private mutating func finishPending(
     _ chunk: NATSBytes, _ body: (NATSOperation) throws(NATSError) -> Bool
   ) throws(NATSError) -> (Int, Bool)? {
@@ -121,11 +121,11 @@ private struct Shape {
   }
 
   private let kind: Kind
-  /// The line with its end.
+  /// The length of the line with its end.
   private let line: Int
-  /// Headers and payload.
+  /// The length of headers and payload.
   private var body = 0
-  /// With the line, and the line break behind a payload.
+  /// The length including the line, and the line break after a payload.
   var total: Int {
     if case .message = kind { line + body + 2 } else { line }
   }
@@ -170,7 +170,7 @@ private struct Shape {
     }
   }
 
-  /// The first word in capitals; a longer one than any known is cut, so that it matches none.
+  /// The first word in capitals. A word that is longer than all known ones is cut, so that it matches none.
   private static func word(_ text: NATSBytes, _ end: Int) -> String {
     var word = ""
     for index in 0..<min(end, 5) {
@@ -237,7 +237,7 @@ private struct Shape {
     }
   }
 
-  /// - Parameter parts: subject, number of the subscription, perhaps the subject of the answer, and a size.
+  /// - Parameter parts: the subject, the subscription's number, an optional subject for the answer, and a size.
   private static func message(_ parts: Parts, of text: NATSBytes) throws(NATSError) -> Message {
     guard let number = text[parts[1]].number else {
       throw .violation("'\(NATSError.bounded(text[parts[1]].text))' is no subscription's number")

@@ -1,13 +1,13 @@
-/// A valid subject: tokens between dots, none empty, without blanks and control characters.
+/// A valid subject: tokens separated by dots, none empty, without blanks and control characters.
 ///
-/// In subjects that are subscribed to, `*` stands for one token and a last `>` for all that follow.
+/// In subscriptions, `*` matches one token and a last `>` one or more.
 public enum NATSSubject {
-  /// The server's limit of a line, less what else is in it.
+  /// The server's limit of a line, minus the rest of the line.
   static let longest = 3_072
 
-  /// Checks a subject to publish to, or to subscribe to with `wildcards`.
+  /// Checks a subject for publishing, or for subscribing with `wildcards`.
   ///
-  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``, which says what is wrong.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject`` with the problem.
   public static func check(_ subject: String, wildcards: Bool = false) throws(NATSError) {
     func fail(_ problem: String) -> NATSError {
       var error = NATSError(
@@ -40,12 +40,12 @@ public enum NATSSubject {
     if isWild != 0, length == 1, !wildcards { throw fail("it has a wildcard, which only subscriptions can") }
   }
 
-  /// Whether a subject matches a pattern, token by token.
+  /// Returns whether a subject matches a pattern, token by token.
   public static func matches(_ subject: String, _ pattern: String) -> Bool {
     let dot = UInt8(ascii: ".")
     var left = subject.utf8.makeIterator()
     var right = pattern.utf8.makeIterator()
-    // Both stand at the beginning of a token.
+    // Both iterators are at the beginning of a token.
     var isBeginning = true
     while let expected = right.next() {
       guard isBeginning, expected == UInt8(ascii: "*") || expected == UInt8(ascii: ">") else {
@@ -55,7 +55,7 @@ public enum NATSSubject {
       }
       let following = right.next()
       if let following, following != dot {
-        // A token that merely begins like a wildcard.
+        // A token that only begins like a wildcard.
         guard let byte = left.next(), byte == expected, let next = left.next(), next == following else {
           return false
         }

@@ -2,16 +2,16 @@ import Glibc
 
 /// The credentials that prove a client's identity.
 public enum NATSCredentials: Sendable {
-  /// Nothing, or a certificate over TLS.
+  /// No credentials, or a certificate over TLS.
   case none
   case password(user: String, password: String)
   case token(String)
-  /// The server has the public key.
+  /// The server's settings contain the public key.
   case nkey(NKey)
-  /// The server trusts what has signed the token, which names the public key.
+  /// The server trusts the signer of the token, which contains the public key.
   case signedToken(jwt: String, NKey)
 
-  /// Reads a credentials file, which has a token and a seed between lines of dashes.
+  /// Reads a credentials file, which contains a token and a seed between lines of dashes.
   ///
   /// ```text
   /// -----BEGIN NATS USER JWT-----
@@ -22,7 +22,7 @@ public enum NATSCredentials: Sendable {
   /// ------END USER NKEY SEED------
   /// ```
   ///
-  /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials``. The message has no part of the contents.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials``. The message contains no part of the contents.
   public init(contents: [UInt8]) throws(NATSError) {
     let text = String(decoding: contents, as: UTF8.self)
     guard let jwt = Self.block("USER JWT", in: text), let seed = Self.block("USER NKEY SEED", in: text) else {
@@ -55,7 +55,7 @@ public enum NATSCredentials: Sendable {
     return nil
   }
 
-  /// Whether the credentials could be used by whatever reads them on the way.
+  /// Whether an eavesdropper could use the credentials.
   var isSecretSent: Bool {
     switch self {
     case .password, .token: true
@@ -73,7 +73,7 @@ extension Substring {
   }
 }
 
-/// Where a client has its credentials from, each time that it connects.
+/// The source of a client's credentials, which is read at each connection.
 public enum NATSCredentialsSource: Sendable {
   case fixed(NATSCredentials)
   /// A file with a token and a seed, read at each connection, so that new credentials need no restart.
@@ -85,7 +85,7 @@ public enum NATSCredentialsSource: Sendable {
   /// A file whose first line is a token, read at each connection.
   case tokenFile(String)
 
-  /// The credentials as they are now. Reads a small file, which may block.
+  /// Returns the present credentials. Reads a small file, which may block.
   ///
   /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials`` with the file's path.
   func credentials() throws(NATSError) -> NATSCredentials {
@@ -115,7 +115,7 @@ public enum NATSCredentialsSource: Sendable {
     return text
   }
 
-  /// The most bytes that such a file has.
+  /// The most bytes of such a file.
   private static let limit = 64 << 10
 
   private static func read(

@@ -1,13 +1,13 @@
 import SluiceTLS
 
-/// An Ed25519 key pair as NATS writes it: base32 with a letter for what it is and a checksum.
+/// An Ed25519 key pair in the notation of NATS: base32 with a letter for the kind and a checksum.
 ///
 /// ```text
 /// seed     S U …   5 bits "seed", 5 bits "user", 32 bytes, CRC-16     58 characters
 /// public   U …     8 bits "user", 32 bytes, CRC-16                    56 characters
 /// ```
 public struct NKey: Sendable {
-  /// The purpose of a key. Clients prove their identity with those of users.
+  /// The purpose of a key. Clients prove their identity with keys of users.
   public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
     case user = 160
     case account = 0
@@ -17,13 +17,13 @@ public struct NKey: Sendable {
   }
 
   public let kind: Kind
-  /// The public half, which the server's settings or the account's list of users has.
+  /// The public key, which the server's settings or the account's list of users contain.
   public let publicText: String
   private let key: PrivateKey
 
   private static let seedPrefix: UInt8 = 144
 
-  /// Reads a seed, such as `SUAC…`. Blanks around it don't matter.
+  /// Parses a seed, such as `SUAC…`. Surrounding blanks are ignored.
   ///
   /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials``. The message doesn't contain the seed.
   public init(seed text: some StringProtocol) throws(NATSError) {
@@ -51,9 +51,9 @@ public struct NKey: Sendable {
     publicText = Self.encode([kind.rawValue] + publicBytes)
   }
 
-  /// Signs; the signature has 64 bytes.
+  /// Signs a message. A signature has 64 bytes.
   ///
-  /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials`` when OpenSSL can't.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidCredentials`` when OpenSSL fails.
   public func sign(_ message: [UInt8]) throws(NATSError) -> [UInt8] {
     guard let signature = key.sign(message) else {
       throw NATSError(.invalidCredentials, "OpenSSL can't sign with this key")
@@ -61,7 +61,7 @@ public struct NKey: Sendable {
     return signature
   }
 
-  // MARK: Texts
+  // MARK: Text
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
@@ -117,7 +117,7 @@ public struct NKey: Sendable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// CRC-16 of XMODEM: polynomial 0x1021, from 0.
+  /// The checksum CRC-16/XMODEM: polynomial 0x1021, initial value 0.
   static func checksum(_ bytes: [UInt8]) -> UInt16 {
     var sum: UInt16 = 0
     for byte in bytes {

@@ -1,4 +1,4 @@
-/// JetStream's own description of an error, as its answers have it.
+/// JetStream's own description of an error in its answers.
 struct EngineError: Decodable {
   var code: Int?
   var err_code: Int?
@@ -6,11 +6,11 @@ struct EngineError: Decodable {
 }
 
 extension NATSError {
-  /// The meaning of a JetStream error.
+  /// Translates a JetStream error.
   ///
   /// - Parameters:
-  ///   - stream: the stream that the request was about; nil if it was about none.
-  ///   - server: the server that the client is connected to.
+  ///   - stream: the stream of the request; nil for none.
+  ///   - server: the server to which the client is connected.
   init(_ error: EngineError, stream: String?, server: String) {
     let number = error.err_code ?? 0
     let text = NATSError.bounded(error.description ?? "without a description")

@@ -1,15 +1,15 @@
 import FoundationEssentials
 
-/// A server's description of itself, as far as it determines whether the engine can lose data.
+/// A server's description of itself, with the properties that determine whether the engine can lose data.
 public struct EngineServer: Hashable, Sendable {
   public var name: String
   /// Such as `2.15.1`.
   public var version: String
-  /// Whether JetStream runs there.
+  /// Whether JetStream runs on the server.
   public var hasJetStream: Bool
-  /// Whether each write is on disk before it is acknowledged: `sync_interval: always`.
+  /// Whether each write is synced before it is acknowledged: `sync_interval: always`.
   public var syncsAlways: Bool
-  /// How often writes are brought to disk otherwise, in nanoseconds.
+  /// The interval of syncs otherwise, in nanoseconds.
   public var syncInterval: Int64
   /// Its stored bytes, and its limit (`max_file_store`); nil if it doesn't report them.
   public var stored: UInt64?
@@ -34,9 +34,9 @@ public struct EngineServer: Hashable, Sendable {
     return Int(Double(stored) / Double(storageLimit) * 100)
   }
 
-  /// Why this server can't be trusted with data, in sentences without a full stop; empty if it can.
+  /// The reasons why this server can't be trusted with data, in sentences without a full stop; empty if it can.
   ///
-  /// - Parameter minimum: the oldest version that can.
+  /// - Parameter minimum: the oldest accepted version.
   public func objections(minimumVersion minimum: String = Self.minimumVersion) -> [String] {
     var objections: [String] = []
     if Self.numbers(of: version).lexicographicallyPrecedes(Self.numbers(of: minimum)) {
@@ -56,7 +56,7 @@ public struct EngineServer: Hashable, Sendable {
   /// The oldest version of the engine that is known to keep what it has acknowledged.
   public static let minimumVersion = "2.15.1"
 
-  /// `2.15.1-beta.2` is before `2.15.1`.
+  /// The numbers of a version, such that `2.15.1-beta.2` sorts before `2.15.1`.
   private static func numbers(of version: String) -> [Int] {
     let parts = version.split(separator: "-", maxSplits: 1)
     var numbers = (parts.first ?? "").split(separator: ".").prefix(3).map { Int($0) ?? 0 }
@@ -66,8 +66,8 @@ public struct EngineServer: Hashable, Sendable {
 }
 
 extension JetStream {
-  /// The subject on which each server reports the state of its JetStream. It belongs to the system account: the client has to be a user of that, or
-  /// its account has to import the service, which the system account has to export with `response: stream`.
+  /// The subject on which each server reports the state of its JetStream. It belongs to the system account. The client must be a user of that account, or
+  /// its account must import the service, which the system account must export with `response: stream`.
   ///
   /// ```text
   /// accounts {
@@ -102,13 +102,13 @@ extension JetStream {
     var data: Contents?
   }
 
-  /// Asks all servers of the engine whether they sync what they acknowledge. See ``serversSubject`` for what the engine's settings must have.
+  /// Asks all servers of the engine whether they sync before they acknowledge. See ``serversSubject`` for the necessary settings of the engine.
   ///
   /// - Parameters:
   ///   - expected: the names of servers that must answer, such as ``StreamInfo/servers``; empty if they aren't known.
-  ///   - patience: how long each next answer may take. When all expected servers have answered, none is waited for.
-  ///   - completion: gets the servers that have answered, sorted by name. Fails with ``NATSError/Code-swift.struct/permissionDenied`` when the
-  ///     account may not ask, and with ``NATSError/Code-swift.struct/timeout`` when an expected server didn't answer.
+  ///   - patience: the time for each next answer. The request ends when all expected servers have answered.
+  ///   - completion: called with the servers that have answered, sorted by name. Fails with ``NATSError/Code-swift.struct/permissionDenied`` if the account
+  ///     may not ask, and with ``NATSError/Code-swift.struct/timeout`` if an expected server didn't answer.
   public func servers(
     expecting expected: [String] = [], patience: Duration = .seconds(1),
     _ completion: @escaping Completion<[EngineServer]>

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Reads that only a stream's leader answers: it has everything that was acknowledged.
+/// Reads that only a stream's leader answers, since the leader has all acknowledged messages.
 extension JetStream {
   private struct LeaderAnswer: Decodable {
     struct Message: Decodable {
@@ -13,7 +13,7 @@ extension JetStream {
     var message: Message
   }
 
-  /// Reads one message from the stream's leader, which has everything that was acknowledged. Slower than ``message(_:of:_:)``.
+  /// Reads one message from the stream's leader, which has all acknowledged messages. Slower than ``message(_:of:_:)``.
   public func leaderMessage(
     _ selector: MessageSelector, of stream: String, _ completion: @escaping Completion<StoredMessage>
   ) throws(NATSError) {
@@ -38,16 +38,16 @@ extension JetStream {
     }
   }
 
-  /// Reads messages in the order of their sequences from the stream's leader, one request for each: for when replicas don't answer.
+  /// Reads messages in the order of their sequences from the stream's leader, with one request for each. Used when replicas don't answer.
   ///
   /// - Parameters:
   ///   - stream: the stream's name.
-  ///   - pattern: only those whose subjects match.
-  ///   - sequence: from this one on.
+  ///   - pattern: the pattern that subjects must match.
+  ///   - sequence: the first sequence.
   ///   - count: the most messages; at least 1.
-  ///   - maximumBytes: no further messages are requested after so many bytes; nil without a limit.
-  ///   - each: gets each message, valid during the call only.
-  ///   - completion: called after the last one. ``ReadPage/pending`` is 0 when there are no more, and 1 when there may be.
+  ///   - maximumBytes: the number of bytes after which no further messages are requested; nil for no limit.
+  ///   - each: called with each message, valid during the call only.
+  ///   - completion: called after the last message. ``ReadPage/pending`` is 0 when there are no more, and 1 when there may be more.
   public func leaderMessages(
     of stream: String, matching pattern: String, from sequence: UInt64, count: Int, maximumBytes: Int? = nil,
     each: @escaping (StoredMessageView) -> Void, _ completion: @escaping Completion<ReadPage>

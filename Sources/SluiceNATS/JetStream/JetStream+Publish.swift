@@ -2,26 +2,26 @@ extension JetStream {
   /// Stores one message.
   ///
   /// - Parameters:
-  ///   - stream: the stream that the subject belongs to, for messages; the engine decides by the subject.
-  ///   - message: its ``NATSMessage/reply`` isn't used.
-  ///   - completion: gets the acknowledgement when the message is stored as safely as the stream's replicas and the engine's `sync_interval`
-  ///     say, or the failure.
+  ///   - stream: the subject's stream, for error messages; the engine decides by the subject.
+  ///   - message: the message. Its ``NATSMessage/reply`` isn't used.
+  ///   - completion: called with the failure, or with the acknowledgement when the message is stored with the safety of the stream's replicas and the
+  ///     engine's `sync_interval`.
   public func publish(
     _ message: NATSMessage, to stream: String, _ completion: @escaping Completion<PublishAcknowledgement>
   ) throws(NATSError) {
     try send([message], of: stream, completion)
   }
 
-  /// Stores messages all or none, in order and with successive sequences.
+  /// Stores all messages or none, in order and with successive sequences.
   ///
-  /// Several commits may be under way: the engine takes them in the order of the calls. An expected last sequence stands on the first message,
-  /// and is compared when the last one has come.
+  /// Several commits may be in flight: the engine processes them in the order of the calls. An expected last sequence is a header of the first message, and
+  /// is compared when the last message has arrived.
   ///
   /// - Parameters:
-  ///   - messages: from 1 to ``maximumBatch``, all of one stream. The stream has to allow atomic batches.
-  ///   - stream: the stream that the subjects belong to, for messages.
-  ///   - completion: gets the acknowledgement, or the failure. ``NATSError/Code-swift.struct/outcomeUnknown`` means that the batch may have been
-  ///     stored as a whole.
+  ///   - messages: from 1 to ``maximumBatch`` messages of one stream, which must allow atomic batches.
+  ///   - stream: the subjects' stream, for error messages.
+  ///   - completion: called with the acknowledgement or the failure. After ``NATSError/Code-swift.struct/outcomeUnknown``, the batch may have been stored as
+  ///     a whole.
   public func commit(
     _ messages: [NATSMessage], to stream: String, _ completion: @escaping Completion<PublishAcknowledgement>
   ) throws(NATSError) {

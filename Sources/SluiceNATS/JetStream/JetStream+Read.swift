@@ -27,13 +27,13 @@ extension JetStream {
     }
   }
 
-  /// Reads one message from any of the stream's replicas, which may not have the newest ones yet. The stream has to allow direct reads.
+  /// Reads one message from any of the stream's replicas, which may lack the newest ones. The stream must allow direct reads.
   ///
   /// - Parameters:
-  ///   - selector: which message.
+  ///   - selector: the message to read.
   ///   - stream: the stream's name.
-  ///   - completion: gets the message, valid during the call only. Fails with ``NATSError/Code-swift.struct/messageNotFound`` when this
-  ///     replica has none.
+  ///   - completion: called with the message, valid during the call only. Fails with ``NATSError/Code-swift.struct/messageNotFound`` when this replica has
+  ///     no such message.
   public func message(
     _ selector: MessageSelector, of stream: String,
     _ completion: @escaping (Result<StoredMessageView, NATSError>) -> Void
@@ -49,7 +49,7 @@ extension JetStream {
     }
   }
 
-  /// A message as a direct read has it, or the failure that its status says.
+  /// Returns the message of a direct read. Fails if its status reports a failure.
   private static func stored(
     _ message: NATSMessageView, of stream: String, server: String
   ) throws(NATSError) -> StoredMessageView {
@@ -89,19 +89,19 @@ extension JetStream {
     return [UInt8](data)
   }
 
-  /// Reads messages in the order of their sequences, from any of the stream's replicas, which may not have the newest ones yet.
+  /// Reads messages in the order of their sequences, from any of the stream's replicas, which may lack the newest ones.
   ///
-  /// In a stream that keeps one message for each subject, this reads all last messages, however many: one that is replaced meanwhile comes again,
-  /// behind the others.
+  /// In a stream that keeps one message per subject, this reads the last messages of all subjects. A message that is replaced meanwhile is read again after
+  /// the others.
   ///
   /// - Parameters:
   ///   - stream: the stream's name.
-  ///   - pattern: only those whose subjects match.
-  ///   - sequence: from this one on.
+  ///   - pattern: the pattern that subjects must match.
+  ///   - sequence: the first sequence.
   ///   - count: the most messages; at least 1.
-  ///   - maximumBytes: no more are sent once so many bytes have been; nil for the engine's own limit.
-  ///   - each: gets each message, valid during the call only.
-  ///   - completion: called after the last one. A page without messages isn't a failure.
+  ///   - maximumBytes: the number of bytes after which the engine sends no more; nil for the engine's own limit.
+  ///   - each: called with each message, valid during the call only.
+  ///   - completion: called after the last message. A page without messages isn't a failure.
   public func messages(
     of stream: String, matching pattern: String, from sequence: UInt64, count: Int, maximumBytes: Int? = nil,
     each: @escaping (StoredMessageView) -> Void, _ completion: @escaping Completion<ReadPage>
@@ -115,17 +115,17 @@ extension JetStream {
     try read(get, of: stream, each, completion)
   }
 
-  /// Reads the last message of each subject that matches, in the order of their sequences, from any of the stream's replicas. The replica
-  /// may not have the newest ones yet: ``ReadPage/upTo`` is its position.
+  /// Reads the last message of each matching subject, in the order of their sequences, from any of the stream's replicas. The replica may lack the newest
+  /// ones: ``ReadPage/upTo`` is its position.
   ///
   /// - Parameters:
   ///   - stream: the stream's name.
-  ///   - patterns: the subjects. Together they may match ``maximumSubjects``; more fail with ``NATSError/Code-swift.struct/tooManySubjects``.
-  ///   - end: as if there were no messages behind this sequence; nil for all.
-  ///   - sequence: from this one on, for the pages behind the first.
+  ///   - patterns: the patterns of subjects. Together they may match ``maximumSubjects``; more fail with ``NATSError/Code-swift.struct/tooManySubjects``.
+  ///   - end: the last sequence to read, as if later messages didn't exist; nil for all.
+  ///   - sequence: the first sequence, for the pages after the first one.
   ///   - count: the most messages in a page; nil for the engine's own limit.
-  ///   - each: gets each message, valid during the call only.
-  ///   - completion: called after the last one. A page without messages isn't a failure.
+  ///   - each: called with each message, valid during the call only.
+  ///   - completion: called after the last message. A page without messages isn't a failure.
   public func lastMessages(
     of stream: String, matching patterns: [String], upTo end: UInt64? = nil, from sequence: UInt64? = nil,
     count: Int? = nil, each: @escaping (StoredMessageView) -> Void,

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// The API of JetStream, the store of NATS, as far as Sluice needs it.
+/// The parts of the API of JetStream, the store of NATS, that Sluice needs.
 ///
-/// All calls are made on the client's loop, and complete on it, once. A call that throws has sent no request. A write whose outcome isn't known
-/// fails with ``NATSError/Code-swift.struct/outcomeUnknown``. Don't repeat it before the outcome is known. For other errors,
-/// ``NATSError/provesNothingWasStored`` has the outcome.
+/// All calls must be made on the client's loop, and complete on it, once. A call that throws has sent no request. A write without a known outcome fails with
+/// ``NATSError/Code-swift.struct/outcomeUnknown``. The caller must find out the outcome before it repeats the write. For other errors,
+/// ``NATSError/provesNothingWasStored`` reports the outcome.
 ///
 /// | limit of the engine | |
 /// |---|---|
@@ -15,17 +15,17 @@ import FoundationEssentials
 /// | headers of a message | 64 KiB |
 /// | headers and payload of a message | ``NATSClient/maximumPayload`` |
 public struct JetStream {
-  /// The most messages that an atomic batch may have.
+  /// The most messages in an atomic batch.
   public static let maximumBatch = 1_000
-  /// The most batches that may be open in a stream.
+  /// The most open batches of a stream.
   public static let maximumOpenBatches = 50
-  /// The most subjects whose last messages one request may match.
+  /// The most subjects that one request for last messages may match.
   public static let maximumSubjects = 1_024
 
   public let client: NATSClient
-  /// How long the engine may take for an answer, or from one of several answers to the next. Default: 5 s.
+  /// The time for an answer of the engine, or between several answers. Default: 5 s.
   public var timeout = Duration.seconds(5)
-  /// The prefix of the API's subjects; another one with a domain: `$JS.DOMAIN.API`.
+  /// The prefix of the API's subjects; with a domain it is `$JS.DOMAIN.API`.
   public var prefix = "$JS.API"
 
   public init(_ client: NATSClient) {
@@ -50,12 +50,12 @@ public struct JetStream {
     }
   }
 
-  /// Asks the API.
+  /// Sends a request to the API.
   ///
   /// - Parameters:
-  ///   - call: the subject behind the prefix.
+  ///   - call: the subject after the prefix.
   ///   - body: the request's JSON; nil for none.
-  ///   - isWrite: whether it isn't known what became of it when there is no answer.
+  ///   - isWrite: whether the outcome is unknown when there is no answer.
   func call<Value: Decodable>(
     _ call: String, _ body: (some Encodable)?, of stream: String?, isWrite: Bool = false,
     _ completion: @escaping Completion<Value>
@@ -92,7 +92,7 @@ public struct JetStream {
     return value
   }
 
-  /// Reads an answer, and makes a timeout of a write what it is.
+  /// Decodes an answer. A timeout of a write becomes an unknown outcome.
   static func unwrap<Value>(
     _ result: Result<NATSMessageView, NATSError>, of stream: String?, isWrite: Bool,
     _ read: (NATSMessageView) throws(NATSError) -> Value
@@ -107,7 +107,7 @@ public struct JetStream {
     }
   }
 
-  /// A name of a stream or consumer, which becomes a token of a subject.
+  /// Checks a name of a stream or consumer, which becomes a token of a subject.
   static func check(name: String) throws(NATSError) {
     guard !name.isEmpty, name.utf8.count <= 255,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !".*>/\\".utf8.contains($0) })

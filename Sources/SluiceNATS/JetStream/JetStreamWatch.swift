@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// Follows the last messages of some subjects of a stream: first those that there are, then each change.
+/// Follows the last messages of some subjects of a stream: first the existing ones, then each change.
 ///
-/// The engine pushes them to a consumer that lives as long as the watch. When the watch finds that it missed something (the connection was lost, a
-/// message or the engine's heartbeats didn't come), it begins anew: ``Event/began``, the last message of each subject again, and
-/// ``Event/current``. Subjects from before that don't arrive again by then have been removed.
+/// The engine pushes them to a consumer that exists as long as the watch. When the watch has missed something (the connection was lost, or a message or the
+/// engine's heartbeats didn't arrive), it starts over: ``Event/began``, the last message of each subject again, and ``Event/current``. Former subjects that
+/// haven't arrived again by then were removed.
 ///
 /// On the client's loop only. ``stop()`` ends it; so does the client's end, without an event.
 public final class JetStreamWatch {
@@ -12,9 +12,9 @@ public final class JetStreamWatch {
     /// The last message of each subject follows.
     case began
     case message(WatchedMessageView)
-    /// All messages that there were have come; changes follow.
+    /// All existing messages have arrived; changes follow.
     case current
-    /// The watch doesn't know of changes for now, and begins anew as soon as it can.
+    /// The watch gets no changes at present, and starts over as soon as it can.
     case interrupted(NATSError)
   }
 
@@ -32,13 +32,13 @@ public final class JetStreamWatch {
   private var failures = 0
   private var isStopped = false
   private var isCurrent = false
-  /// The consumer's count of messages.
+  /// The consumer's number of delivered messages.
   private var delivered: UInt64 = 0
   private var lastHeard = MonotonicTime(nanoseconds: 0)
 
   private static let retry = (first: Duration.milliseconds(50), longest: Duration.seconds(2))
 
-  /// - Parameter heartbeat: how often the engine sends a heartbeat; after three missing ones the watch starts over.
+  /// - Parameter heartbeat: the interval of the engine's heartbeats; after three missing ones the watch starts over.
   fileprivate init(
     _ jetStream: JetStream, _ stream: String, _ patterns: [String], heartbeat: Duration,
     _ handler: @escaping (Event) -> Void
@@ -56,7 +56,7 @@ public final class JetStreamWatch {
 
   private var client: NATSClient { jetStream.client }
 
-  /// Ends the watch: nothing is called any more. Calling it again does nothing.
+  /// Ends the watch. The handler isn't called any more. Calling it again does nothing.
   public func stop() {
     guard !isStopped else { return }
     isStopped = true
@@ -103,7 +103,7 @@ public final class JetStreamWatch {
     }
   }
 
-  /// Makes a consumer, in place of the one before.
+  /// Creates a consumer that replaces the one before.
   private func begin() {
     dropConsumer()
     cancelTimer()
@@ -119,7 +119,7 @@ public final class JetStreamWatch {
       stream_name: stream,
       config: .init(
         name: name, deliver_subject: inbox, idle_heartbeat: heartbeat.clampedNanoseconds,
-        // The engine deletes it when the subscription is gone for so long.
+        // The engine deletes the consumer when it has had no subscription for this time.
         inactive_threshold: max(heartbeat * 3, .seconds(5)).clampedNanoseconds, filter_subjects: patterns))
     do throws(NATSError) {
       subscription = try client.subscribe(inbox) { [weak self] message in self?.received(message, in: round) }
@@ -152,7 +152,7 @@ public final class JetStreamWatch {
     handler(.current)
   }
 
-  /// Something was missed, or can't be asked for.
+  /// Called when something was missed, or a request has failed.
   private func interrupt(_ error: NATSError, retries: Bool = true) {
     guard !isStopped else { return }
     let wasRunning = consumer != nil
@@ -174,7 +174,7 @@ public final class JetStreamWatch {
   private func dropConsumer() {
     if let subscription { client.unsubscribe(subscription) }
     subscription = nil
-    // The engine would delete it by and by.
+    // The engine would delete it after a while.
     if let consumer, client.isConnected {
       try? client.publish("\(jetStream.prefix).CONSUMER.DELETE.\(stream).\(consumer)")
     }
@@ -190,7 +190,7 @@ public final class JetStreamWatch {
     timer = client.loop.schedule(at: lastHeard + heartbeat * 3) { [weak self] in
       guard let self, round == self.round, !isStopped else { return }
       timer = nil
-      // Without a connection, the next one begins the watch anew.
+      // Without a connection, the watch starts over with the next one.
       guard client.isConnected else { return }
       if client.loop.now - lastHeard < heartbeat * 3 { return watchHeartbeats(in: round) }
       interrupt(
@@ -216,7 +216,7 @@ public final class JetStreamWatch {
     if position.pending == 0, !isStopped, round == self.round { becomeCurrent() }
   }
 
-  /// A heartbeat or a request for flow control.
+  /// Handles a heartbeat or a request for flow control.
   private func control(_ message: NATSMessageView) {
     if let reply = message.reply { try? client.publish(reply.text) }
     guard let headers = message.headers else { return }
@@ -248,11 +248,11 @@ public struct WatchedMessageView {
     pending = position.pending
   }
 
-  /// Why the engine has put this in the place of a message that is gone: `MaxAge`, `Purge` or `Remove`; nil for a message that was published.
+  /// The reason why the engine has replaced a removed message by this marker: `MaxAge`, `Purge` or `Remove`; nil for a published message.
   public var removal: String? { headers?["Nats-Marker-Reason"]?.text }
 }
 
-/// Where a delivered message stands, by the subject that its acknowledgement would go to.
+/// The position of a delivered message, from the subject for its acknowledgement.
 ///
 /// ```text
 /// $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
@@ -289,8 +289,8 @@ extension JetStream {
   /// - Parameters:
   ///   - patterns: the subjects; `*` and `>` are wildcards.
   ///   - stream: the stream's name.
-  ///   - heartbeat: how often the engine sends a heartbeat, from 100 ms up; after three missing ones the watch starts over.
-  ///   - handler: never called from within this call unless there is a connection: ``JetStreamWatch/Event/began`` comes at once then.
+  ///   - heartbeat: the interval of the engine's heartbeats, at least 100 ms; after three missing ones the watch starts over.
+  ///   - handler: called with events. Not called during this call, except with ``JetStreamWatch/Event/began`` if there is a connection.
   /// - Returns: the watch, which ends when it is released, or by ``JetStreamWatch/stop()``.
   public func watch(
     _ stream: String, matching patterns: [String], heartbeat: Duration = .seconds(1),

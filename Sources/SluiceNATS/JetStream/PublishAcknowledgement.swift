@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// The engine's word that messages are stored.
+/// The engine's acknowledgement of stored messages.
 public struct PublishAcknowledgement: Hashable, Sendable {
   public var stream: String
-  /// The sequence of the message, or of a batch's last one; those before it in the batch have the sequences before it.
+  /// The sequence of the message, or of a batch's last one; the others of the batch have the sequences before it.
   public var sequence: UInt64
-  /// The engine had a message of this id already, with ``sequence``, and has stored nothing.
+  /// The engine already had a message with this ID, at ``sequence``, and has stored nothing.
   public var isDuplicate = false
-  /// How many messages a batch had; 1 for a single message.
+  /// The number of messages in a batch; 1 for a single message.
   public var count: UInt64 = 1
 
   public init(stream: String, sequence: UInt64, isDuplicate: Bool = false, count: UInt64 = 1) {
@@ -19,7 +19,7 @@ public struct PublishAcknowledgement: Hashable, Sendable {
 
   /// Reads an answer to a publication.
   ///
-  /// Acknowledgements come by the thousands: those without anything unusual are read in place, all others as JSON.
+  /// Acknowledgements arrive by the thousands: usual ones are parsed in place, all others as JSON.
   ///
   /// - Throws: the engine's error, or ``NATSError/Code-swift.struct/malformedAnswer``.
   init(_ json: NATSBytes, server: String) throws(NATSError) {
@@ -54,7 +54,7 @@ public struct PublishAcknowledgement: Hashable, Sendable {
       stream: stream, sequence: sequence, isDuplicate: answer.duplicate ?? false, count: answer.count ?? 1)
   }
 
-  /// Reads `{"stream":"S","seq":3,"batch":"b","count":3}`: one object of texts without escapes, numbers, `true` and `false`.
+  /// Parses `{"stream":"S","seq":3,"batch":"b","count":3}`: one object of texts without escapes, numbers, `true` and `false`.
   ///
   /// - Returns: nil for anything else, errors included.
   init?(scanning json: NATSBytes) {
@@ -101,12 +101,12 @@ private struct FlatObject {
     self.bytes = bytes
   }
 
-  /// The object has ended, and only blanks follow.
+  /// Whether the object has ended, and only blanks follow.
   var isAtEnd: Bool { isDone && bytes.dropFirst(position).trimmed.isEmpty }
 
   mutating func begin() -> Bool { take(UInt8(ascii: "{")) }
 
-  /// The next field; nil at the end, and for what this doesn't read.
+  /// The next field; nil at the end, and for anything that this can't parse.
   mutating func next() -> (NATSBytes, Value)? {
     if take(UInt8(ascii: "}")) {
       isDone = isFirst
@@ -116,7 +116,7 @@ private struct FlatObject {
     isFirst = false
     if !take(UInt8(ascii: ",")) {
       guard take(UInt8(ascii: "}")) else { return nil }
-      // The end comes with the next call.
+      // The next call returns the end.
       position -= 1
       isFirst = true
     } else if peek() == UInt8(ascii: "}") {

@@ -6,10 +6,9 @@ public enum RollUp: Sendable {
   case stream
 }
 
-// JetStream's treatment of a message, stated in its headers.
+// Headers that determine how JetStream stores a message.
 extension NATSHeaders {
-  /// Stores the message only if this is the stream's last sequence; 0 for an empty stream that never had a message. In a batch, on the first
-  /// message only.
+  /// Stores the message only if this is the stream's last sequence; 0 for a stream that never had a message. In a batch, on the first message only.
   public mutating func expectLastSequence(_ sequence: UInt64) {
     append("Nats-Expected-Last-Sequence", sequence)
   }
@@ -25,23 +24,23 @@ extension NATSHeaders {
     }
   }
 
-  /// The engine refuses the message if the subject belongs to another stream.
+  /// Makes the engine reject the message if the subject belongs to another stream.
   public mutating func expectStream(_ name: String) throws(NATSError) {
     try add("Nats-Expected-Stream", name)
   }
 
-  /// The engine stores only one message with this ID within the stream's window for duplicates.
+  /// Sets the message's ID. The engine stores only one message with an ID within the stream's window for duplicates.
   public mutating func setMessageID(_ id: String) throws(NATSError) {
     try add("Nats-Msg-Id", id)
   }
 
-  /// The engine deletes the message after a time of at least a second; fractions of seconds are rounded up. The stream has to allow it.
+  /// Sets the time after which the engine deletes the message, at least a second; fractions of seconds are rounded up. The stream must allow it.
   public mutating func setTimeToLive(_ time: Duration) {
     let (seconds, fraction) = time.components
     append("Nats-TTL", "\(max(1, fraction > 0 ? seconds + 1 : seconds))s")
   }
 
-  /// Has the message replace earlier ones. The stream has to allow it.
+  /// Makes the message replace earlier ones. The stream must allow it.
   public mutating func rollUp(_ extent: RollUp) {
     append("Nats-Rollup", extent == .subject ? "sub" : "all")
   }

@@ -4,10 +4,10 @@ import FoundationEssentials
 public struct StoredMessageView {
   public let subject: NATSBytes
   public let sequence: UInt64
-  /// Those that the message was published with, and those of the read itself.
+  /// The headers with which the message was published, and those of the read.
   public let headers: NATSHeadersView
   public let payload: NATSBytes
-  /// How many more messages match a read of several; 0 otherwise.
+  /// The number of further messages that match a read of several; 0 otherwise.
   public let pending: UInt64
 
   init(subject: NATSBytes, sequence: UInt64, headers: NATSHeadersView, payload: NATSBytes) {
@@ -18,7 +18,7 @@ public struct StoredMessageView {
     pending = 0
   }
 
-  /// - Returns: nil when the headers of a stored message are missing.
+  /// - Returns: nil if the headers of a stored message are missing.
   init?(direct message: NATSMessageView) {
     guard let headers = message.headers, let subject = headers["Nats-Subject"],
       let sequence = headers.number("Nats-Sequence")
@@ -31,7 +31,7 @@ public struct StoredMessageView {
   }
 }
 
-/// A message of a stream, of its own memory.
+/// A message of a stream, with its own memory.
 public struct StoredMessage: Hashable, Sendable {
   public var subject: String
   public var sequence: UInt64
@@ -45,7 +45,7 @@ public struct StoredMessage: Hashable, Sendable {
     payload = message.payload.array
   }
 
-  /// Passes the message as one that has just arrived.
+  /// Passes the message as a view, like one that has just arrived.
   func withView(_ body: (StoredMessageView) -> Void) throws(NATSError) {
     try headers.block.withBytes { block throws(NATSError) in
       try Array(subject.utf8).withBytes { subject throws(NATSError) in
@@ -66,13 +66,13 @@ public struct StoredMessage: Hashable, Sendable {
   }
 }
 
-/// How far a read of several messages has come.
+/// The position of a read of several messages.
 public struct ReadPage: Hashable, Sendable {
-  /// The sequence of the last message that was handed out; 0 for none.
+  /// The sequence of the last message of the page; 0 for none.
   public var lastSequence: UInt64
-  /// How many more messages match. The next page begins behind ``lastSequence``.
+  /// The number of further matching messages. The next page begins after ``lastSequence``.
   public var pending: UInt64
-  /// The last sequence that the read has taken into account, of reads of last messages: the next page has to go up to the same. Nil otherwise.
+  /// For reads of last messages, the last sequence that the read includes; the next page must use the same. Nil otherwise.
   public var upTo: UInt64?
 
   public init(lastSequence: UInt64, pending: UInt64, upTo: UInt64? = nil) {
@@ -82,7 +82,7 @@ public struct ReadPage: Hashable, Sendable {
   }
 }
 
-/// Which message to read.
+/// The message to read.
 public enum MessageSelector: Hashable, Sendable {
   /// The message with a sequence.
   case sequence(UInt64)

@@ -1,22 +1,22 @@
 import SluiceIO
 
-/// A stream's settings, as far as Sluice uses them. Updating a stream sets all others to their defaults.
+/// The settings of a stream that Sluice uses. Updating a stream sets all others to their defaults.
 public struct StreamConfiguration: Hashable, Sendable, Codable {
   public enum Storage: String, Hashable, Sendable, Codable {
     case file
     case memory
   }
 
-  /// The reaction when a limit is reached.
+  /// The messages to drop when a limit is reached.
   public enum Discard: String, Hashable, Sendable, Codable {
     /// The oldest messages.
     case old
-    /// The new message, which is refused.
+    /// The new message, which is rejected.
     case new
   }
 
   public var name: String
-  /// With wildcards. No two streams of an account may have the same.
+  /// May contain wildcards. Streams of an account must not overlap.
   public var subjects: [String]
   public var storage = Storage.file
   public var replicas = 1
@@ -25,15 +25,15 @@ public struct StreamConfiguration: Hashable, Sendable, Codable {
   /// The most bytes; -1 for no limit.
   public var maximumBytes: Int64 = -1
   public var discard = Discard.old
-  /// How long ids of messages are remembered, in nanoseconds; nil for the engine's two minutes.
+  /// How long message IDs are kept for the detection of duplicates, in nanoseconds; nil for the engine's two minutes.
   public var duplicateWindow: Int64?
   /// Whether atomic batches may be published.
   public var allowsAtomicBatches = false
-  /// Whether all replicas, and not the leader alone, answer reads.
+  /// Whether all replicas answer reads, and not only the leader.
   public var allowsDirectReads = false
   public var allowsRollUp = false
   public var allowsTimeToLive = false
-  /// How long a marker stands for a message that has reached its time to live, in nanoseconds and at least a second; nil for no markers.
+  /// How long a marker replaces a message that has reached its time to live, in nanoseconds, at least a second; nil for no markers.
   public var deleteMarkerTimeToLive: Int64?
 
   public init(_ name: String, subjects: [String]) {
@@ -75,7 +75,7 @@ public struct StreamConfiguration: Hashable, Sendable, Codable {
   }
 }
 
-/// A stream as it is.
+/// The present state of a stream.
 public struct StreamInfo: Hashable, Sendable, Decodable {
   public var configuration: StreamConfiguration
   public var state: State
@@ -104,33 +104,33 @@ public struct StreamInfo: Hashable, Sendable, Decodable {
     }
   }
 
-  /// Where the stream's replicas are.
+  /// The replicas of a stream.
   public struct Cluster: Hashable, Sendable, Decodable {
-    /// The name of the server that leads the stream; nil while there is none.
+    /// The name of the stream's leader; nil while there is none.
     public var leader: String?
-    /// The others.
+    /// The other replicas.
     public var replicas: [Replica]?
   }
 
   public struct Replica: Hashable, Sendable, Decodable {
     public var name: String
-    /// Whether it has everything that the leader has.
+    /// Whether it is up to date with the leader.
     public var current: Bool?
     public var offline: Bool?
-    /// How many operations it is behind.
+    /// The number of operations that it has yet to apply.
     public var lag: UInt64?
   }
 
-  /// The names of all servers that have the stream, sorted.
+  /// The names of all servers with a replica of the stream, sorted.
   public var servers: [String] {
     ([cluster?.leader].compactMap { $0 } + (cluster?.replicas ?? []).map(\.name)).sorted()
   }
 }
 
 extension JetStream {
-  /// Creates a stream. One of the same name and the same settings is left as it is.
+  /// Creates a stream. An existing stream with the same name and the same settings isn't changed.
   ///
-  /// Fails with ``NATSError/Code-swift.struct/streamExists`` when there is one with other settings.
+  /// Fails with ``NATSError/Code-swift.struct/streamExists`` if one exists with other settings.
   public func createStream(
     _ configuration: StreamConfiguration, _ completion: @escaping Completion<StreamInfo>
   ) throws(NATSError) {
@@ -148,7 +148,7 @@ extension JetStream {
       "STREAM.UPDATE.\(configuration.name)", configuration, of: configuration.name, isWrite: true, completion)
   }
 
-  /// The stream's settings and state, by its leader.
+  /// Requests the stream's settings and state from its leader.
   public func streamInfo(_ name: String, _ completion: @escaping Completion<StreamInfo>) throws(NATSError) {
     try Self.check(name: name)
     try call("STREAM.INFO.\(name)", NoBody?.none, of: name, completion)
@@ -173,13 +173,13 @@ extension JetStream {
     var seq: UInt64?
   }
 
-  /// Deletes messages. Unlike writes, this can't be made to depend on the last sequence.
+  /// Deletes messages. Unlike writes, this can't depend on the last sequence.
   ///
   /// - Parameters:
   ///   - name: the stream's name.
-  ///   - pattern: only those whose subjects match it; nil for all subjects.
-  ///   - sequence: only those before it; nil for all.
-  ///   - completion: gets how many messages were deleted.
+  ///   - pattern: the pattern that subjects must match; nil for all subjects.
+  ///   - sequence: the sequence before which messages are deleted; nil for all.
+  ///   - completion: called with the number of deleted messages.
   public func purge(
     _ name: String, matching pattern: String? = nil, before sequence: UInt64? = nil,
     _ completion: @escaping Completion<UInt64>

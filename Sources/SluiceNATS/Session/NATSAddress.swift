@@ -16,7 +16,7 @@ public struct NATSAddress: Hashable, Sendable, CustomStringConvertible {
     self.requiresTLS = requiresTLS
   }
 
-  /// - Throws: ``NATSError/Code-swift.struct/invalidAddress``, which says how it should be.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidAddress`` with the expected form.
   public init(parsing text: String) throws(NATSError) {
     var rest = text[...]
     requiresTLS = false
@@ -50,7 +50,7 @@ public struct NATSAddress: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// Reads a list with commas between the addresses. A scheme holds for those behind it that have none.
+  /// Parses a list with commas between the addresses. A scheme also applies to the following addresses without one.
   public static func list(parsing text: String) throws(NATSError) -> [NATSAddress] {
     var addresses: [NATSAddress] = []
     var scheme = ""

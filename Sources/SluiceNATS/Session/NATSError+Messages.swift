@@ -1,4 +1,4 @@
-/// Why a message wasn't sent, or a request has no answer.
+/// Errors of messages that weren't sent, and of requests without an answer.
 extension NATSError {
   private init(_ code: Code, _ subject: String, _ message: String, server: String?) {
     self.init(code, message, server: server)
@@ -6,9 +6,9 @@ extension NATSError {
   }
 
   /// - Parameters:
-  ///   - isLeaving: whether the client is about to go to another server.
+  ///   - isLeaving: whether the client is about to move to another server.
   ///   - isClosed: whether the client has ended.
-  ///   - last: why there is no connection.
+  ///   - last: the reason why there is no connection.
   ///   - server: the server, if there is one.
   static func notSent(
     _ subject: String, isLeaving: Bool, isClosed: Bool, last: NATSError?, server: String?
@@ -36,9 +36,9 @@ extension NATSError {
     )
   }
 
-  /// The connection has ended before the answer came.
+  /// The error for a connection that has ended before the answer arrived.
   ///
-  /// - Parameter wasWritten: whether all of the request was written, so that it may have been carried out.
+  /// - Parameter wasWritten: whether the whole request was written, so that it may have been processed.
   static func interrupted(_ subject: String, wasWritten: Bool, _ cause: NATSError) -> NATSError {
     wasWritten
       ? NATSError(

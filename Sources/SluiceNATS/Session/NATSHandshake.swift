@@ -14,7 +14,7 @@ struct NATSHandshake {
     case greeting
     /// Waiting for TLS.
     case securing
-    /// CONNECT was sent, and its PONG hasn't come.
+    /// CONNECT was sent, and its PONG hasn't arrived.
     case authenticating
   }
 
@@ -33,9 +33,9 @@ struct NATSHandshake {
   private var isSecure: Bool
 
   /// - Parameters:
-  ///   - address: the server's.
+  ///   - address: the server's address.
   ///   - isSecure: whether the connection has TLS already.
-  ///   - credentials: those to be used on this connection.
+  ///   - credentials: the credentials for this connection.
   ///   - options: the client's name, and whether secrets may be sent in plain text.
   init(with address: NATSAddress, isSecure: Bool, credentials: NATSCredentials, _ options: NATSOptions) {
     self.address = address
@@ -44,9 +44,9 @@ struct NATSHandshake {
     self.options = options
   }
 
-  /// INFO has come.
+  /// Handles INFO.
   ///
-  /// - Throws: why the connection can't be used.
+  /// - Throws: the reason why the connection can't be used.
   mutating func received(_ info: NATSServerInfo) throws(NATSError) -> Action {
     guard step == .greeting else { return .none }
     guard info.hasHeaders else {
@@ -62,10 +62,10 @@ struct NATSHandshake {
     return .secure
   }
 
-  /// TLS is in place.
+  /// Called when TLS is in place.
   ///
   /// - Parameter info: the server's last INFO.
-  /// - Throws: why the connection can't be used.
+  /// - Throws: the reason why the connection can't be used.
   mutating func secured(_ info: NATSServerInfo) throws(NATSError) -> Action {
     guard step == .securing else { return .none }
     isSecure = true

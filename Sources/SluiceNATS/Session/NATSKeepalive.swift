@@ -6,7 +6,7 @@ struct NATSKeepalive {
     case none
     /// Send PING.
     case ping
-    /// The server has been silent for so long.
+    /// The server has been silent for this time.
     case expired(Duration)
   }
 
@@ -16,20 +16,20 @@ struct NATSKeepalive {
   private var pingSent: MonotonicTime?
 
   /// - Parameters:
-  ///   - interval: after how long a silence the server is asked.
-  ///   - timeout: how long it may take to answer.
+  ///   - interval: the silence after which PING is sent.
+  ///   - timeout: the time for the answer.
   init(interval: Duration, timeout: Duration) {
     self.interval = interval
     self.timeout = timeout
   }
 
-  /// Bytes have come, or the connection begins.
+  /// Called when bytes have arrived, and when the connection begins.
   mutating func heard(at now: MonotonicTime) {
     lastHeard = now
     pingSent = nil
   }
 
-  /// The transport has taken bytes that had been waiting: the server reads, even if its answer is behind a slow line.
+  /// Called when the transport has accepted bytes that had to wait: the server reads, even if its answer is delayed by a slow network.
   mutating func madeProgress(at now: MonotonicTime) {
     if pingSent != nil { pingSent = now }
   }

@@ -1,25 +1,25 @@
 import Glibc
 import SluiceIO
 
-/// Encoded output that the transport hasn't taken: copied bytes, and among them inserts, which the transport takes from their own memory.
+/// Encoded output that the transport hasn't accepted yet: copied bytes, and between them inserts, which the transport reads from their own memory.
 ///
 /// ```
 ///    copied | insert | copied | insert | insert | copied
 ///      ▲ written up to somewhere here
 /// ```
 ///
-/// Counts bytes from the connection's beginning, so that at its end it is known what can have reached the server and what can't.
+/// Counts bytes from the connection's beginning. At its end, the counts show which output may have reached the server.
 struct NATSOutput {
   /// Copied bytes, from `head` on.
   private var bytes: [UInt8] = []
   private var head = 0
-  /// How many copied bytes were ahead of those in `bytes`.
+  /// The number of copied bytes before those in `bytes`.
   private var dropped = 0
   private var inserts = NATSInsertQueue()
-  /// Bytes that the transport has taken since the connection's beginning.
+  /// Bytes that the transport has accepted since the connection's beginning.
   private(set) var written: UInt64 = 0
 
-  /// Up to this capacity, the memory is used again.
+  /// The largest capacity that is kept for reuse.
   private static let keptCapacity = 4 << 20
 
   /// Bytes that wait for the transport.
@@ -29,7 +29,7 @@ struct NATSOutput {
   var encoded: UInt64 { written + UInt64(count) }
 
   mutating func append(_ body: (inout [UInt8]) -> Void) {
-    // Half of the memory at least is free then, so that each byte is moved once on average.
+    // At least half of the memory is free then, so that each byte is moved once on average.
     if head > Self.keptCapacity, head > bytes.count / 2 {
       bytes.removeFirst(head)
       dropped += head
@@ -38,10 +38,10 @@ struct NATSOutput {
     body(&bytes)
   }
 
-  /// Appends bytes that the transport takes from their own memory.
+  /// Appends bytes that the transport reads from their own memory.
   mutating func append(_ insert: NATSInsert) { inserts.append(insert, behind: dropped + bytes.count) }
 
-  /// Takes back what was encoded since `encoded` had this value. Nothing of it may have been written.
+  /// Removes the output encoded since `encoded` had this value. None of it may have been written.
   mutating func rewind(to mark: UInt64) {
     precondition(mark >= written && mark <= encoded, "what was written can't be taken back")
     var rest = Int(encoded - mark)
@@ -56,7 +56,7 @@ struct NATSOutput {
     }
   }
 
-  /// Writes as much as the transport takes. Returns why the transport has failed, if so.
+  /// Writes as much as the transport accepts. Returns the reason if the transport has failed.
   mutating func write(to stream: any ByteStream) -> IOError? {
     guard count > 0 else { return nil }
     let result = unsafe withVectors { vectors in unsafe stream.write(vectors) }
@@ -67,7 +67,7 @@ struct NATSOutput {
     return nil
   }
 
-  /// Calls `body` with what waits, in its order.
+  /// Calls `body` with the waiting output, in order.
   private mutating func withVectors<Result>(_ body: (UnsafeBufferPointer<iovec>) -> Result) -> Result {
     let (head, dropped) = (head, dropped)
     return unsafe bytes.withUnsafeMutableBytes { bytes in
@@ -90,7 +90,7 @@ struct NATSOutput {
     }
   }
 
-  /// The transport has taken the next `count` bytes.
+  /// Called when the transport has accepted the next `count` bytes.
   mutating func took(_ count: Int) {
     written += UInt64(count)
     var rest = count
@@ -107,7 +107,7 @@ struct NATSOutput {
     }
   }
 
-  /// A copy of what waits, for tests without a transport.
+  /// A copy of the waiting output, for tests without a transport.
   var waiting: [UInt8] {
     var output = self
     return unsafe output.withVectors { vectors in

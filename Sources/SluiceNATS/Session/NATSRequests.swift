@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// The requests that wait for answers, by their numbers, with their deadlines.
+/// The requests that wait for answers, by number, with their deadlines.
 struct NATSRequests {
   struct Entry {
     var subject: String
-    /// The output's position after the request: a request beyond the written output can't have been carried out.
+    /// The output's position after the request. If it exceeds the written output, the request can't have been processed.
     var end: UInt64
     var timeout: Duration
     var deadline: MonotonicTime
@@ -13,7 +13,7 @@ struct NATSRequests {
   }
 
   private var entries: [UInt64: Entry] = [:]
-  /// A binary heap of deadlines; those of requests that have ended or were prolonged are dropped when they come up.
+  /// A binary heap of deadlines. Deadlines of requests that have ended or were extended are dropped when they reach the top.
   private var deadlines: [(time: MonotonicTime, number: UInt64)] = []
 
   var count: Int { entries.count }
@@ -37,7 +37,7 @@ struct NATSRequests {
 
   /// Extends the time of a request that waits for further answers.
   mutating func prolong(_ number: UInt64, at now: MonotonicTime) {
-    // The heap's entry is corrected when it comes up.
+    // The heap's entry is corrected when it reaches the top.
     if let timeout = entries[number]?.timeout { entries[number]?.deadline = now + timeout }
   }
 
@@ -59,7 +59,7 @@ struct NATSRequests {
     return nil
   }
 
-  /// Takes out everything, in the order of the numbers.
+  /// Removes and returns all requests, in the order of their numbers.
   mutating func removeAll() -> [(UInt64, Entry)] {
     let all = entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     entries = [:]
@@ -104,7 +104,7 @@ struct NATSRequests {
   }
 
   private mutating func compact() {
-    // Each request keeps one deadline: the earliest, which comes up first.
+    // Keeps one deadline per request: the earliest, which reaches the top first.
     var kept: Set<UInt64> = []
     deadlines = deadlines.sorted { $0.time < $1.time }.filter {
       entries[$0.number] != nil && kept.insert($0.number).inserted

@@ -13,12 +13,12 @@ public struct NATSServerInfo: Hashable, Sendable, Decodable {
   public var requiresTLS: Bool
   public var offersTLS: Bool
   public var requiresAuthentication: Bool
-  /// The challenge that the client has to sign; empty if there is none.
+  /// The challenge that the client must sign; empty if there is none.
   public var nonce: String
   /// Addresses of the cluster's servers, as `HOST:PORT`.
   public var connectURLs: [String]
   public var cluster: String
-  /// The server is about to stop: clients should go to another.
+  /// The server is about to stop: clients should move to another one.
   public var isLameDuck: Bool
   public var clientID: UInt64
 
@@ -116,7 +116,7 @@ struct NATSConnectOptions: Encodable {
   }
 
   var json: [UInt8] {
-    // Strings and flags can always be encoded.
+    // Encoding strings and flags can't fail.
     (try? JSONEncoder().encode(self)).map { [UInt8]($0) } ?? []
   }
 }

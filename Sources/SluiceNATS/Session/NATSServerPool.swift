@@ -1,12 +1,12 @@
 import SluiceIO
 
-/// The servers that a client knows, and which to try when: an event in, the next step out.
+/// The servers that a client knows, and the order and times of attempts: events are passed in, and the functions return the next step.
 ///
 /// A value without a clock or a network, with its own seeded random numbers.
 struct NATSServerPool {
   struct Server: Hashable {
     var address: NATSAddress
-    /// The name that the certificate must be for. Servers name each other by numeric addresses, which certificates often don't have.
+    /// The name that the certificate must contain. Servers name each other by numeric addresses, which certificates often don't contain.
     var certificateName: String
     var isDiscovered = false
   }
@@ -20,7 +20,7 @@ struct NATSServerPool {
 
   private let policy: NATSReconnectPolicy
   private(set) var random: SeededRandom
-  /// In the order in which they are tried; the first is the current one.
+  /// In the order in which they are tried; the first one is the current one.
   private(set) var servers: [Server]
   private var leftInRound: Int
   private var rounds = 0
@@ -58,7 +58,7 @@ struct NATSServerPool {
     wasUnreachable = false
   }
 
-  /// The connection is lost: the next server is tried after a short random wait, and the lost one last.
+  /// Called when the connection is lost. The next server is tried after a short random wait, and the lost one last.
   mutating func lost(at now: MonotonicTime) -> Step {
     begin = now
     leftInRound = servers.count
@@ -66,7 +66,7 @@ struct NATSServerPool {
     return .wait(until: now + random.next(in: .zero...policy.delay(round: 0)))
   }
 
-  /// The client leaves the server while it still works.
+  /// Called when the client leaves a server that still works.
   mutating func left(at now: MonotonicTime) -> Step {
     begin = now
     leftInRound = servers.count
@@ -74,9 +74,9 @@ struct NATSServerPool {
     return .connect
   }
 
-  /// An attempt has failed.
+  /// Called when an attempt has failed.
   ///
-  /// - Parameter isRefusal: the server has refused the credentials.
+  /// - Parameter isRefusal: whether the server has rejected the credentials.
   mutating func failed(at now: MonotonicTime, isRefusal: Bool) -> Step {
     if isRefusal { wasRefused = true } else { wasUnreachable = true }
     leftInRound -= 1
@@ -95,7 +95,7 @@ struct NATSServerPool {
     return .wait(until: now + delay)
   }
 
-  /// The servers that a server names, as `HOST:PORT`. Those that it names no longer are forgotten, except given ones and the current one.
+  /// Adds the servers that a server names, as `HOST:PORT`. Servers that it no longer names are removed, except for given ones and the current one.
   mutating func learn(_ names: [String]) {
     let named = names.prefix(1_024).compactMap { try? NATSAddress(parsing: $0) }
     let current = current

@@ -5,12 +5,12 @@ extension NATSSession {
   /// Encodes a message.
   ///
   /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - reply: the subject that answers go to; empty for none.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`), with `inserts`.
-  ///   - inserts: what stands between the bytes of `payload`, and is sent without being copied.
-  /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
+  ///   - subject: the subject of the message; without wildcards.
+  ///   - reply: the subject for answers; empty for none.
+  ///   - headers: the headers; empty to send none.
+  ///   - payload: the payload, together with `inserts` within the server's limit (`max_payload`).
+  ///   - inserts: bytes to insert into `payload`, which are sent without being copied.
+  /// - Throws: the reason why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
   public mutating func publish(
     _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes,
     inserts: [NATSInsert] = []
@@ -38,15 +38,15 @@ extension NATSSession {
   /// Encodes a message that expects an answer.
   ///
   /// - Parameters:
-  ///   - subject: where the message goes; without wildcards.
-  ///   - headers: none are sent when there are none.
-  ///   - payload: at most what the server takes (`max_payload`), with `inserts`.
-  ///   - inserts: as of ``publish(_:reply:headers:payload:inserts:)``.
-  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
-  ///   - timeout: until the answer, or the next one.
+  ///   - subject: the subject of the message; without wildcards.
+  ///   - headers: the headers; empty to send none.
+  ///   - payload: the payload, together with `inserts` within the server's limit (`max_payload`).
+  ///   - inserts: like those of ``publish(_:reply:headers:payload:inserts:)``.
+  ///   - isMany: whether answers arrive until ``endRequest(_:)``; each one restarts the timeout.
+  ///   - timeout: the time until the answer, or the next one.
   ///   - now: the time of the call.
   /// - Returns: the request's number.
-  /// - Throws: why nothing was sent.
+  /// - Throws: the reason why nothing was sent.
   public mutating func request(
     _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes,
     inserts: [NATSInsert] = [], isMany: Bool = false, timeout: Duration, at now: MonotonicTime
@@ -61,14 +61,14 @@ extension NATSSession {
     }
   }
 
-  /// Encodes messages one directly behind the other, the last one as a request: either all of them or none.
+  /// Encodes messages directly after one another, the last one as a request. Either all of them are encoded or none.
   ///
   /// - Parameters:
   ///   - messages: at least one.
-  ///   - timeout: until the answer to the last one.
+  ///   - timeout: the time for the answer to the last one.
   ///   - now: the time of the call.
   /// - Returns: the request's number.
-  /// - Throws: why nothing was sent.
+  /// - Throws: the reason why nothing was sent.
   mutating func requestBehind(
     _ messages: ArraySlice<NATSMessage>, timeout: Duration, at now: MonotonicTime
   ) throws(NATSError) -> UInt64 {
@@ -97,12 +97,12 @@ extension NATSSession {
     traffic.endRequest(number)
   }
 
-  /// Subscribes, now and on each connection to come.
+  /// Subscribes, on the present connection and on all later ones.
   ///
   /// - Parameters:
-  ///   - subject: the subjects; `*` and `>` are wildcards.
-  ///   - queue: the members of a queue share the messages; nil for all of them.
-  ///   - limit: the subscription ends after so many messages.
+  ///   - subject: the subject; `*` and `>` are wildcards.
+  ///   - queue: a queue group, whose members share the messages; nil to get all messages.
+  ///   - limit: the number of messages after which the subscription ends.
   /// - Returns: the subscription's number.
   /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``.
   public mutating func subscribe(
@@ -114,7 +114,7 @@ extension NATSSession {
     return traffic.subscribe(subject, queue: queue, limit: limit, isConnected: isAccepted)
   }
 
-  /// Ends a subscription. Messages on their way are ignored.
+  /// Ends a subscription. Messages in flight are ignored.
   public mutating func unsubscribe(_ number: UInt64) {
     traffic.unsubscribe(number, isConnected: isAccepted)
   }

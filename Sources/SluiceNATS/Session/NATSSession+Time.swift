@@ -2,7 +2,7 @@ import SluiceIO
 
 /// The session's deadlines.
 extension NATSSession {
-  /// When ``advance(to:)`` has to be called; nil when nothing waits for a time.
+  /// The time at which ``advance(to:)`` must be called; nil without a deadline.
   public var nextDeadline: MonotonicTime? {
     var earliest: MonotonicTime?
     func consider(_ time: MonotonicTime?) {
@@ -19,7 +19,7 @@ extension NATSSession {
     return earliest
   }
 
-  /// Does what is due.
+  /// Handles all deadlines up to `now`.
   public mutating func advance(to now: MonotonicTime) -> NATSAction {
     var actions: [NATSAction] = []
     if let due = traffic.nextDeadline, due <= now {

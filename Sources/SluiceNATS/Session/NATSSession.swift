@@ -1,17 +1,17 @@
 import SluiceIO
 
-/// The client's side of NATS: an event in, an action out, and bytes to send in `output`.
+/// The client's side of NATS: events are passed in, the functions return actions, and `output` contains bytes to send.
 ///
-/// A value without I/O and clock, for the whole life of a client: it looks for a server, shakes hands, keeps subscriptions and requests,
-/// and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at ``nextDeadline``,
-/// and writes `output` after each event.
+/// A value without I/O and clock, for the whole lifetime of a client. It looks for a server, performs the handshake, and keeps subscriptions and requests.
+/// When the connection is lost, it looks for the next server. The caller owns the transport, calls ``advance(to:)`` at ``nextDeadline``, and writes `output`
+/// after each event.
 ///
 /// ```
 ///   NATSServerPool ── which server ──► NATSHandshake ──► open, with NATSKeepalive ──► leaving
 ///                       NATSTraffic: messages, requests and subscriptions, over all connections
 /// ```
 ///
-/// - A request that was written when its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, one that wasn't with
+/// - A request that was written before its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, otherwise with
 ///   ``NATSError/Code-swift.struct/notSent``. Nothing is sent again.
 /// - Subscriptions outlive connections. Messages published to them between two connections are lost, as in NATS.
 public struct NATSSession {
@@ -34,9 +34,9 @@ public struct NATSSession {
   /// The server's description of itself; nil before the first connection.
   public private(set) var info: NATSServerInfo?
 
-  /// While the phase is ``Phase/handshaking``.
+  /// Set while the phase is ``Phase/handshaking``.
   private var handshake: NATSHandshake?
-  /// When the attempt to connect, or the wait before leaving, ends.
+  /// The end of the attempt to connect, or of the wait before leaving.
   var phaseDeadline: MonotonicTime?
   var keepalive: NATSKeepalive
   var lastError: NATSError?
@@ -47,7 +47,7 @@ public struct NATSSession {
   /// - Parameters:
   ///   - addresses: at least one.
   ///   - options: names, limits and times.
-  ///   - seed: of the order of servers, the jitter and the names of inboxes.
+  ///   - seed: the seed for the order of servers, the jitter and the names of inboxes.
   public init(_ addresses: [NATSAddress], options: NATSOptions, seed: UInt64) {
     self.options = options
     keepalive = NATSKeepalive(interval: options.pingInterval, timeout: options.pingTimeout)
@@ -64,7 +64,7 @@ public struct NATSSession {
   /// Returns a name that no other client can guess, such as for a batch.
   mutating func makeName() -> String { Self.name(from: &random) }
 
-  /// 22 letters and digits: more than can be guessed.
+  /// 22 random letters and digits, too many to guess.
   private static func name(from random: inout SeededRandom) -> String {
     let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
     return String(
@@ -84,7 +84,7 @@ public struct NATSSession {
   /// Whether messages and requests can be sent.
   public var isOpen: Bool { phase == .open }
 
-  /// Whether the last ``NATSAction/connect(_:certificateName:)`` is still to be carried out: a callback may have closed the client meanwhile.
+  /// Whether the last ``NATSAction/connect(_:certificateName:)`` still has to be performed: a callback may have closed the client meanwhile.
   var isConnecting: Bool { phase == .connecting }
 
   /// The most bytes that headers and payload may have together.
@@ -101,7 +101,7 @@ public struct NATSSession {
 
   // MARK: The connection
 
-  /// Begins. Once.
+  /// Begins to connect. May be called once.
   public mutating func start(at now: MonotonicTime) -> NATSAction {
     guard phase == .idle else { return .none }
     return NATSAction(follow(pool.start(at: now), at: now))
@@ -123,11 +123,11 @@ public struct NATSSession {
     }
   }
 
-  /// The transport of the last ``NATSAction/connect(_:certificateName:)`` is open.
+  /// Called when the transport of the last ``NATSAction/connect(_:certificateName:)`` is open.
   ///
   /// - Parameters:
   ///   - isSecure: whether it has TLS already.
-  ///   - credentials: those to be used on this connection.
+  ///   - credentials: the credentials for this connection.
   ///   - now: the time of the event.
   public mutating func opened(isSecure: Bool, credentials: NATSCredentials, at now: MonotonicTime) {
     guard phase == .connecting else { return }
@@ -138,7 +138,7 @@ public struct NATSSession {
     keepalive.heard(at: now)
   }
 
-  /// TLS is in place.
+  /// Called when TLS is in place.
   public mutating func secured(at now: MonotonicTime) -> NATSAction {
     guard let info else { return .none }
     do throws(NATSError) {
@@ -148,28 +148,28 @@ public struct NATSSession {
     }
   }
 
-  /// The transport, or the attempt to make one, has failed. The caller has dropped it.
+  /// Called when the transport, or the attempt to connect, has failed. The caller must have dropped it.
   public mutating func lost(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
     NATSAction(lose(error, at: now, disconnects: false))
   }
 
-  /// Gives the connection up, as if it were lost, and tries the other servers first. Does nothing without a connection or without another server.
+  /// Drops the connection, as if it were lost, and tries the other servers first. Does nothing without a connection or without another server.
   public mutating func changeServer(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
     guard phase == .open, pool.servers.count > 1 else { return .none }
     return NATSAction(lose(error, at: now))
   }
 
-  /// Bytes have come.
+  /// Called when bytes have arrived.
   public mutating func heard(at now: MonotonicTime) {
     keepalive.heard(at: now)
   }
 
-  /// The transport has taken bytes that had been waiting: the server reads, even if its answers are behind a slow line.
+  /// Called when the transport has accepted bytes that had to wait: the server reads, even if its answers are delayed by a slow network.
   mutating func madeProgress(at now: MonotonicTime) {
     keepalive.madeProgress(at: now)
   }
 
-  /// Ends the client. Requests fail, and the caller drops the transport.
+  /// Ends the client. Requests fail, and the caller must drop the transport.
   public mutating func close() -> NATSAction {
     NATSAction(close(NATSError(.closed, "the client of the NATS servers was closed")))
   }
@@ -213,7 +213,7 @@ public struct NATSSession {
       + follow(wasOpen ? pool.lost(at: now) : pool.failed(at: now, isRefusal: isRefusal), at: now)
   }
 
-  // MARK: What the server sends
+  // MARK: Operations of the server
 
   /// Handles one operation.
   public mutating func receive(_ operation: NATSOperation, at now: MonotonicTime) -> NATSAction {
@@ -235,7 +235,7 @@ public struct NATSSession {
     }
   }
 
-  /// The server has broken the protocol, or what it sends can't be parsed.
+  /// Called when the server has broken the protocol, or its bytes can't be parsed.
   public mutating func violated(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
     NATSAction(lose(error, at: now))
   }
@@ -244,14 +244,14 @@ public struct NATSSession {
     -> NATSAction
   {
     var info = info
-    // Later ones may leave the nonce out.
+    // Later INFOs may omit the nonce.
     if info.nonce.isEmpty, handshake?.step != .greeting { info.nonce = self.info?.nonce ?? "" }
     self.info = info
     if options.usesDiscoveredServers { pool.learn(info.connectURLs) }
     switch phase {
     case .handshaking: return perform(try handshake?.received(info))
     case .open where info.isLameDuck:
-      // Without another server, this one is used to its end.
+      // Without another server, this one is used until it stops.
       guard pool.servers.count > 1 else { return .lameDuck(server: server) }
       phase = .leaving
       phaseDeadline = now + options.lameDuckPatience
@@ -316,7 +316,7 @@ public struct NATSSession {
     }
   }
 
-  /// Goes to another server once nothing is in flight at this one.
+  /// Moves to another server once no request is in flight at this one.
   mutating func leaveIfDone(at now: MonotonicTime, isLate: Bool = false) -> [NATSAction] {
     guard phase == .leaving, traffic.requestCount == 0 || isLate else { return [] }
     let error = NATSError(

@@ -1,22 +1,22 @@
-/// The subscriptions of a session, by their numbers, which outlive its connections.
+/// The subscriptions of a session, by number. They outlive its connections.
 struct NATSSubscriptions {
   private struct Entry {
     var subject: String
     var queue: String?
-    /// How many more messages it takes; nil without a limit.
+    /// How many more messages it accepts; nil without a limit.
     var remaining: UInt64?
   }
 
   /// The meaning of a message for its subscription.
   enum Delivery {
-    /// There is none: it has ended.
+    /// It has ended.
     case unknown
     case more
-    /// This is the last one that it takes.
+    /// This is its last message.
     case last
   }
 
-  /// The number of the subscription to which all answers to requests come. It isn't in the table.
+  /// The number of the subscription for all answers to requests. It isn't in the table.
   static let inboxNumber: UInt64 = 1
 
   private var entries: [UInt64: Entry] = [:]
@@ -28,24 +28,24 @@ struct NATSSubscriptions {
     return lastNumber
   }
 
-  /// Returns whether there was one.
+  /// Returns whether it existed.
   mutating func remove(_ number: UInt64) -> Bool { entries.removeValue(forKey: number) != nil }
 
-  /// Takes out everything. Returns the numbers, in order.
+  /// Removes all subscriptions. Returns the numbers, in order.
   mutating func removeAll() -> [UInt64] {
     let numbers = entries.keys.sorted()
     entries = [:]
     return numbers
   }
 
-  /// Takes out those of a subject, which the server has refused. Returns the numbers, in order.
+  /// Removes the subscriptions of a subject that the server has rejected. Returns the numbers, in order.
   mutating func removeAll(of subject: String) -> [UInt64] {
     let numbers = entries.filter { $0.value.subject == subject }.keys.sorted()
     for number in numbers { entries[number] = nil }
     return numbers
   }
 
-  /// Counts a message. A subscription is taken out with its last one.
+  /// Counts a message. Removes a subscription after its last one.
   mutating func count(_ number: UInt64) -> Delivery {
     guard let remaining = entries[number].map(\.remaining) else { return .unknown }
     guard let remaining else { return .more }
@@ -57,7 +57,7 @@ struct NATSSubscriptions {
     return .more
   }
 
-  /// Appends what makes one of them at a server.
+  /// Encodes a subscription for a server.
   func encode(_ number: UInt64, into bytes: inout [UInt8]) {
     guard let entry = entries[number] else { return }
     NATSEncoder.subscribe(entry.subject, queue: entry.queue, number: number, into: &bytes)
@@ -66,7 +66,7 @@ struct NATSSubscriptions {
     }
   }
 
-  /// Appends what makes all of them at a server, in the order of their numbers.
+  /// Encodes all subscriptions for a server, in the order of their numbers.
   func encodeAll(into bytes: inout [UInt8]) {
     for number in entries.keys.sorted() { encode(number, into: &bytes) }
   }

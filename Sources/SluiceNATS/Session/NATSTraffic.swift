@@ -2,21 +2,21 @@ import SluiceIO
 
 /// The messages of a client, over all its connections: pending output, requests that wait for answers, and subscriptions.
 ///
-/// A value without I/O and without a clock. ``NATSSession`` says when there is a connection.
+/// A value without I/O and without a clock. ``NATSSession`` reports the beginning and the end of connections.
 struct NATSTraffic {
   /// The meaning of a message from the server.
   enum Arrival: Hashable {
-    /// It belongs to nothing that there still is.
+    /// It belongs to a subscription or request that has ended.
     case unknown
-    /// A subscription's.
+    /// A message of a subscription.
     case message
-    /// The last one that a subscription takes.
+    /// The last message of a subscription.
     case lastMessage
     /// An answer to a request that stays open.
     case answer(UInt64)
     /// The answer that ends a request.
     case lastAnswer(UInt64)
-    /// Nothing answers a request, which has ended.
+    /// The request has no responders, and has ended.
     case noResponders(UInt64, subject: String)
   }
 
@@ -25,12 +25,12 @@ struct NATSTraffic {
   private var subscriptions = NATSSubscriptions()
   private var requests = NATSRequests()
   private var lastRequest: UInt64 = 0
-  /// The subjects of answers begin with this; the request's number follows.
+  /// The common beginning of the subjects of answers; the request's number follows.
   private let inbox: [UInt8]
   private let maximumBacklog: Int
 
   /// - Parameters:
-  ///   - inbox: where answers go to: a subject that no other client can guess.
+  ///   - inbox: the subject for answers, which no other client can guess.
   ///   - maximumBacklog: the most bytes that may wait for the transport.
   init(inbox: String, maximumBacklog: Int) {
     self.inbox = Array("\(inbox).".utf8)
@@ -42,10 +42,10 @@ struct NATSTraffic {
 
   // MARK: The connection
 
-  /// There is a new transport, which has taken nothing yet.
+  /// Begins with a new transport.
   mutating func begin() { output = NATSOutput() }
 
-  /// The server has accepted the client: encodes the subscriptions.
+  /// Called when the server has accepted the client: encodes the subscriptions.
   mutating func resume() {
     let (pattern, subscriptions) = (String(decoding: inbox, as: UTF8.self) + "*", subscriptions)
     output.append { bytes in
@@ -72,10 +72,10 @@ struct NATSTraffic {
   /// Encodes a message to a subject that was checked.
   ///
   /// - Parameters:
-  ///   - reply: the subject that answers go to; empty for none.
-  ///   - inserts: what stands between the bytes of `payload`.
-  ///   - maximumPayload: the most bytes that the server takes.
-  /// - Throws: ``NATSError/Code-swift.struct/payloadTooLarge`` or `backlogFull`, without the server: nothing was encoded.
+  ///   - reply: the subject for answers; empty for none.
+  ///   - inserts: bytes to insert into `payload`.
+  ///   - maximumPayload: the server's limit in bytes.
+  /// - Throws: ``NATSError/Code-swift.struct/payloadTooLarge`` or `backlogFull`, without the server's name: nothing was encoded.
   mutating func publish(
     _ subject: String, reply: String, headers: NATSHeaders, payload: NATSBytes, inserts: [NATSInsert] = [],
     maximumPayload: Int
@@ -87,11 +87,11 @@ struct NATSTraffic {
   /// Encodes a message that expects an answer, to a subject that was checked. Returns the request's number.
   ///
   /// - Parameters:
-  ///   - maximumPayload: the most bytes that the server takes.
-  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
-  ///   - timeout: until the answer, or the next one.
+  ///   - maximumPayload: the server's limit in bytes.
+  ///   - isMany: whether answers arrive until ``endRequest(_:)``; each one restarts the timeout.
+  ///   - timeout: the time until the answer, or the next one.
   ///   - now: the time of the call.
-  /// - Throws: as ``publish(_:reply:headers:payload:maximumPayload:)``.
+  /// - Throws: like ``publish(_:reply:headers:payload:maximumPayload:)``.
   mutating func request(
     _ subject: String, headers: NATSHeaders, payload: NATSBytes, inserts: [NATSInsert] = [],
     maximumPayload: Int, isMany: Bool, timeout: Duration, at now: MonotonicTime
@@ -132,7 +132,7 @@ struct NATSTraffic {
     }
   }
 
-  /// Returns the payload's bytes.
+  /// Checks the limits. Returns the payload's bytes.
   private func check(
     _ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes, _ inserts: [NATSInsert],
     _ maximumPayload: Int
@@ -151,7 +151,7 @@ struct NATSTraffic {
   /// Removes a request: later answers are ignored.
   mutating func endRequest(_ number: UInt64) { requests.remove(number) }
 
-  /// Adds a subscription to subjects that were checked, and encodes it if there is a server. Returns its number.
+  /// Adds a subscription to checked subjects, and encodes it if there is a server. Returns its number.
   mutating func subscribe(
     _ subject: String, queue: String?, limit: UInt64?, isConnected: Bool
   ) -> UInt64 {
@@ -168,7 +168,7 @@ struct NATSTraffic {
 
   // MARK: Receiving
 
-  /// Takes a message from the server: counts it for its subscription, or ends the request that it answers.
+  /// Handles a message from the server: counts it for its subscription, or ends the request that it answers.
   mutating func receive(_ message: NATSMessageView, at now: MonotonicTime) -> Arrival {
     guard message.subscription == NATSSubscriptions.inboxNumber else {
       return switch subscriptions.count(message.subscription) {
@@ -193,12 +193,12 @@ struct NATSTraffic {
     return .lastAnswer(number)
   }
 
-  /// The server lets the client not subscribe to a subject: its subscriptions end.
+  /// Ends the subscriptions to a subject to which the server doesn't let the client subscribe.
   mutating func refuseSubscriptions(to subject: String, _ error: NATSError) -> [NATSAction] {
     subscriptions.removeAll(of: subject).map { .subscriptionEnded($0, error) }
   }
 
-  /// The server lets the client not publish to a subject: ends the first request to it. Returns its number.
+  /// Ends the first request to a subject to which the server doesn't let the client publish. Returns its number.
   mutating func refuseRequest(to subject: String) -> UInt64? {
     guard let number = requests.first(to: subject) else { return nil }
     requests.remove(number)
@@ -210,7 +210,7 @@ struct NATSTraffic {
   /// The earliest deadline of a request, or an earlier time; nil without requests.
   var nextDeadline: MonotonicTime? { requests.nextDeadline }
 
-  /// Ends an expired request. Returns its number and why it has failed; nil when there is none.
+  /// Ends an expired request. Returns its number and its error; nil when there is none.
   mutating func popOverdue(at now: MonotonicTime, server: String) -> (UInt64, NATSError)? {
     requests.popOverdue(at: now).map { number, entry in
       (number, .timeout(entry.subject, after: entry.timeout, server: server))

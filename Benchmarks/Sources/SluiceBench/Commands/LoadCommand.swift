@@ -69,7 +69,7 @@ enum LoadCommand {
     let buffer = try arguments.integer("receive-buffer", in: 0...1_073_741_824) ?? 0
     var target = LoadTarget(
       port: UInt16(port), topic: topic, size: size, batch: batch, subscribers: subscribers,
-      // Nothing is dropped where the other servers drop nothing.
+      // If the other servers drop nothing, Sluice's topic must not drop anything either.
       retainedBytes: workload == .replay || workload == .publish ? nil : 4 * window * size,
       receiveBuffer: buffer > 0 ? buffer : nil,
       demand: try arguments.integer("demand", in: 1...1_000_000_000),
@@ -104,7 +104,7 @@ enum LoadCommand {
       server: pid.map { ServerProcess(pid: Int32($0)) })
   }
 
-  /// Picks the driver's type once: everything beneath is compiled for it.
+  /// Chooses the driver's type once, so that the code below is compiled for each driver.
   private static func report(_ options: LoadOptions) throws -> LoadReport {
     switch options.driver {
     case "jetstream": try run(JetStreamDriver.self, options)

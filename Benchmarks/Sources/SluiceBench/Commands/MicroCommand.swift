@@ -1,6 +1,6 @@
 import Foundation
 
-/// `sluice-bench codec | log | combine | client | patterns`: what single parts cost.
+/// `sluice-bench codec | log | combine | client | patterns`: measures single parts.
 enum MicroCommand {
   static let usage = """
     sluice-bench codec | log | combine | client | patterns [options]

@@ -19,7 +19,7 @@ enum CopyServerCommand {
   }
 }
 
-/// `sluice-bench pong-server`: answers each request of so many bytes with so many bytes, one connection after the other.
+/// `sluice-bench pong-server`: answers each request of a fixed length with an answer of a fixed length, one connection after another.
 enum PongServerCommand {
   static let usage = """
     sluice-bench pong-server --port N --request BYTES --answer BYTES [--poll]   (for the round trips of `client`)
@@ -45,7 +45,7 @@ enum PongServerCommand {
     }
   }
 
-  /// Until the peer closes.
+  /// Serves a connection until the peer closes it.
   private static func serve(_ socket: Socket, _ request: Int, _ answer: Int, _ poller: Poller?) throws {
     poller?.add(socket.descriptor, interest: Poller.readable, number: 0)
     let buffer = PinnedBuffer(count: 65_536)

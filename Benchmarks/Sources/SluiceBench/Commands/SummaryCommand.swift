@@ -1,6 +1,6 @@
 import Foundation
 
-/// `sluice-bench summary`: medians and ratios of the reports that many runs left in a file.
+/// `sluice-bench summary`: medians and ratios of the reports of many runs in a file.
 enum SummaryCommand {
   static let usage = """
     sluice-bench summary FILE [--json FILE]   (FILE: a report a line, as `load --json-file` appends them)

@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// A broker that does nothing but copy: what one publisher sends is written to every subscriber, on one thread.
+/// A broker that only copies: it writes the bytes of one publisher to every subscriber, on one thread.
 ///
-/// A ring of bytes between them gives back-pressure: the publisher is read only while the slowest subscriber leaves room.
-/// It is the limit that brokers are compared with: no framing is looked at, nothing is kept.
+/// A ring of bytes between them gives back-pressure: the server reads from the publisher only while the slowest subscriber leaves room. Other brokers are
+/// compared with it as the limit, since it parses no frames and stores nothing.
 final class CopyServer {
   static let publisherRole = UInt8(ascii: "P")
   static let subscriberRole = UInt8(ascii: "S")
@@ -14,7 +14,7 @@ final class CopyServer {
   private final class Peer {
     let socket: Socket
     var role = Role.unknown
-    /// The position in the stream up to which this subscriber has been written to.
+    /// The position in the stream before which everything was written to this subscriber.
     var position = 0
     var waitsForRoom = false
 
@@ -35,7 +35,7 @@ final class CopyServer {
 
   /// - Parameters:
   ///   - ringSize: bytes between the publisher and the slowest subscriber.
-  ///   - chunk: the most that is read at once.
+  ///   - chunk: the most bytes to read at once.
   init(port: UInt16, ringSize: Int = 1 << 20, chunk: Int = 1 << 17) throws {
     listener = try Socket.listen(port: port)
     listener.makeNonblocking()

@@ -4,9 +4,9 @@ import SluiceSimulation
 import SluiceStore
 import SluiceWire
 
-/// A broker with its producer and subscribers in a simulated world: everything but sockets and threads.
+/// A broker with its producer and subscribers in a simulated world, without sockets and threads.
 ///
-/// What the simulated network and the peers themselves execute is in the figures, and changes only when they do.
+/// The figures include the instructions of the simulated network and of the peers, which change only when their code does.
 enum BrokerLoads {
   static var all: [FixedLoad] {
     [
@@ -77,7 +77,7 @@ private final class FixedScene {
 }
 
 extension SimulatedWorld {
-  /// A world in which nothing happens by chance, with room in connections as in sockets.
+  /// A world without randomness, whose connections have as much buffer space as sockets.
   static func fixed() -> SimulatedWorld {
     var conditions = SimulatedConditions.calm
     conditions.bufferSize = 1 << 20
@@ -88,7 +88,7 @@ extension SimulatedWorld {
 extension Broker {
   static let fixedAddress = SocketAddress.host("broker", port: 7420)
 
-  /// A broker in a simulated world, whose topics have those settings.
+  /// A broker in a simulated world, whose topics have these settings.
   static func fixed(in world: SimulatedWorld, rules settings: TopicSettings) throws -> Broker {
     var configuration = BrokerConfiguration()
     configuration.listen = [fixedAddress]

@@ -37,7 +37,7 @@ enum ClientLoads {
   }
 }
 
-/// Asks for a record with each that it gets.
+/// Requests a record after each one that it gets.
 private final class OneByOne: Subscriber {
   private let scene: ClientScene
 
@@ -55,7 +55,7 @@ private final class OneByOne: Subscriber {
   func receive(completion: Subscribers.Completion<ClientError>) {}
 }
 
-// @unchecked: the measuring thread alone uses it; the simulated world has no other.
+// @unchecked: used only by the measuring thread; the simulated world has no other.
 private final class ClientScene: @unchecked Sendable {
   private let world = SimulatedWorld.fixed()
   private let broker: Broker
@@ -102,10 +102,10 @@ private final class ClientScene: @unchecked Sendable {
 
   private lazy var subject = publisher.subject("t")
 
-  /// Has a publisher of its own send the message so often.
+  /// Sends the message that many times with a new publisher.
   func play(_ message: Message, _ records: Int) throws {
     expected += records
-    // It never completes: the topic isn't to end with it.
+    // The publisher never completes, so that the topic doesn't end with it.
     let cancellable = repeatElement(message, count: records).publisher.append(
       Empty(completeImmediately: false)
     )

@@ -1,7 +1,7 @@
 import CombineExtras
 import ReactiveCore
 
-/// What values cost on their way through the Combine core.
+/// The cost of values in the Combine core.
 enum CombineLoads {
   private static let count = 50_000
 

@@ -104,7 +104,7 @@ enum CoreLoads {
       }
   }
 
-  /// A log that keeps 1 MiB and has had more, so that each segment it needs is one that it had before.
+  /// A log that keeps 1 MiB and has had more, so that each new segment is a reused one.
   private static func filledLog() -> TopicLog {
     let log = TopicLog(retention: Retention(bytes: 1 << 20), pool: SegmentPool())
     for _ in 0..<((4 << 20) / batch.bytes.count) { batch.append(to: log) }

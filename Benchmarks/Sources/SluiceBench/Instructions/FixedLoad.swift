@@ -1,19 +1,19 @@
-/// A piece of work of a size that never varies, in one thread, without a socket: the same build executes the same instructions each time.
+/// Work of a fixed amount, in one thread, without a socket: the same build executes the same instructions each time.
 struct FixedLoad {
-  /// A row of the table: the subsystem, then what it does.
+  /// A row of the table: the subsystem, then the work.
   let name: String
-  /// What is counted: `record`, `frame`, `value`.
+  /// The unit of the count: `record`, `frame`, `value`.
   let unit: String
-  /// How many units the measured part works off.
+  /// The number of units in the measured part.
   let units: Int
-  /// Builds everything, works off as much as it takes until nothing grows any more, and returns the measured part.
+  /// Builds everything, runs until no buffer grows any more, and returns the measured part.
   let prepare: () throws -> () throws -> Void
 
   static var all: [FixedLoad] {
     CoreLoads.all + CombineLoads.all + StoreLoads.all + BrokerLoads.all + ClientLoads.all
   }
 
-  /// Prepares the load and works off its measured part, within ``measuredLoad(_:)``.
+  /// Prepares the load and runs its measured part in `measuredLoad(_:)`.
   func run() throws {
     let body = try prepare()
     let work = MeasuredWork(body)
@@ -31,7 +31,7 @@ private final class MeasuredWork {
   }
 }
 
-/// What is counted: `callgrind` collects while this function runs, which it finds by the name.
+/// Runs the measured part. `callgrind` counts instructions only during this function, which it finds by the name.
 @inline(never)
 private func measuredLoad(_ work: MeasuredWork) {
   do {
@@ -41,7 +41,7 @@ private func measuredLoad(_ work: MeasuredWork) {
   }
 }
 
-/// `sluice-bench fixed`: works off one fixed load, or lists them. For `scripts/instructions.sh`, which counts instructions.
+/// `sluice-bench fixed`: runs one fixed load, or lists them. For `scripts/instructions.sh`, which counts instructions.
 enum FixedCommand {
   static let usage = """
     sluice-bench fixed LOAD | --list

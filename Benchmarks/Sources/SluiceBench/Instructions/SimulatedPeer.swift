@@ -3,9 +3,9 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// One end of a connection in a simulated world: frames out, frames in, on its loop. The measuring thread alone uses it.
+/// One end of a connection in a simulated world, which sends and receives frames on its loop. Used only by the measuring thread.
 class SimulatedPeer: ByteStreamHandler {
-  // Only the measuring thread reads into it.
+  // Used only by the measuring thread.
   private nonisolated(unsafe) static let chunk = UnsafeMutableRawBufferPointer.allocate(
     byteCount: 1 << 20, alignment: 4096)
 
@@ -16,7 +16,7 @@ class SimulatedPeer: ByteStreamHandler {
   private(set) var error: (any Error)?
   private(set) var isOpen = false
 
-  /// What is sent behind HELLO, once WELCOME has come.
+  /// The bytes to send after HELLO, once WELCOME has arrived.
   var opening: [UInt8] { [] }
 
   func connect(_ world: SimulatedWorld, on loop: SimulatedLoop, to address: SocketAddress) {
@@ -38,7 +38,7 @@ class SimulatedPeer: ByteStreamHandler {
     write()
   }
 
-  /// Bytes that wait for room.
+  /// Whether bytes wait for room in the connection.
   var isBlocked: Bool { written < output.count }
 
   func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws {}
@@ -103,7 +103,7 @@ class SimulatedPeer: ByteStreamHandler {
   }
 }
 
-/// Publishes batches as far as the broker's grant goes, and never more than it is told to.
+/// Publishes the requested number of batches, within the broker's grant.
 final class SimulatedProducer: SimulatedPeer {
   private let topic: String
   private let batch: FixedBatch
@@ -159,10 +159,10 @@ final class SimulatedProducer: SimulatedPeer {
   }
 }
 
-/// Takes what comes, and counts it.
+/// Receives records, and counts them.
 final class SimulatedSubscriber: SimulatedPeer {
   private let topic: String
-  /// Nil for unlimited demand; else as many records ahead.
+  /// Nil for unlimited demand; otherwise the number of records to request ahead.
   private let demand: UInt64?
   private var granted: UInt64 = 0
   private(set) var received: UInt64 = 0

@@ -3,7 +3,7 @@ import SluiceStore
 import SluiceStoreLMDB
 import SluiceWire
 
-/// LMDB's store: commits of batches, and reading them again.
+/// The LMDB store: commits of batches, and reading them.
 enum StoreLoads {
   private static let batch = FixedBatch(size: 128, count: 64)
   private static let commits = 200
@@ -39,7 +39,7 @@ enum StoreLoads {
     guard mkdtemp(&path) != nil else { throw BenchError("cannot make a directory like \(template)") }
     directory = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     atexit { try? FileManager.default.removeItem(atPath: StoreLoads.directory) }
-    // Valgrind has too little address space for the usual limit.
+    // Valgrind's address space is too small for the default limit.
     var options = LMDBStore.Options()
     options.limit = 1 << 30
     let store = try LMDBStore.open(at: directory, options)

@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// A publisher's socket, its codec, and the part of a batch that the socket has not taken yet.
+/// A publisher's socket, its codec, and the part of a batch that the socket hasn't accepted yet.
 final class PublisherConnection<Codec: PublisherCodec> {
   let socket: Socket
   var codec: Codec
   var carry: Carry
-  /// Records handed to the socket, or waiting for it.
+  /// Records passed to the socket, or waiting for it.
   var sent: UInt64 = 0
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
@@ -27,7 +27,7 @@ final class PublisherConnection<Codec: PublisherCodec> {
     try flush()
   }
 
-  /// Sends what is pending as far as the socket takes it.
+  /// Sends as many pending bytes as the socket accepts.
   func flush() throws {
     while pending.count > 0 {
       let count = Glibc.send(
@@ -41,13 +41,13 @@ final class PublisherConnection<Codec: PublisherCodec> {
   }
 }
 
-/// A subscriber's socket, its codec, and where its records go.
+/// A subscriber's socket, its codec, and the sink for its records.
 final class SubscriberConnection<Codec: SubscriberCodec, Sink: CheckingSink> {
   let socket: Socket
   var codec: Codec
   var carry: Carry
   var sink: Sink
-  /// Whether this subscriber takes part: one that never reads is not waited for.
+  /// Whether this subscriber reads: the load doesn't wait for one that never reads.
   let reads: Bool
 
   init(_ opened: Opened<Codec>, publishers: Int, reads: Bool) {
@@ -70,7 +70,7 @@ struct Carry {
 
   var count: Int { bytes.count }
 
-  /// Puts the kept bytes where the next read appends to them.
+  /// Copies the kept bytes to the place at which the next read appends.
   @inline(__always)
   mutating func unload(into place: UnsafeMutableRawPointer) -> Int {
     let count = bytes.count

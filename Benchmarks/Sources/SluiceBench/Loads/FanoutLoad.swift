@@ -1,4 +1,5 @@
-/// Publishers and subscribers on one topic, as fast as all the subscribers can follow; also with some that never read, and without any, as fast as the server confirms.
+/// Publishers and subscribers on one topic, as fast as all subscribers can follow. Some subscribers may never read. Without subscribers, as fast as the
+/// server confirms.
 enum FanoutLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     let loop = try LoadLoop<Driver, CountingSink>(options)
@@ -40,7 +41,7 @@ enum FanoutLoad {
     report.measure(from: start, to: Moment(delivered: loop.progress, server: options.server))
   }
 
-  /// A given time, after a warm-up; then what is under way is waited for, so that loss would be seen.
+  /// Runs for a given time after a warm-up, then waits for records in flight, so that loss would be noticed.
   private static func runForSeconds<Driver: LoadDriver>(
     _ loop: LoadLoop<Driver, CountingSink>, _ options: LoadOptions, _ watch: inout ProgressWatch,
     _ report: inout LoadReport

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Records sent at a steady rate, whatever the server does, each with the time of its sending.
+/// Records sent at a steady rate, independent of the server, each with the time of its sending.
 enum LatencyLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard options.publishers == 1 else { throw UsageError("latency is measured with one publisher") }
@@ -23,7 +23,7 @@ enum LatencyLoad {
       if now >= end { break }
       if start == nil, now >= measured { start = Moment(delivered: loop.delivered, server: options.server) }
       if try loop.handleEvents(milliseconds: 100) {
-        // Late wake-ups send what has become due meanwhile; the stamp is the time of sending.
+        // After a late wake-up, sends the records that have become due meanwhile; the stamp is the time of sending.
         var due = timer.expirations()
         while due > 0 {
           let count = min(due, options.target.batch)
@@ -56,7 +56,7 @@ struct PacingTimer {
     timerfd_settime(descriptor, 0, &setting, nil)
   }
 
-  /// How often it has expired since the last call.
+  /// The number of expirations since the last call.
   func expirations() -> Int {
     var count: UInt64 = 0
     return read(descriptor, &count, 8) == 8 ? Int(count) : 0

@@ -1,17 +1,17 @@
-/// Checks the records like any subscriber, and notes how long each was under way.
+/// Checks the records like any subscriber, and records the latency of each.
 struct LatencySink: CheckingSink {
   var check: SequenceCheck
   let samples = Samples()
-  /// When the bytes at hand were received.
+  /// The time at which the present bytes were received.
   private var now: UInt64 = 0
-  /// Until then records are checked, but not noted.
+  /// Before this time records are checked, but their latencies aren't recorded.
   private var quietUntil: UInt64 = .max
 
   init(publishers: Int) {
     check = SequenceCheck(publishers: publishers)
   }
 
-  /// Notes records that were sent at or after this time.
+  /// Records the latencies of records that were sent at or after this time.
   mutating func measure(from time: UInt64) {
     quietUntil = time
   }
@@ -28,15 +28,15 @@ struct LatencySink: CheckingSink {
   }
 }
 
-/// Where a subscriber's records go.
+/// A sink that checks a subscriber's records.
 protocol CheckingSink: RecordSink {
   init(publishers: Int)
   var check: SequenceCheck { get set }
-  /// Called before the records of one read are handed on.
+  /// Called before the records of one read are passed on.
   mutating func bytesArrived()
 }
 
-/// Order and loss only.
+/// Checks only order and loss.
 struct CountingSink: CheckingSink {
   var check: SequenceCheck
 
@@ -52,7 +52,7 @@ struct CountingSink: CheckingSink {
   }
 }
 
-/// Nanoseconds from sending to receiving, in the order of arrival. An object, so that a copied sink adds to the same store.
+/// Nanoseconds from sending to receiving, in the order of arrival. An object, so that copies of a sink share it.
 final class Samples {
   private(set) var values: [UInt64] = []
 

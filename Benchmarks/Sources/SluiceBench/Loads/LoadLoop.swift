@@ -3,8 +3,8 @@ import Glibc
 
 /// One thread, one epoll set, all publishers and subscribers of a run.
 ///
-/// All connections read into one buffer that stays in the second-level cache, and records are checked there. Publishers send whole
-/// batches, and only as far as every subscriber that reads has come, plus a window: nothing is ever owed more than that.
+/// All connections read into one buffer that stays in the second-level cache, and records are checked there. Publishers send whole batches, at most a window
+/// ahead of the slowest reading subscriber, so no more records than that are in flight.
 final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
   let driver: Driver
   let target: LoadTarget
@@ -25,7 +25,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     inbox = PinnedBuffer(count: max(1 << 18, 4 * (target.size + 1024)))
   }
 
-  /// Prepares the server that the options name. The sockets are open until `finish()`.
+  /// Prepares the server in the options. The sockets are open until `finish()`.
   convenience init(_ options: LoadOptions) throws {
     let driver = Driver(target: options.target)
     try driver.prepare()
@@ -65,12 +65,12 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
 
   // MARK: - Progress
 
-  /// Records that arrived at subscribers that read, in all.
+  /// The total number of records that have arrived at reading subscribers.
   var delivered: UInt64 {
     subscribers.reduce(0) { $1.reads ? $0 + $1.sink.check.received : $0 }
   }
 
-  /// How far the run is: records that have arrived, or that the server has confirmed where there are no subscribers.
+  /// The progress of the run: the number of records that have arrived or, without subscribers, that the server has confirmed.
   var progress: UInt64 {
     subscribers.isEmpty ? acknowledged ?? 0 : delivered
   }
@@ -79,7 +79,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     publishers.reduce(0) { $0 + $1.sent }
   }
 
-  /// Records that the server has confirmed; nil where its protocol has no confirmations.
+  /// Records that the server has confirmed; nil if its protocol has no confirmations.
   var acknowledged: UInt64? {
     var sum: UInt64 = 0
     for publisher in publishers {
@@ -89,7 +89,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     return sum
   }
 
-  /// How far the slowest reading subscriber is with the records of a publisher; without subscribers, how far the server is.
+  /// The slowest reading subscriber's position in the records of a publisher; without subscribers, the server's.
   private func position(of publisher: Int) -> UInt64 {
     var slowest = UInt64.max
     for subscriber in subscribers where subscriber.reads {
@@ -100,11 +100,11 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
 
   // MARK: - Turns
 
-  /// Sends what the window allows, then handles what has arrived, waiting at most `milliseconds` for it.
+  /// Sends as much as the window allows, then handles incoming bytes, waiting at most `milliseconds` for them.
   ///
   /// - Parameters:
   ///   - window: records that a publisher may be ahead of the slowest subscriber.
-  ///   - limit: records that each publisher sends in all.
+  ///   - limit: the total number of records that each publisher sends.
   func turn(window: UInt64, limit: UInt64, milliseconds: Int32 = 100) throws {
     var more = false
     for index in publishers.indices {
@@ -113,19 +113,20 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     try handleEvents(milliseconds: more ? 0 : milliseconds)
   }
 
-  /// Takes turns until so many records have arrived, or the run stands still.
+  /// Takes turns until that many records have arrived, or the run makes no progress.
   func deliver(_ owed: UInt64, _ watch: inout ProgressWatch, _ turn: () throws -> Void) throws {
     while progress < owed, watch.goesOn(progress, now: monotonicNanoseconds()) { try turn() }
   }
 
-  /// Waits, without publishing more, until all that was published has arrived at so many subscribers (none: until it is confirmed), or the run stands still.
+  /// Waits, without publishing more, until all published records have arrived at that many subscribers (0: until they are confirmed), or the run makes no
+  /// progress.
   func drain(to subscribers: Int, _ watch: inout ProgressWatch) throws {
     try deliver(published * UInt64(max(subscribers, 1)), &watch) { try turn(window: 0, limit: 0) }
   }
 
-  /// Publishes so many records and waits until the server has confirmed them.
+  /// Publishes that many records and waits until the server has confirmed them.
   ///
-  /// - Parameter purpose: what the records are for, as an error calls it.
+  /// - Parameter purpose: the purpose of the records, for error messages.
   func publish(_ records: UInt64, window: UInt64, patience: Double, _ purpose: String) throws {
     var watch = ProgressWatch(patience: patience)
     while let done = acknowledged, done < records, watch.goesOn(done, now: monotonicNanoseconds()) {
@@ -143,7 +144,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     for _ in 0..<4 {
       guard end > publisher.sent else { return false }
       let room = end - publisher.sent
-      // Whole batches, but for the end of the run or of the server's grant.
+      // Whole batches, except at the end of the run or of the server's grant.
       guard room >= UInt64(target.batch) || end == limit || end == publisher.codec.granted else {
         return false
       }
@@ -156,7 +157,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     return true
   }
 
-  /// Sends `count` records at once, whatever the window; for publishing at a given rate.
+  /// Sends `count` records at once, regardless of the window; for publishing at a given rate.
   func publishNow(_ count: Int, stamp: UInt64) throws {
     let publisher = publishers[0]
     if publisher.isBlocked { try publisher.flush() }
@@ -171,7 +172,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     poller.add(descriptor, interest: Poller.readable, number: .max)
   }
 
-  /// Handles what has arrived. Returns whether a watched file is ready.
+  /// Handles incoming bytes. Returns whether a watched file is ready.
   @discardableResult
   func handleEvents(milliseconds: Int32) throws -> Bool {
     var woken = false
@@ -217,7 +218,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
   private func process(_ subscriber: SubscriberConnection<Driver.Subscriber, Sink>, in count: Int) throws {
     guard count > 0 else { return }
     let bytes = UnsafeRawBufferPointer(start: inbox.base, count: count)
-    // A copy, so that the loop over the records works in registers and not through the object.
+    // A copy, so that the loop over the records works in registers instead of the object.
     var sink = subscriber.sink
     sink.bytesArrived()
     let used = try subscriber.codec.receive(bytes, into: &sink)

@@ -1,4 +1,4 @@
-/// What one run does.
+/// The options of one run.
 struct LoadOptions {
   enum Workload: String, CaseIterable {
     case fanout
@@ -14,18 +14,18 @@ struct LoadOptions {
   var target: LoadTarget
   var publishers: Int
   var subscribers: Int
-  /// Subscribers, among those, that never read.
+  /// The number of those subscribers that never read.
   var stalled: Int
   /// Records that all publishers together may be ahead of the slowest subscriber.
   var window: Int
-  /// Records in all, or nil: `seconds` decide.
+  /// The total number of records; nil to run for `seconds`.
   var records: Int?
-  /// How long is measured, after `warmup`.
+  /// The measured time, after `warmup`.
   var seconds: Double
   var warmup: Double
-  /// Records a second, for latency.
+  /// Records per second, for latency.
   var rate: Int
-  /// Seconds without any progress after which a run is over.
+  /// Seconds without progress after which a run is aborted.
   var patience: Double
   var server: ServerProcess?
 

@@ -1,37 +1,37 @@
-/// What one run measured. Absent fields do not apply to its workload.
+/// The results of one run. Absent fields don't apply to its workload.
 struct LoadReport: Codable {
   var driver: String
   var workload: String
-  /// The workload and its sizes, for people: `1x8 128 B`.
+  /// The workload and its sizes as text: `1x8 128 B`.
   var name: String
   var publishers: Int
   var subscribers: Int
   var size: Int
 
   var published: UInt64 = 0
-  /// Records received by all subscribers that read, in all.
+  /// The total number of records that reading subscribers have received.
   var delivered: UInt64 = 0
   var lost: UInt64 = 0
   var outOfOrder: UInt64 = 0
-  /// What went wrong, in a sentence; nil: all records arrived, in order.
+  /// The failure of the run, in a sentence; nil if all records arrived in order.
   var fault: String?
 
   var seconds: Double = 0
   var deliveredPerSecond: Double = 0
-  /// Payload bytes.
+  /// Payload bytes per second.
   var bytesPerSecond: Double = 0
   /// The server's CPU time per delivered record, in microseconds.
   var serverMicrosecondsPerRecord: Double?
-  /// CPUs kept busy, 1 = one core.
+  /// The number of busy CPUs; 1 for one core.
   var serverCPUs: Double?
   var loadCPUs: Double = 0
 
-  /// Microseconds from sending to receiving.
+  /// The latency from sending to receiving, in microseconds.
   var latency: LatencyFigures?
   var serverBytesBefore: Int?
   var serverBytesAfter: Int?
   var bytesPerConnection: Double?
-  /// The longest time in which nothing was delivered, in seconds.
+  /// The longest time without a delivery, in seconds.
   var longestPause: Double?
 
   init(_ options: LoadOptions) {

@@ -1,4 +1,4 @@
-/// A moment of a run: what had been delivered and what it had cost.
+/// A moment of a run: the delivered records and the cost so far.
 struct Moment {
   private let server: ServerProcess?
   let delivered: UInt64
@@ -10,14 +10,14 @@ struct Moment {
   init(delivered: UInt64 = 0, server: ServerProcess?) {
     self.server = server
     self.delivered = delivered
-    // The slowest first: what is measured begins afterwards.
+    // The slowest reading comes first, since the measurement begins afterwards.
     serverCPU = server?.cpuSeconds()
     time = monotonicNanoseconds()
     loadCPU = processCPUSeconds()
     threadCPU = Stopwatch.threadCPU()
   }
 
-  /// What has passed since, each in nanoseconds: wall time, and the CPU time of the process, of this thread and of the server.
+  /// The time since then, in nanoseconds: wall time, and the CPU time of the process, of this thread and of the server.
   func elapsed() -> (wall: Double, process: Double, thread: Double, server: Double?) {
     let wall = Double(monotonicNanoseconds() - time)
     let process = (processCPUSeconds() - loadCPU) * 1e9
@@ -27,7 +27,7 @@ struct Moment {
   }
 }
 
-/// Watches that a run goes on: nothing delivered for `patience` seconds means that it is over.
+/// Watches the progress of a run: it is aborted when nothing was delivered for `patience` seconds.
 struct ProgressWatch {
   private let patience: UInt64
   private var last: UInt64 = 0
@@ -38,7 +38,7 @@ struct ProgressWatch {
     self.patience = UInt64(patience * 1e9)
   }
 
-  /// Notes how far the run has come; false when it has stood still for too long.
+  /// Notes the progress of the run. Returns false if there was none for too long.
   mutating func goesOn(_ delivered: UInt64, now: UInt64) -> Bool {
     if delivered == last { return now &- since < patience }
     longestPause = max(longestPause, Double(now &- since) / 1e9)
@@ -66,7 +66,8 @@ extension LoadReport {
     }
   }
 
-  /// Counts what every subscriber that reads has received, or what the server has confirmed where there are none; a fault where it is not all, once and in order.
+  /// Counts the records that every reading subscriber has received or, without such subscribers, that the server has confirmed. Sets a fault unless each
+  /// record arrived once and in order.
   mutating func verify<Driver: LoadDriver, Sink: CheckingSink>(_ loop: LoadLoop<Driver, Sink>) {
     published = loop.published
     let readers = loop.subscribers.filter(\.reads)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Publishes without subscribers, then lets subscribers read all of it from the first record on.
+/// Publishes without subscribers, then lets subscribers read all records from the first one on.
 enum ReplayLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard Driver.keepsRecords else { throw UsageError("\(options.driver) keeps no records to replay") }
@@ -25,14 +25,14 @@ enum ReplayLoad {
   }
 }
 
-/// Many subscribed connections on which nothing happens: what each costs the server in resident memory.
+/// Many idle connections with a subscription: the server's resident memory for each.
 enum IdleMemoryLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard let server = options.server else { throw UsageError("idle-memory needs --server-pid or --launch") }
     let driver = Driver(target: options.target)
     try driver.prepare()
     var report = LoadReport(options)
-    // The first connections make a server allocate what it keeps once.
+    // The first connections make a server allocate memory that it allocates only once.
     for _ in 0..<10 { try driver.openSubscriber().socket.close() }
     usleep(500_000)
     let before = server.residentBytes()

@@ -1,20 +1,20 @@
 /// Checks order and loss, record by record, for one subscriber.
 ///
-/// A record begins with publisher << 48 | sequence. In a run of one publisher's records each must be the one before it plus one,
-/// which is all that the fast path looks at.
+/// A record begins with publisher << 48 | sequence. Within a run of one publisher's records, each number must be the last one plus one, and the fast path
+/// checks only that.
 struct SequenceCheck: RecordSink {
   private static let sequenceBits: UInt64 = 48
   private static let sequenceMask: UInt64 = (1 << 48) - 1
 
-  /// The number that the next record has if it comes from the same publisher as the last.
+  /// The number of the next record if it is from the same publisher as the last one.
   private var expected: UInt64 = 0
   private let publishers: Int
-  /// By publisher, the sequence that its next record has; that of the current publisher is in `expected` until `flush`.
+  /// By publisher, the sequence of its next record. The current publisher's is in `expected` until `flush`.
   private let next: UnsafeMutablePointer<UInt64>
   private(set) var lost: UInt64 = 0
   private(set) var outOfOrder: UInt64 = 0
 
-  /// The memory stays until the process ends, as the run does.
+  /// The memory is never freed, since it is used until the process ends.
   init(publishers: Int) {
     self.publishers = publishers
     next = .allocate(capacity: publishers)
@@ -31,13 +31,13 @@ struct SequenceCheck: RecordSink {
     }
   }
 
-  /// The records of `publisher` up to here have arrived or were lost. Exact after `flush`.
+  /// The number of records of `publisher` that have arrived or were lost. Exact after `flush`.
   @inline(__always)
   func position(of publisher: Int) -> UInt64 {
     next[publisher]
   }
 
-  /// Records that arrived, in all. Exact after `flush`.
+  /// The total number of records that have arrived. Exact after `flush`.
   var received: UInt64 {
     var sum: UInt64 = 0
     for publisher in 0..<publishers { sum += next[publisher] }
@@ -50,7 +50,7 @@ struct SequenceCheck: RecordSink {
     next[Int(expected >> Self.sequenceBits)] = expected & Self.sequenceMask
   }
 
-  /// Another publisher's record, or one that is not the next.
+  /// Handles a record of another publisher, or one that isn't the expected one.
   @inline(never)
   private mutating func turn(to number: UInt64) {
     flush()

@@ -1,6 +1,6 @@
-/// Runs of records that all look alike on the wire but for their payload: constant prefix, payload, constant-length suffix.
+/// Runs of records that have the same form on the wire: a constant prefix, the payload, and a suffix of constant length.
 ///
-/// Text protocols and MQTT deliver in this way when topic and payload size are constant: one comparison a record and no parsing.
+/// Text protocols and MQTT deliver records like this if topic and payload size are constant, so each record needs one comparison and no parsing.
 struct FixedRecords {
   let prefix: BytePattern
   let stride: Int
@@ -10,7 +10,7 @@ struct FixedRecords {
     stride = prefix.count + payloadSize + suffixSize
   }
 
-  /// Hands on the whole records from `position` on, and moves it behind the last of them.
+  /// Passes on the whole records from `position` on, and moves it after the last of them.
   @inline(__always)
   func take(_ bytes: UnsafeRawBufferPointer, from position: inout Int, into sink: inout some RecordSink) {
     let base = bytes.baseAddress!
@@ -22,9 +22,9 @@ struct FixedRecords {
     position = place
   }
 
-  /// Hands on the whole records of a protocol in which nothing else comes; returns how many bytes were used.
+  /// Passes on the whole records of a protocol without other messages. Returns how many bytes were used.
   ///
-  /// - Parameter describe: what stands at a place where no record can begin.
+  /// - Parameter describe: describes the bytes at a position at which no record can begin.
   @inline(__always)
   func takeAll(
     _ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink, orFail describe: (Int) -> String
@@ -37,20 +37,19 @@ struct FixedRecords {
     return position
   }
 
-  /// Whether what stands at `position` may be the beginning of such a record: then more bytes are needed.
+  /// Returns whether a record may begin at `position`, so that more bytes are needed.
   func mayBegin(_ bytes: UnsafeRawBufferPointer, at position: Int) -> Bool {
     prefix.couldMatch(bytes.baseAddress! + position, available: bytes.count - position)
   }
 }
 
-/// A batch of records encoded once, in which only the numbers are written anew for each send.
+/// A batch of records that is encoded once. Only the numbers are written for each send.
 ///
 /// Each protocol here gives a record a fixed length, so a batch is a header and `capacity` equal strides:
 ///
 ///     header | prefix payload suffix | prefix payload suffix | ...
 ///
-/// A payload begins with a little-endian u64, publisher << 48 | sequence, then a u64 that carries the time of sending
-/// where it is measured, then filler.
+/// A payload begins with a little-endian u64, publisher << 48 | sequence, then a u64 with the time of sending if that is measured, then filler.
 struct BatchTemplate {
   let buffer: PinnedBuffer
   /// The publisher's number.

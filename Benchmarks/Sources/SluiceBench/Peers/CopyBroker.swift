@@ -1,5 +1,4 @@
-/// `sluice-bench copy-server`, the limit: bytes from one publisher, written to all subscribers. Records are `u32 length` and
-/// payload, little-endian.
+/// `sluice-bench copy-server`, the limit: bytes from one publisher are written to all subscribers. Records are `u32 length` and payload, little-endian.
 struct CopyDriver: LoadDriver {
   let target: LoadTarget
 

@@ -1,7 +1,7 @@
-/// Sluice's HTTP listener: publishers send lines by POST and wait for each answer before the next request of their connection, as programs with
-/// keep-alive do; subscribers read server-sent events.
+/// Sluice's HTTP listener. Publishers send lines by POST and wait for each answer before the next request on their connection, like programs with
+/// keep-alive; subscribers read server-sent events.
 ///
-/// Lines are text, so that the numbers of a payload travel in hexadecimal digits: payloads have 32 bytes and more.
+/// Lines are text, so the numbers in a payload are sent as hexadecimal digits, and payloads have at least 32 bytes.
 struct HttpDriver: LoadDriver {
   let target: LoadTarget
 
@@ -44,7 +44,7 @@ struct HttpDriver: LoadDriver {
   }
 }
 
-/// The first 32 bytes of a payload as text: what the other drivers write as 16 bytes.
+/// The first 32 bytes of a payload as text, for the 16 bytes of the other drivers.
 enum HttpText {
   static let digits = 32
 
@@ -74,10 +74,10 @@ struct HttpPublisher: PublisherCodec {
   private let target: LoadTarget
   private let publisher: Int
   private let buffer: PinnedBuffer
-  /// Records of the request that isn't answered.
+  /// Records of the request that wasn't answered yet.
   private var waiting: UInt64 = 0
 
-  /// The head of a request ends here, so that it stands right before the body.
+  /// The end of a request's head, so that the body follows directly.
   private static let headRoom = 256
 
   init(_ target: LoadTarget, _ index: Int) {
@@ -127,12 +127,12 @@ struct HttpPublisher: PublisherCodec {
   }
 }
 
-/// Server-sent events of records in JSON, in chunks that hold whole events.
+/// Server-sent events of records in JSON, in chunks of whole events.
 struct EventSubscriber: SubscriberCodec {
   var replies = Replies()
   private let size: Int
   private let scratch: PinnedBuffer
-  /// Bytes of the present chunk that have not come yet.
+  /// Bytes of the present chunk that haven't arrived yet.
   private var chunk = 0
 
   init(_ target: LoadTarget) {
@@ -163,10 +163,10 @@ struct EventSubscriber: SubscriberCodec {
     return position
   }
 
-  /// - Returns: where the chunk's bytes begin; nil when more bytes are needed.
+  /// - Returns: the position of the chunk's bytes; nil when more bytes are needed.
   private mutating func beginChunk(_ bytes: UnsafeRawBufferPointer, at start: Int) throws -> Int? {
     var position = start
-    // What ends the chunk before.
+    // The line end after the last chunk.
     if bytes[position] == 13 {
       guard bytes.count - position > 2 else { return nil }
       position += 2

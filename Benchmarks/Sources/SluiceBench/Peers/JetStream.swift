@@ -1,12 +1,12 @@
 import Foundation
 
-/// NATS JetStream, one message a record, each confirmed when the stream's servers have stored it. It only publishes: `--workload publish`.
+/// NATS JetStream with one message per record, each confirmed when the stream's servers have stored it. Only publishes: `--workload publish`.
 struct JetStreamDriver: LoadDriver {
   let target: LoadTarget
 
   private var inbox: String { "_INBOX.\(target.topic)" }
 
-  /// A stream for each topic, so that they have leaders of their own.
+  /// One stream per topic, so that the streams have different leaders.
   private func stream(_ topic: Int) -> String { "BENCH-\(target.name(of: topic))" }
 
   func prepare() throws {
@@ -36,7 +36,7 @@ struct JetStreamDriver: LoadDriver {
     throw UsageError("jetstream only publishes here: use --workload publish")
   }
 
-  /// Asks JetStream, and throws what it answers if that is an error.
+  /// Sends a request to JetStream, and throws its answer if that is an error.
   private func request(_ subject: String, _ body: String) throws {
     var handshake = try NatsDriver(target: target).greet()
     defer { handshake.socket.close() }

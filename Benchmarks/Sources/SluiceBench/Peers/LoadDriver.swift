@@ -1,35 +1,35 @@
-/// What a driver needs to know of a run.
+/// The target of a run, for a driver.
 struct LoadTarget {
-  /// Where the server listens, on 127.0.0.1.
+  /// The server's port on 127.0.0.1.
   var port: UInt16
-  /// Where the subscribers connect, in turns; empty: where the publishers do.
+  /// The ports to which subscribers connect in turn; empty for the publishers' port.
   var subscriberPorts: [UInt16] = []
-  /// The name of the only topic, or what the names of several begin with.
+  /// The name of the only topic, or the common prefix of several topics.
   var topic: String
-  /// Publishers take turns among so many topics. Subscribers need 1.
+  /// The number of topics that publishers use in turn. Subscribers need 1.
   var topics = 1
-  /// Whether topics are on disk and records are confirmed when they are, where the server has the choice.
+  /// Whether topics are on disk, and records are confirmed when they are, if the server has the choice.
   var isDurable = false
-  /// On how many servers a record is stored, where the publisher has the choice.
+  /// The number of servers that store a record, if the publisher has the choice.
   var replicas = 1
-  /// For servers that know users.
+  /// For servers with users.
   var login: (user: String, password: String)?
   /// Payload bytes of each record.
   var size: Int
-  /// Of so many bytes are the records that fill a payload, each with a number of its own, as a broker's commit has them. Nil: payloads are filled with letters,
-  /// and large ones compress to almost nothing.
+  /// The size of records that fill a payload, each with its own number, as in a broker's commit. Nil to fill payloads with letters, so that large ones
+  /// compress to almost nothing.
   var contained: Int?
-  /// The most records that one `encode` is asked for.
+  /// The most records for one `encode`.
   var batch: Int
-  /// How many subscribers are connected: servers that say so with every publish are held to it.
+  /// The number of connected subscribers. It is checked for servers that report it with every publish.
   var subscribers: Int
-  /// The bytes of records that a server with a log must be able to keep; nil: all that is published.
+  /// The bytes of records that a server with a log must be able to keep; nil for all published records.
   var retainedBytes: Int?
-  /// SO_RCVBUF of each connection, for every server alike; nil leaves it to the kernel.
+  /// SO_RCVBUF of each connection, for every server; nil for the kernel's default.
   var receiveBuffer: Int?
-  /// Records that a subscriber asks for ahead, where the server has such a thing as demand; nil: unlimited.
+  /// The number of records that a subscriber requests ahead, if the server has demand; nil for unlimited.
   var demand: Int?
-  /// Whether what is published is to be acknowledged, where the server can do without.
+  /// Whether published records are to be acknowledged, if the server has the choice.
   var isAcknowledged = true
 
   /// The name of a publisher's topic.
@@ -37,7 +37,7 @@ struct LoadTarget {
     topics == 1 ? topic : "\(topic)-\(publisher % topics)"
   }
 
-  /// The same, for the subscriber of a number.
+  /// The target for the subscriber with that number.
   func target(ofSubscriber number: Int) -> LoadTarget {
     guard !subscriberPorts.isEmpty else { return self }
     var target = self
@@ -46,25 +46,24 @@ struct LoadTarget {
   }
 }
 
-/// How one kind of server is loaded: opening connections, and the codecs that speak on them afterwards.
+/// The driver of one kind of server: opens connections, and provides the codecs for them.
 ///
-/// Opening blocks, and happens before the clock starts. The codecs are values that see bytes and never a socket.
+/// Opening blocks, and happens before the measured time. The codecs are values that process bytes and never use a socket.
 protocol LoadDriver {
   associatedtype Publisher: PublisherCodec
   associatedtype Subscriber: SubscriberCodec
 
-  /// Whether a subscriber that comes late can be given the records from the first on.
+  /// Whether a late subscriber can get the records from the first one on.
   static var keepsRecords: Bool { get }
 
   var target: LoadTarget { get }
   init(target: LoadTarget)
 
-  /// Creates the topic, and removes what an earlier run left of it.
+  /// Creates the topic, and removes what an earlier run has left.
   func prepare() throws
   /// Connects publisher number `index`.
   func openPublisher(_ index: Int) throws -> Opened<Publisher>
-  /// Connects a subscriber that gets every record from the first in the topic on, or, where the server keeps none, every one
-  /// published after this returns.
+  /// Connects a subscriber that gets every record of the topic from the first one on or, if the server keeps none, every record published after this returns.
   func openSubscriber() throws -> Opened<Subscriber>
   /// Removes the topic.
   func cleanUp() throws
@@ -76,11 +75,11 @@ extension LoadDriver {
   func cleanUp() throws {}
 }
 
-/// A connection past its handshake.
+/// A connection after its handshake.
 struct Opened<Codec> {
   let socket: Socket
   let codec: Codec
-  /// What arrived behind the handshake.
+  /// The bytes that arrived after the handshake.
   let leftover: [UInt8]
 
   init(_ handshake: Handshake, _ codec: Codec) {
@@ -92,9 +91,9 @@ struct Opened<Codec> {
 
 /// The publisher's half of a protocol.
 protocol PublisherCodec {
-  /// Records that the server has confirmed so far; nil where the protocol has no confirmations.
+  /// Records that the server has confirmed so far; nil if the protocol has no confirmations.
   var acknowledged: UInt64? { get }
-  /// How many records in all the server has allowed so far.
+  /// The total number of records that the server has allowed so far.
   var granted: UInt64 { get }
   /// Bytes that must be sent before the next batch.
   var replies: Replies { get set }
@@ -102,7 +101,7 @@ protocol PublisherCodec {
   /// Encodes records `first ..< first + count` of one publisher. The bytes are valid until the next call.
   mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer
 
-  /// Takes in what the server sent; returns how many bytes were used. The rest comes again, with more behind it.
+  /// Processes bytes of the server. Returns how many were used. The rest is passed again, with more bytes after it.
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int
 }
 
@@ -111,7 +110,7 @@ extension PublisherCodec {
   var granted: UInt64 { .max }
 }
 
-/// A publisher's half that sends its batches as the template makes them.
+/// The publisher's half of a protocol whose batches are those of a template.
 protocol TemplateCodec: PublisherCodec {
   var template: BatchTemplate { get }
 }
@@ -127,12 +126,12 @@ protocol SubscriberCodec {
   /// Bytes that must be sent soon: credit, answers to pings.
   var replies: Replies { get set }
 
-  /// Takes in what the server sent, hands every record to `sink` in place, and returns how many bytes were used. The
-  /// rest, never more than one record or one control frame, comes again, with more behind it.
+  /// Processes bytes of the server, passes every record to `sink` in place, and returns how many bytes were used. The rest, at most one record or one
+  /// control frame, is passed again, with more bytes after it.
   mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int
 }
 
-/// Where records go: at each call a payload of the run's size, readable only during the call.
+/// A sink for records. Each call passes a payload of the run's size, valid only during the call.
 protocol RecordSink {
   mutating func record(_ payload: UnsafeRawPointer)
 }

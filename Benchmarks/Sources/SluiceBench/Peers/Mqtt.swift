@@ -1,4 +1,4 @@
-/// Any server of MQTT 3.1.1: QoS 0, clean sessions, no keepalive.
+/// Any MQTT 3.1.1 server: QoS 0, clean sessions, no keepalive.
 struct MqttDriver: LoadDriver {
   let target: LoadTarget
 
@@ -11,7 +11,7 @@ struct MqttDriver: LoadDriver {
   }
 }
 
-/// The same with QoS 1: the server confirms each record of a publisher, and each subscriber confirms each record to the server.
+/// Any MQTT 3.1.1 server with QoS 1: the server confirms each record of a publisher, and each subscriber confirms each record to the server.
 struct MqttConfirmedDriver: LoadDriver {
   let target: LoadTarget
 
@@ -65,7 +65,7 @@ struct MqttConfirmedPublisher: PublisherCodec {
   mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
     var place = template.buffer.base + template.headerSize + template.payloadOffset - 2
     for number in first..<first + UInt64(count) {
-      // From 1 to 65,535: the load's window keeps those under way apart.
+      // From 1 to 65,535. The load's window ensures that records in flight have different identifiers.
       place.storeBytes(of: UInt16(number % 65_535 + 1).bigEndian, as: UInt16.self)
       place += template.stride
     }
@@ -122,7 +122,7 @@ struct MqttConfirmedSubscriber: SubscriberCodec {
 enum Mqtt {
   static func connect(_ target: LoadTarget) throws -> Handshake {
     var handshake = try Handshake(target)
-    // Protocol level 4, clean session, keepalive 0, an empty client id: the server makes one up.
+    // Protocol level 4, clean session, keepalive 0, an empty client ID: the server generates one.
     let body = string("MQTT") + [4, 2, 0, 0] + string("")
     try handshake.send([0x10] + length(body.count) + body)
     let answer = try handshake.read(4)
@@ -148,7 +148,7 @@ enum Mqtt {
     return [UInt8(bytes.count >> 8), UInt8(bytes.count & 0xff)] + bytes
   }
 
-  /// A remaining length: seven bits a byte, the lowest first.
+  /// A remaining length: seven bits per byte, the lowest first.
   static func length(_ value: Int) -> [UInt8] {
     var rest = value
     var bytes: [UInt8] = []
@@ -159,7 +159,7 @@ enum Mqtt {
     return bytes
   }
 
-  /// All of a PUBLISH before its packet identifier, or, with QoS 0, before its payload.
+  /// The bytes of a PUBLISH before its packet identifier or, with QoS 0, before its payload.
   static func publishPrefix(_ target: LoadTarget, quality: UInt8 = 0) -> [UInt8] {
     let topic = string(target.topic)
     return [0x30 | quality << 1] + length(topic.count + (quality > 0 ? 2 : 0) + target.size) + topic

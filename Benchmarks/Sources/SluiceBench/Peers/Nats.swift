@@ -13,7 +13,7 @@ struct NatsDriver: LoadDriver {
     return Opened(handshake, NatsSubscriber(target))
   }
 
-  /// A connection that is logged in.
+  /// Opens a connection and logs in.
   func greet() throws -> Handshake {
     var handshake = try Handshake(target)
     let info = try handshake.readLine()
@@ -67,9 +67,9 @@ struct NatsSubscriber: SubscriberCodec {
   }
 }
 
-/// What a NATS server says besides messages.
+/// Messages of a NATS server other than records.
 enum NatsControl {
-  /// Takes whole control lines from `position` on until something else stands there; returns where.
+  /// Handles whole control lines from `position` on, up to other data. Returns the position after them.
   static func take(_ bytes: UnsafeRawBufferPointer, from start: Int, replies: inout Replies) throws -> Int {
     var position = start
     while position < bytes.count, let length = TextLine.length(bytes, at: position) {

@@ -3,7 +3,7 @@ struct RabbitPublisher: PublisherCodec {
   var replies = Replies()
   var acknowledged: UInt64? { confirmed }
   private var confirmed: UInt64 = 0
-  /// Bytes of confirmed numbers still to come: only their count matters.
+  /// Bytes of confirmed numbers that haven't arrived yet: only their count matters.
   private var skipping = 0
   private let template: BatchTemplate
 
@@ -50,16 +50,16 @@ struct RabbitPublisher: PublisherCodec {
   }
 }
 
-/// Reads chunks as they arrive, record by record, and gives back one credit for each.
+/// Reads chunks as they arrive, record by record, and returns one credit for each.
 struct RabbitSubscriber: SubscriberCodec {
-  /// How many chunks may be under way.
+  /// The most chunks in flight.
   static let credit: UInt16 = 64
 
   var replies = Replies()
   private let size: Int
-  /// Entries of the present chunk still to come.
+  /// Entries of the present chunk that haven't arrived yet.
   private var entries = 0
-  /// Bytes of the present frame still to come, entries included.
+  /// Bytes of the present frame that haven't arrived yet, entries included.
   private var remaining = 0
 
   // Deliver: u32 size, u16 key, u16 version, u8 subscription; then the chunk's own header of 48 bytes.
@@ -100,7 +100,7 @@ struct RabbitSubscriber: SubscriberCodec {
     }
   }
 
-  /// The header of a delivery, or the whole of a heartbeat; nil when not all of it is there.
+  /// Reads the header of a delivery, or a whole heartbeat; nil if it isn't complete.
   private mutating func takeHeader(_ bytes: UnsafeRawBufferPointer, at position: Int) throws -> Int? {
     guard bytes.count - position >= 8 else { return nil }
     let base = bytes.baseAddress! + position

@@ -1,4 +1,4 @@
-/// The commands of RabbitMQ's stream protocol that a load needs. A response has the top bit set.
+/// The commands of RabbitMQ's stream protocol that the load uses. A response has the top bit set.
 enum RabbitKey: UInt16 {
   case declarePublisher = 1
   case publishConfirm = 3
@@ -50,7 +50,7 @@ struct RabbitFrame {
     withUnsafeBytes(of: UInt32(content.count).bigEndian) { Array($0) } + content
   }
 
-  /// The next frame of a handshake.
+  /// Reads the next frame of a handshake.
   static func next(from handshake: inout Handshake) throws -> (key: UInt16, body: [UInt8]) {
     let size = try handshake.read(4).reduce(0) { $0 << 8 | Int($1) }
     let frame = try handshake.read(size)

@@ -10,7 +10,7 @@ struct RabbitStreamsDriver: LoadDriver {
     var create = RabbitFrame(.create, correlation: 1)
     create.string(target.topic)
     if let bytes = target.retainedBytes {
-      // Two segments at least: retention drops whole ones, and never the one being written.
+      // At least two segments, since retention drops whole ones, and never the one being written.
       create.integer(UInt32(2))
       create.string("max-length-bytes")
       create.string("\(max(bytes, 1 << 30))")
@@ -63,7 +63,7 @@ struct RabbitStreamsDriver: LoadDriver {
     authenticate.bytes(Array("\0guest\0guest".utf8))
     try authenticate.exchange(on: &handshake)
 
-    // The server proposes its limits; they are taken as they are, but for heartbeats.
+    // Accepts the limits that the server proposes, except for heartbeats.
     let tune = try RabbitFrame.next(from: &handshake)
     guard tune.key == RabbitKey.tune.rawValue else {
       throw BenchError("RabbitMQ sent frame \(tune.key) for tune")

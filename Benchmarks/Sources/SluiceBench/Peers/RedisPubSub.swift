@@ -1,4 +1,4 @@
-/// Redis PUBLISH and SUBSCRIBE, pipelined. Each PUBLISH answers how many subscribers it reached: that is checked.
+/// Redis PUBLISH and SUBSCRIBE, pipelined. The answer to PUBLISH is the number of subscribers that it reached, which is checked.
 struct RedisPubSubDriver: LoadDriver {
   let target: LoadTarget
 
@@ -28,7 +28,7 @@ struct RedisPublisher: TemplateCodec {
   let template: BatchTemplate
   private let expected: BytePattern?
 
-  /// - Parameter expected: the answer to every command when it is always the same, else nil: then any bulk string is right.
+  /// - Parameter expected: the answer to every command if it is always the same; nil to accept any bulk string.
   init(_ target: LoadTarget, _ index: Int, prefix: String, expected: String?) {
     self.expected = expected.map { BytePattern($0) }
     template = BatchTemplate(publisher: index, target, prefix: Array(prefix.utf8), suffix: [13, 10])

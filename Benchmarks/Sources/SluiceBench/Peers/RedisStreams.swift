@@ -1,4 +1,4 @@
-/// Redis streams: pipelined XADD, and readers that ask with XREAD BLOCK for what lies behind the last entry they saw.
+/// Redis streams: pipelined XADD, and readers that request the entries after the last one with XREAD BLOCK.
 struct RedisStreamsDriver: LoadDriver {
   static let keepsRecords = true
   let target: LoadTarget
@@ -37,7 +37,7 @@ struct RedisStreamsDriver: LoadDriver {
   }
 }
 
-/// One XREAD after another: the next is sent when the answer to the one before is complete.
+/// Sends one XREAD after another: the next one when the answer to the last is complete.
 struct RedisStreamReader: SubscriberCodec {
   var replies = Replies()
   private let topic: String
@@ -52,7 +52,7 @@ struct RedisStreamReader: SubscriberCodec {
   init(_ target: LoadTarget) {
     topic = target.topic
     payloadSize = target.size
-    // Answers of about a quarter of a mebibyte: large enough that the round trip between them does not count.
+    // Answers of about 256 KiB are large enough to make the round trip between them negligible.
     count = max(262_144 / (target.size + 64), 16)
     opening = BytePattern("*1\r\n*2\r\n" + Resp.bulk(target.topic))
     field = BytePattern("\r\n*2\r\n$1\r\nd\r\n$\(target.size)\r\n")
@@ -93,7 +93,7 @@ struct RedisStreamReader: SubscriberCodec {
     return position
   }
 
-  /// The beginning of an answer up to the number of entries; nil when not all of it is there.
+  /// Reads the beginning of an answer up to the number of entries; nil if it isn't complete.
   private mutating func takeOpening(_ bytes: UnsafeRawBufferPointer, at position: Int) throws -> Int? {
     let available = bytes.count - position
     guard opening.couldMatch(bytes.baseAddress! + position, available: available) else {

@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// One PUBLISH frame a batch, within the broker's grant; acknowledged, if that is wanted, when the records are in the log.
+/// One PUBLISH frame per batch, within the broker's grant; acknowledged, if enabled, when the records are in the log.
 struct SluicePublisher: PublisherCodec {
   var replies = Replies()
-  /// Records that may be published, as far as their number and their bytes are concerned.
+  /// The number of records that may be published, within both limits of the grant.
   private(set) var granted: UInt64
   var acknowledged: UInt64? { isAcknowledged ? through : nil }
   private let isAcknowledged: Bool
@@ -45,13 +45,13 @@ struct SluicePublisher: PublisherCodec {
 /// Reads deliveries as they arrive, record by record, and grants demand: unlimited, or a number of records ahead.
 struct SluiceSubscriber: SubscriberCodec {
   var replies = Replies()
-  /// Cumulative demand, as it was last sent.
+  /// The cumulative demand that was last sent.
   private(set) var granted: UInt64
   private let size: Int
   private let demand: UInt64?
   /// Records announced by the deliveries so far.
   private var announced: UInt64 = 0
-  /// Bytes of the present delivery still to come.
+  /// Bytes of the present delivery that haven't arrived yet.
   private var remaining = 0
 
   init(_ target: LoadTarget) {
@@ -76,7 +76,7 @@ struct SluiceSubscriber: SubscriberCodec {
     return position
   }
 
-  /// Hands on the records of the present delivery that are there; returns the bytes used.
+  /// Passes on the complete records of the present delivery. Returns the bytes used.
   @inline(__always)
   private func takeRecords<Sink: RecordSink>(
     _ bytes: UnsafeRawBufferPointer, from start: Int, into sink: inout Sink
@@ -103,7 +103,7 @@ struct SluiceSubscriber: SubscriberCodec {
     }
   }
 
-  /// The front of a delivery, or a whole control frame; nil when not all of it is there.
+  /// Reads the beginning of a delivery, or a whole control frame; nil if it isn't complete.
   private mutating func takeHeader(_ bytes: UnsafeRawBufferPointer, at position: Int) throws -> Int? {
     let front = FrameHeader.size + DeliverHeader.size
     guard bytes.count - position >= FrameHeader.size else { return nil }
@@ -129,7 +129,7 @@ struct SluiceSubscriber: SubscriberCodec {
     return front
   }
 
-  /// Keeps the grant `demand` records ahead, with at most one frame a read.
+  /// Keeps the grant `demand` records ahead, with at most one frame per read.
   private mutating func grantMore() {
     guard let demand, granted - announced <= demand / 2 else { return }
     granted = announced + demand
@@ -139,7 +139,7 @@ struct SluiceSubscriber: SubscriberCodec {
 
 /// Frames that are not records.
 private enum SluiceControl {
-  /// The frame at `position`; nil when not all of it is there.
+  /// The frame at `position`; nil if it isn't complete.
   static func frame(
     _ bytes: UnsafeRawBufferPointer, at position: Int
   ) -> (header: FrameHeader, body: UnsafeRawBufferPointer)? {
@@ -150,7 +150,7 @@ private enum SluiceControl {
     return (header, UnsafeRawBufferPointer(rebasing: bytes[start..<(start + Int(header.length))]))
   }
 
-  /// What may come besides: pings are answered, live markers are passed over, all else ends the run.
+  /// Handles other frames: answers pings, ignores live markers, and fails for anything else.
   static func take(_ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ replies: inout Replies) throws {
     switch header.type {
     case .ping: replies.append(Pong(token: try Ping(body: body).token).encoded(stream: 0))

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// Sluice, on its own protocol and raw sockets, without the client library.
+/// Sluice with its own protocol and raw sockets, without the client library.
 struct SluiceDriver: LoadDriver {
   static let keepsRecords = true
   let target: LoadTarget
@@ -56,7 +56,7 @@ struct SluiceDriver: LoadDriver {
 struct SluiceHandshake {
   var handshake: Handshake
 
-  /// Connects and greets.
+  /// Connects and completes the handshake.
   init(_ target: LoadTarget) throws {
     handshake = try Handshake(target)
     try handshake.send(Hello(maximumFrame: 16 << 20, keepalive: 0, name: "sluice-bench").encoded(stream: 0))

@@ -1,16 +1,16 @@
 import Glibc
 
-/// A plain file, written and read as a log is: the most that can be expected of the disk.
+/// A plain file that is written and read like a log, as the limit of the disk's speed.
 struct RawDisk {
   struct Result {
     var write: SyncedWrites
-    /// MB/s of reading what isn't in memory.
+    /// MB/s of reading data that isn't in memory.
     var cold: Double
   }
 
   let path: String
 
-  /// - Parameter group: bytes after which each sync comes.
+  /// - Parameter group: the bytes between two syncs.
   func run(bytes: Int, group: Int) throws -> Result {
     let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw BenchError("couldn't make \(path): \(String(cString: strerror(errno)))") }
@@ -40,7 +40,7 @@ struct RawDisk {
     return Result(write: write, cold: Double(position) / Double(monotonicNanoseconds() - start) * 1e3)
   }
 
-  /// Has the system drop what it has of a file in memory. The file must not be mapped.
+  /// Drops the system's cached pages of a file. The file must not be mapped.
   static func forget(_ path: String) throws {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(file) }

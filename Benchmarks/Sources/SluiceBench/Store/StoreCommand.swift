@@ -1,7 +1,7 @@
 import Glibc
 import SluiceStore
 
-/// `sluice-bench store`: how fast the durable store takes and hands out batches, beside what the disk does without it.
+/// `sluice-bench store`: the speed at which the durable store accepts and returns batches, compared with the disk alone.
 enum StoreCommand {
   static let usage = """
     sluice-bench store --directory DIR [--megabytes N] [--payload BYTES]
@@ -9,7 +9,7 @@ enum StoreCommand {
       and writes and reads a plain file there in the same way. All that was made is removed.
     """
 
-  /// Commits to be measured: batches of so many bytes, so many at a time, each to another topic.
+  /// The commits to measure: the size of the batches, and the number of batches, each of another topic.
   private static let shapes: [StoreLoad.Shape] = [
     .init(batchBytes: BatchBlock.fullBytes, batches: 8),
     .init(batchBytes: BatchBlock.fullBytes, batches: 1),
@@ -36,7 +36,7 @@ enum StoreCommand {
       "warm MB/s", "cold MB/s", "disk cold MB/s",
     ])
     for shape in shapes {
-      // Small commits take long: enough of them for percentiles.
+      // Small commits take long: measures just enough of them for percentiles.
       let wanted = min(bytes, shape.bytes * 4000)
       let load = StoreLoad(shape: shape, payload: payload, path: "\(directory)/store")
       let store = try load.run(bytes: wanted)
@@ -53,14 +53,14 @@ enum StoreCommand {
   }
 }
 
-/// What came of writing groups of bytes, each of which was on disk before the next.
+/// The results of writing groups of bytes, each synced before the next one.
 struct SyncedWrites {
   private(set) var bytes = 0
   private(set) var seconds = 0.0
-  /// Of each group, in nanoseconds.
+  /// The time of each group, in nanoseconds.
   private var durations: [UInt64] = []
 
-  /// - Parameter duration: nanoseconds.
+  /// - Parameter duration: in nanoseconds.
   mutating func add(bytes: Int, duration: UInt64) {
     self.bytes += bytes
     seconds += Double(duration) / 1e9

@@ -6,19 +6,19 @@ import SluiceWire
 /// Appends to a store of its own and replays from it.
 struct StoreLoad {
   struct Shape {
-    /// At most; whole records.
+    /// The most bytes per batch, which contains whole records.
     var batchBytes: Int
-    /// Per commit, each to another topic.
+    /// Batches per commit, each of another topic.
     var batches: Int
 
     var bytes: Int { batchBytes * batches }
   }
 
   struct Result {
-    /// Commits. What goes before, like making batches and their checksums, isn't counted.
+    /// The commits. Preparations such as building batches and their checksums aren't included.
     var append: SyncedWrites
     var recordsPerSecond: Double
-    /// MB/s of handing out all that there is, checksums included: from memory, and from the disk.
+    /// MB/s of replaying everything, checksums included: from memory, and from the disk.
     var warm: Double
     var cold: Double
   }
@@ -78,7 +78,7 @@ struct StoreLoad {
     return (appended, Int(head) * topics.count)
   }
 
-  /// MB/s.
+  /// Replays all topics. Returns MB/s.
   private func replay(_ store: LMDBStore, _ topics: [TopicID]) throws -> Double {
     let start = monotonicNanoseconds()
     var count = 0

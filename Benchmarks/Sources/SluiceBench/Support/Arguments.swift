@@ -1,4 +1,4 @@
-/// The options of one subcommand: `--name value` pairs and bare `--flag`s, each asked for once by name.
+/// The options of one subcommand: `--name value` pairs and bare `--flag`s, each read once by name.
 ///
 /// An option that no command has read is an error at `finish()`, so that a misspelt option never runs the wrong measurement.
 struct Arguments {
@@ -42,7 +42,7 @@ struct Arguments {
     return value
   }
 
-  /// What is left that is not an option: file names and the like.
+  /// The remaining arguments that aren't options, such as file names.
   mutating func rest() throws -> [String] {
     if let unknown = words.first(where: { $0.hasPrefix("--") }) {
       throw UsageError("unknown option \(unknown)")
@@ -51,13 +51,13 @@ struct Arguments {
     return words
   }
 
-  /// Throws for any word that was not used.
+  /// Throws if any argument wasn't used.
   mutating func finish() throws {
     if let unexpected = try rest().first { throw UsageError("unexpected \(unexpected)") }
   }
 }
 
-/// Why a run could not be made or did not hold, in one line for a person.
+/// The reason why a run couldn't be made or has failed, in one line.
 struct BenchError: Error, CustomStringConvertible {
   let description: String
 
@@ -66,7 +66,7 @@ struct BenchError: Error, CustomStringConvertible {
   }
 }
 
-/// The command line was wrong: exit code 2 instead of 1.
+/// An error in the command line: exit code 2 instead of 1.
 struct UsageError: Error, CustomStringConvertible {
   let description: String
 

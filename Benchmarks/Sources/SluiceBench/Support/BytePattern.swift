@@ -1,7 +1,7 @@
 import Glibc
 
-/// Bytes that are compared with what arrives, kept outside of any array so that a comparison costs neither a bounds
-/// check nor a retain. A run makes a handful of them and keeps them until it ends: they are never freed.
+/// Bytes that are compared with received bytes. They are stored outside of arrays, so that a comparison costs neither a bounds check nor a retain. A run
+/// creates a few of them and never frees them.
 struct BytePattern: @unchecked Sendable {  // immutable after initialisation
   let bytes: UnsafeRawPointer
   let count: Int
@@ -19,13 +19,13 @@ struct BytePattern: @unchecked Sendable {  // immutable after initialisation
     count = content.count
   }
 
-  /// Whether the pattern stands at `pointer`, where at least `count` bytes must be readable.
+  /// Returns whether the pattern stands at `pointer`, where at least `count` bytes must be readable.
   @inline(__always)
   func matches(_ pointer: UnsafeRawPointer) -> Bool {
     memcmp(pointer, bytes, count) == 0
   }
 
-  /// Whether the `available` bytes at `pointer` could still become the pattern.
+  /// Returns whether the `available` bytes at `pointer` are a beginning of the pattern.
   func couldMatch(_ pointer: UnsafeRawPointer, available: Int) -> Bool {
     memcmp(pointer, bytes, min(available, count)) == 0
   }

@@ -1,4 +1,4 @@
-/// A figure that servers are compared by.
+/// A figure by which servers are compared.
 enum Figure: String, Codable, CaseIterable {
   case rate
   case bandwidth
@@ -26,11 +26,11 @@ enum Figure: String, Codable, CaseIterable {
 
   func text(_ value: Double) -> String { description.text(value) }
 
-  /// Whether a ratio says something that another figure's does not, in a workload with these results.
+  /// Returns whether a ratio of this figure adds information to the others, in a workload with these results.
   func isCompared(_ results: [ServerResult]) -> Bool {
     switch self {
     case .bandwidth: false
-    // At a given rate the rate is the same for all.
+    // With a given rate, it is the same for all servers.
     case .rate: !results.contains { $0.p50 != nil }
     default: true
     }
@@ -41,7 +41,7 @@ enum Figure: String, Codable, CaseIterable {
   }
 }
 
-/// Sluice beside the best peer, or beside the copying limit.
+/// Sluice compared with the best peer, or with the copying limit.
 struct Comparison: Codable {
   var figure: Figure
   var reference: String

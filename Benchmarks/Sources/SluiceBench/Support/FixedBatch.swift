@@ -19,7 +19,7 @@ struct FixedBatch: Sendable {
 
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: pattern.bytes, count: pattern.count) }
 
-  /// The payload of any of them.
+  /// The payload of each record.
   var payload: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: pattern.bytes + RecordLayout.wordSize, count: payloadSize)
   }

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// The blocking exchange that opens a connection, before the loop takes the socket over.
+/// The blocking exchange that opens a connection, before the loop uses the socket.
 ///
-/// Every wait ends after ten seconds with an error. What was read beyond the exchange stays in `leftover`.
+/// Every wait ends after ten seconds with an error. Bytes read beyond the exchange stay in `leftover`.
 struct Handshake {
   let socket: Socket
   private(set) var leftover: [UInt8] = []
@@ -28,14 +28,14 @@ struct Handshake {
     }
   }
 
-  /// Exactly `count` bytes.
+  /// Reads exactly `count` bytes.
   mutating func read(_ count: Int) throws -> [UInt8] {
     while leftover.count < count { try fill() }
     defer { leftover.removeFirst(count) }
     return Array(leftover.prefix(count))
   }
 
-  /// Up to the next CR LF, without it.
+  /// Reads up to the next CR LF. Returns the line without it.
   mutating func readLine() throws -> String {
     while true {
       if let end = leftover.firstIndex(of: 10) {
@@ -57,7 +57,7 @@ struct Handshake {
   }
 }
 
-/// Small frames on their way to the server, in order.
+/// Small frames that wait to be sent to the server, in order.
 struct Replies {
   private(set) var bytes: [UInt8] = []
 
@@ -67,7 +67,7 @@ struct Replies {
     bytes += more
   }
 
-  /// The first `count` bytes were sent.
+  /// Removes the first `count` bytes, which were sent.
   mutating func drop(_ count: Int) {
     if count == bytes.count {
       bytes.removeAll(keepingCapacity: true)

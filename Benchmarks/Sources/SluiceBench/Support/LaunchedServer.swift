@@ -1,15 +1,15 @@
 import Glibc
 import SluiceSession
 
-/// A server that was started for one run, and ends with it.
+/// A server that is started for one run, and stopped after it.
 final class LaunchedServer {
   let process: ServerProcess
   let port: UInt16
 
-  /// Starts a command, `{port}` in it replaced by a free port and `{self}` by this program's path, and waits until
-  /// a process listens there. Its standard output is dropped, its standard error is ours.
+  /// Starts a command, and waits until it listens. `{port}` in the command is replaced by a free port, and `{self}` by this program's path. Its standard
+  /// output is dropped; its standard error is that of this process.
   ///
-  /// - Throws: BenchError when it cannot be started, or does not listen within ten seconds.
+  /// - Throws: BenchError when it can't be started, or doesn't listen within ten seconds.
   init(command: String) throws {
     let probe = try Socket.listen(port: 0)
     let port = probe.localPort
@@ -35,7 +35,7 @@ final class LaunchedServer {
     try waitUntilListening()
   }
 
-  /// Ends the server: SIGTERM, and SIGKILL when it is still there after five seconds.
+  /// Stops the server: SIGTERM, and SIGKILL if it still runs after five seconds.
   func stop() {
     kill(process.pid, SIGTERM)
     for _ in 0..<500 {

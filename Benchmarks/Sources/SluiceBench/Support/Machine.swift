@@ -8,12 +8,12 @@ func monotonicNanoseconds() -> UInt64 {
   Stopwatch.nanoseconds(of: CLOCK_MONOTONIC)
 }
 
-/// CPU time of this process, all threads, in seconds.
+/// The CPU time of all threads of this process, in seconds.
 func processCPUSeconds() -> Double {
   Double(Stopwatch.nanoseconds(of: CLOCK_PROCESS_CPUTIME_ID)) / 1e9
 }
 
-/// On what a measurement was made.
+/// The machine of a measurement.
 struct Machine: Codable, CustomStringConvertible {
   var processor: String
   var cores: Int
@@ -54,7 +54,7 @@ enum Statistics {
     return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
   }
 
-  /// The smallest of `sorted` that at least `share` (0...1) of all values do not exceed: nearest rank.
+  /// The smallest of `sorted` that isn't exceeded by at least `share` (0...1) of all values: nearest rank.
   static func percentile<Value>(_ share: Double, ofSorted sorted: [Value]) -> Value? {
     guard !sorted.isEmpty else { return nil }
     let rank = (share * Double(sorted.count)).rounded(.up)
@@ -62,9 +62,9 @@ enum Statistics {
   }
 }
 
-/// A block of raw memory at one address for all its life: what sockets read into and write from.
+/// A block of raw memory with a fixed address, for reading from and writing to sockets.
 ///
-/// Page-aligned and zeroed. Not thread-safe: owned by the one loop that uses it.
+/// Page-aligned and zeroed. Not thread-safe: used only by its loop.
 final class PinnedBuffer {
   let base: UnsafeMutableRawPointer
   let count: Int

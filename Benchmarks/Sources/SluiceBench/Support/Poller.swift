@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// An epoll set. Level-triggered; a registration carries a number that comes back with its events.
+/// An epoll set. Level-triggered; a registration has a number that is returned with its events.
 final class Poller {
   private let descriptor: Int32
   private let events: UnsafeMutableBufferPointer<epoll_event>
@@ -30,7 +30,7 @@ final class Poller {
     control(EPOLL_CTL_MOD, file, interest, number)
   }
 
-  /// Waits at most `milliseconds` (-1: without end) and returns how many events there are.
+  /// Waits at most `milliseconds` (-1: without limit) and returns the number of events.
   func wait(milliseconds: Int32) -> Int {
     max(Int(epoll_wait(descriptor, events.baseAddress!, Int32(events.count), milliseconds)), 0)
   }

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// What /proc tells of a server: a process and all that descends from it.
+/// A server's figures in /proc: those of a process and of all its descendants.
 struct ServerProcess {
   let pid: Int32
 
-  /// CPU time used so far, user and system, all threads, in seconds, to the nanosecond. Children that have ended are not counted.
+  /// The CPU time so far, user and system, of all threads, in seconds with a resolution of nanoseconds. Children that have ended aren't counted.
   func cpuSeconds() -> Double {
     tree().reduce(0) { sum, pid in
       var clock = clockid_t()
@@ -45,7 +45,7 @@ struct ServerProcess {
     return all
   }
 
-  /// The fields of /proc/PID/stat from the third (state) on: the command's name may contain anything.
+  /// The fields of /proc/PID/stat from the third (state) on. The command's name may contain any characters.
   private static func statFields(_ pid: Int32) -> [Substring]? {
     let text = contents("/proc/\(pid)/stat")
     guard let end = text.lastIndex(of: ")") else { return nil }

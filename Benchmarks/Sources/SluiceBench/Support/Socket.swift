@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// A connected TCP socket on loopback. A plain number underneath: its opener closes it.
+/// A connected TCP socket on loopback. It is only a descriptor, which its opener must close.
 struct Socket {
   let descriptor: Int32
 
   /// Connects to 127.0.0.1 with TCP_NODELAY. The socket blocks until `makeNonblocking()`.
   ///
-  /// - Parameter receiveBuffer: bytes that the kernel may hold for the reader; nil: as it likes.
-  /// - Throws: BenchError naming the port, when no process listens there.
+  /// - Parameter receiveBuffer: the size of the kernel's receive buffer; nil for the default.
+  /// - Throws: BenchError with the port, if no process listens there.
   static func connect(port: UInt16, receiveBuffer: Int? = nil) throws -> Socket {
     let socket = try open(at: port, "no connection to 127.0.0.1:\(port)") { socket, address, length in
       if let receiveBuffer { socket.set(SOL_SOCKET, SO_RCVBUF, Int32(receiveBuffer)) }
@@ -26,7 +26,7 @@ struct Socket {
     }
   }
 
-  /// A socket for which `body` has done something with a port's address. Where it returns false, `failure` and the system's reason are thrown.
+  /// Opens a socket and calls `body` with the address of a port. If `body` returns false, throws `failure` with the system's reason.
   private static func open(
     at port: UInt16, _ failure: String, _ body: (Socket, UnsafePointer<sockaddr>, socklen_t) -> Bool
   ) throws -> Socket {
@@ -72,7 +72,7 @@ struct Socket {
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
 
-  /// Blocking calls give up after `seconds` with EAGAIN.
+  /// Sets the timeout of blocking calls, after which they fail with EAGAIN.
   func setTimeout(seconds: Int) {
     var time = timeval(tv_sec: seconds, tv_usec: 0)
     let size = socklen_t(MemoryLayout<timeval>.size)

@@ -1,4 +1,4 @@
-/// What several rounds of several workloads against several servers come to.
+/// The results of several rounds of several workloads against several servers.
 struct Summary: Codable {
   var machine = Machine()
   var workloads: [WorkloadSummary]
@@ -25,12 +25,12 @@ struct Summary: Codable {
   }
 }
 
-/// One workload: a median for each server, and how Sluice compares.
+/// One workload: a median for each server, and comparisons with Sluice.
 struct WorkloadSummary: Codable {
   var name: String
   var results: [ServerResult]
-  /// The server that Sluice is compared with in each respect, and the ratio Sluice / that one. A rate above 1 is better, CPU, latency
-  /// and memory below 1.
+  /// For each figure, the server with which Sluice is compared, and the ratio of Sluice to that one. A rate above 1 is better; CPU, latency and memory are
+  /// better below 1.
   var comparisons: [Comparison]
 
   init(name: String, reports: [LoadReport]) {
@@ -64,7 +64,7 @@ struct ServerResult: Codable {
   var runs: Int
   var deliveredPerSecond: Double?
   var bytesPerSecond: Double?
-  /// How far apart the fastest and the slowest run are, as a share of the median rate.
+  /// The difference between the fastest and the slowest run, as a share of the median rate.
   var spread: Double?
   var serverMicrosecondsPerRecord: Double?
   var serverCPUs: Double?
@@ -73,9 +73,9 @@ struct ServerResult: Codable {
   var p99: Double?
   var p999: Double?
   var bytesPerConnection: Double?
-  /// What went wrong, run by run.
+  /// The failures of the runs.
   var faults: [String]
-  /// The measured runs, for more than medians.
+  /// The measured runs, for further evaluation.
   var reports: [LoadReport]
 
   init(driver: String, reports: [LoadReport]) {

@@ -11,7 +11,7 @@ enum TextLine {
     return UnsafeRawPointer(end) - start + 1
   }
 
-  /// The line as text, for messages; all that there is if its end has not arrived.
+  /// The line as text, for messages; all available bytes if its end hasn't arrived.
   static func text(_ bytes: UnsafeRawBufferPointer, at position: Int) -> String {
     let end = length(bytes, at: position).map { position + $0 } ?? bytes.count
     return String(decoding: bytes[position..<end].filter { $0 >= 32 }, as: UTF8.self)
@@ -30,7 +30,7 @@ struct TextTable {
     rows.append(row)
   }
 
-  /// The lines, two spaces between columns, a rule beneath the header.
+  /// The table as text, with two spaces between columns, and a rule below the header.
   func rendered() -> String {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in
@@ -47,7 +47,7 @@ struct TextTable {
   }
 }
 
-/// Figures as a person reads them: three significant digits and a unit.
+/// Readable figures: three significant digits and a unit.
 enum Format {
   /// A rate or a count: `28.4 M`, `299 k`, `812`.
   static func count(_ value: Double) -> String {

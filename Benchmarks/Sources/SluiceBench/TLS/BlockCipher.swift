@@ -1,9 +1,8 @@
 import COpenSSL
 
-/// TLS's usual cipher by itself: the limit of what a TLS connection can reach.
+/// TLS's usual cipher by itself, as the limit of the speed of a TLS connection.
 enum BlockCipher {
-  /// Encrypts `count` blocks of `size` bytes with AES-256-GCM, each with its own nonce and tag, as records are. Returns false when OpenSSL
-  /// can't.
+  /// Encrypts `count` blocks of `size` bytes with AES-256-GCM, each with its own nonce and tag, like TLS records. Returns false if OpenSSL fails.
   static func encrypt(blocks count: Int, of size: Int) -> Bool {
     guard let context = EVP_CIPHER_CTX_new() else { return false }
     defer { EVP_CIPHER_CTX_free(context) }

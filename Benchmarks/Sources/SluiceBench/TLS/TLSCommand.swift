@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceTLS
 
-/// `sluice-bench tls`: what TLS costs on one connection over loopback, beside the same without it and what its cipher allows.
+/// `sluice-bench tls`: the cost of TLS on one connection over loopback, compared with plain TCP and with the cipher alone.
 enum TLSCommand {
   static let usage = """
     sluice-bench tls --certs DIR [--megabytes N] [--runs N] [--handshakes N]
@@ -39,7 +39,7 @@ enum TLSCommand {
           try rate(of: handshakes) { try line.shakeHands(handshakes, resumed: name.hasSuffix("resumed")) })
       }
     }
-    // Time of the processor counts what both sides do, and says the same on a busy machine as on an idle one.
+    // CPU time counts the work of both sides, and doesn't depend on other work of the machine.
     var table = TextTable(header: ["", "a second", "a second of CPU", ""])
     func add(_ name: String, _ values: [Rate], _ unit: String) {
       table.add([
@@ -52,7 +52,7 @@ enum TLSCommand {
     print(table.rendered())
   }
 
-  /// Long ones, and such as a topic of small records has.
+  /// The sizes of writes: long ones, and those of a topic with small records.
   private static let pieces = [65_536, 1_000]
 
   private struct Rate {

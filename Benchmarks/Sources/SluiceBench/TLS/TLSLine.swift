@@ -12,7 +12,7 @@ final class TLSLine: Sendable {
   private let listeners: [any Listener]
   private let received = ByteCount()
 
-  /// - Parameter directory: as `scripts/certs.sh` makes it.
+  /// - Parameter directory: a directory made by `scripts/certs.sh`.
   init(certificates directory: String) throws {
     loops = try LoopGroup.threads(count: 2, name: "tls")
     var options = TLSClientOptions()
@@ -29,7 +29,7 @@ final class TLSLine: Sendable {
       try network.listen(at: address, group: group) { stream, _ in
         let sink = Sink(stream, received)
         stream.start(sink)
-        // Over TLS nothing is taken before the handshake is done.
+        // With TLS, a stream accepts bytes only after the handshake.
         sink.streamWritable()
       }
     }
@@ -40,7 +40,7 @@ final class TLSLine: Sendable {
     loops.stopThreads()
   }
 
-  /// Sends so many bytes on a connection of their own, in vectors of `pieces` bytes, and returns when they have been read.
+  /// Sends that many bytes on a new connection, in vectors of `pieces` bytes, and returns when they have been read.
   func send(_ bytes: Int, pieces: Int, secure: Bool) throws {
     let loop = loops.loops[1]
     let target = received.value + bytes
@@ -61,7 +61,7 @@ final class TLSLine: Sendable {
     if let error = failure.withLock({ $0 }) { throw error }
   }
 
-  /// Connects so many times, one after the other.
+  /// Connects that many times, one after another.
   func shakeHands(_ count: Int, resumed: Bool) throws {
     let loop = loops.loops[1]
     let done = DispatchSemaphore(value: 0)
@@ -88,7 +88,7 @@ final class TLSLine: Sendable {
   }
 }
 
-/// How many bytes all sinks have read, and the callers that wait for a number of them.
+/// The number of bytes that all sinks have read, and the callers that wait for a number.
 private final class ByteCount: Sendable {
   private let state = Mutex((count: 0, target: Int.max, gate: DispatchSemaphore?.none))
 
@@ -107,7 +107,7 @@ private final class ByteCount: Sendable {
   }
 }
 
-/// Greets, reads and counts.
+/// Sends a greeting, reads and counts.
 private final class Sink: ByteStreamHandler {
   private let stream: any ByteStream
   private let count: ByteCount
@@ -128,7 +128,7 @@ private final class Sink: ByteStreamHandler {
     }
   }
 
-  /// A byte, which comes behind what the peer needs to come back.
+  /// Sends a byte, which arrives after the data with which the peer can resume its session.
   func streamWritable() {
     var greeting: UInt8 = 1
     withUnsafeMutableBytes(of: &greeting) { bytes in
@@ -140,7 +140,7 @@ private final class Sink: ByteStreamHandler {
   func streamFailed(_ error: IOError) {}
 }
 
-/// Writes as much as there is room for, until all is written.
+/// Writes as much as there is room for, until all bytes are written.
 private final class Source: ByteStreamHandler {
   private let stream: any ByteStream
   private var left: Int
@@ -176,7 +176,7 @@ private final class Source: ByteStreamHandler {
 
   func streamWritable() {
     while left > 0 {
-      // The bytes are all the same, so a short write may go on anywhere.
+      // All bytes are equal, so a short write may be continued at any position.
       var last = iovec(iov_base: block.baseAddress!, iov_len: min(left, Self.writeSize))
       let result =
         left >= Self.writeSize
@@ -192,7 +192,7 @@ private final class Source: ByteStreamHandler {
   func streamFailed(_ error: IOError) {}
 }
 
-/// Leaves when it was greeted, and so has what it may come back with.
+/// Closes the connection after the greeting, when it has the data for resuming the session.
 private final class Visitor: ByteStreamHandler {
   private let stream: any ByteStream
   private let done: () -> Void

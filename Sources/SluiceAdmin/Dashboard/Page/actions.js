@@ -1,4 +1,4 @@
-// Actions: what the visitor may change, in dialogs. The page has a token where the broker's setting admin-actions is on.
+// Actions: dialogs for the visitor's changes. The page has a token if the broker's setting admin-actions is on.
 const token = document.querySelector("meta[name=sluice-token]").content;
 const mayAct = token !== "";
 
@@ -11,7 +11,7 @@ async function act(method, path, body) {
   return answer;
 }
 
-// The settings of a topic: name, choices, what an empty field means; fixed ones can't be changed later.
+// The settings of a topic: name, choices, meaning of an empty field; fixed ones can't be changed later.
 const topicSettings = [
   { name: "storage", choices: ["memory", "durable"], fixed: true },
   { name: "flow", choices: ["free", "lossless", "fastest"] },
@@ -30,7 +30,7 @@ const topicSettings = [
   { name: "sync", hint: "always, os, or a time like 50ms", rare: true, fixed: true },
 ];
 
-// Asks in a dialog. `run` gets the values of the fields by name; when it fails, its message is shown and the dialog stays.
+// Opens a dialog. `run` gets the values of the fields by name; if it fails, its message is shown and the dialog stays open.
 function ask({ title, text, fields, confirm, isDanger, run }) {
   const inputs = new Map();
   const field = (each) => {
@@ -59,7 +59,7 @@ function ask({ title, text, fields, confirm, isDanger, run }) {
     try {
       await run(Object.fromEntries([...inputs].map(([name, input]) => [name, input.localName === "textarea" ? input.value : input.value.trim()])));
       dialog.close();
-      // The button that has the focus again may be in a row that is about to go.
+      // The button that gets the focus back may be in a row that is about to be removed.
       if (isDanger) document.activeElement?.blur();
     } catch (error) {
       setText(note, error.message);
@@ -68,7 +68,7 @@ function ask({ title, text, fields, confirm, isDanger, run }) {
   });
   document.body.append(dialog);
   dialog.showModal();
-  // Enter mustn't delete what the visitor hasn't read about.
+  // Enter must not delete anything that the visitor hasn't read about.
   if (isDanger) cancel.focus();
 }
 
@@ -164,7 +164,7 @@ const actionButton = (text, run) => {
   return button;
 };
 
-// The buttons of the open topic; none where nothing may be changed.
+// The buttons of the open topic; none without the permission to change anything.
 function topicActions(name) {
   if (!mayAct) return null;
   return make(

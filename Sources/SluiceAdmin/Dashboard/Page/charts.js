@@ -10,10 +10,10 @@ function shape(name, attributes, ...children) {
   return element;
 }
 
-// The charts of a place, which fetch their history every few seconds while they are shown.
+// The charts of one page, which fetch their history every few seconds while they are shown.
 class Charts {
   // - topic: null for the broker.
-  // - plots: of each, its title, how values are written, and its series: names in the history, and words.
+  // - plots: for each chart its title, the format of values, and its series: names in the history, and labels.
   constructor(parent, topic, plots) {
     this.topic = topic;
     this.plots = plots.map(([title, write, series]) => new Plot(title, write, series));
@@ -47,7 +47,7 @@ class Charts {
 
 const [plotHeight, plotLeft, plotBottom, plotTop] = [180, 76, 22, 8];
 
-// A chart. It is drawn as wide as it is shown, so that its words have the same size everywhere.
+// A chart. It is drawn in the width in which it is shown, so that its text has the same size everywhere.
 class Plot {
   constructor(title, write, series) {
     this.write = write;
@@ -62,7 +62,7 @@ class Plot {
     new ResizeObserver(() => { if (this.history && this.shownWidth() !== this.width) this.draw(this.history); }).observe(this.svg);
   }
 
-  // The former one while the chart isn't shown.
+  // Keeps the former width while the chart isn't shown.
   shownWidth() { return Math.round(this.svg.getBoundingClientRect().width) || this.width; }
 
   draw(history) {
@@ -94,7 +94,7 @@ class Plot {
   y(value) { return plotHeight - plotBottom - (value / this.top) * (plotHeight - plotBottom - plotTop); }
   timeOf(index) { return this.history.start + index * this.history.stepSeconds * 1000; }
 
-  // A gap is where there was no sample for longer than two steps, and than 15 seconds: a busy machine takes some late.
+  // A gap means that there was no sample for more than two steps and more than 15 seconds; on a busy machine, samples may be late.
   path(values) {
     const joined = Math.max(3, 15 / this.history.stepSeconds);
     let path = "";
@@ -102,7 +102,7 @@ class Plot {
     values.forEach((value, index) => {
       if (value === null) return;
       const point = `${this.x(this.timeOf(index)).toFixed(1)},${this.y(value).toFixed(1)}`;
-      // One alone is a short line.
+      // A single value is a short line.
       path += index - last <= joined ? `L${point}` : `M${point}h2`;
       last = index;
     });
@@ -137,14 +137,14 @@ class Plot {
   }
 }
 
-// 1, 2 or 5 and zeroes, not below the value.
+// The smallest of 1, 2 or 5 with zeroes that isn't below the value.
 function nice(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999);
 }
 
-// Seconds of which the half can be written, too.
+// Seconds that are round times, and whose halves are round, too.
 const niceAges = [2, 10, 20, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 14400, 28800, 43200, 86400];
 function niceAge(value) {
   return value <= 1 ? nice(value) : niceAges.find((each) => each >= value) ?? Math.ceil(value / 172800) * 172800;
@@ -155,7 +155,7 @@ function niceBytes(value) {
   return nice(value / unit) * unit;
 }
 
-// The times under a chart: whole minutes or hours of the clock on the wall, as many as there is room for.
+// The times under a chart: whole minutes or hours of the local time, as many as fit.
 function labelled(from, to, room) {
   const step = [60000, 120000, 300000, 600000, 1800000, 3600000, 21600000].find((each) => (to - from) / each <= Math.min(5.5, room)) ?? 86400000;
   const offset = new Date(to).getTimezoneOffset() * 60000;
@@ -166,7 +166,7 @@ function labelled(from, to, room) {
 
 const clock = (time, hasSeconds) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: hasSeconds ? "2-digit" : undefined, hour12: false });
 
-// The lines of the figures don't begin at the load of the page.
+// Fills the lines of the figures with values from before the page was loaded.
 async function seed() {
   try {
     const response = await fetch(`/api/history?range=${historyLength}&step=1`);

@@ -1,4 +1,4 @@
-// The cluster: its nodes, its engine, which node owns which shards, and what this node has taken over.
+// The cluster: its nodes, its engine, the owners of shards, and the take-overs of this node.
 function openCluster() {
   keepLoading(() => "/api/cluster", showCluster, $("cluster-facts"));
 }
@@ -32,13 +32,13 @@ function showCluster(answer) {
     "tr", {}, make("th", { scope: "row" }, String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
 }
 
-// What the state of a node is marked with.
+// The attributes that mark a node by its state.
 function warning(node) {
   if (node.problem) return { class: "warn", title: node.problem };
   return node.state === "silent" ? { class: "warn", title: "No sign of it has come for longer than a lease: it may live or not." } : {};
 }
 
-// The shard whose commits take longest.
+// The shard with the longest commits.
 function slowest(shards) {
   const measured = shards.filter((shard) => shard.commitLatencySeconds !== null);
   if (measured.length < 2) return "";
@@ -46,7 +46,7 @@ function slowest(shards) {
   return `; lately the slowest are those of shard ${worst.number}, ${duration(worst.commitLatencySeconds)}`;
 }
 
-// One row for the shards with the same owner, state, and place to go.
+// One row for all shards with the same owner, state and target.
 function shardRows(shards) {
   const groups = new Map();
   for (const shard of shards) {

@@ -1,10 +1,10 @@
-// Connections: clients of one name and identity are folded into one line.
+// Connections: those of clients with the same name and identity share one line.
 let connections = [];
 let connectionCount = 0;
 let selectedConnections = 0;
 let chosenConnection = null;
 const unfolded = new Set();
-// The bytes of each connection at the last answer, and when that came, for rates.
+// The bytes of each connection in the last answer, and the time of that answer, for rates.
 let formerBytes = new Map();
 let formerTime = 0;
 
@@ -25,7 +25,7 @@ function measureTraffic() {
   const seconds = (now - formerTime) / 1000;
   for (const each of connections) {
     const former = formerBytes.get(each.id);
-    // Older answers are of another visit to this place.
+    // Ignores answers for an earlier visit to this page.
     for (const name of ["bytesReceived", "bytesSent"]) {
       each[`${name}Rate`] = former && seconds < 10 ? (number(each[name]) - number(former[name])) / seconds : null;
     }
@@ -34,7 +34,7 @@ function measureTraffic() {
   formerTime = now;
 }
 
-// Bytes since the beginning, and how many a second.
+// Bytes since the beginning, and the rate per second.
 function traffic(total, perSecond) {
   return make("td", { class: "n" }, bytes(total), perSecond ? make("div", { class: "quiet small" }, `${bytes(perSecond)}/s`) : null);
 }
@@ -76,7 +76,7 @@ function foldRow(key, members, isOpen) {
 
 function connectionRow(each) {
   const topics = (each.topics || []).flatMap((name) => [
-    // A pattern has no place of its own.
+    // A pattern has no page of its own.
     /[*>]/.test(name) ? make("span", { class: "quiet" }, ...breakable(name)) : make("a", { href: `#/topics/${encodeURIComponent(name)}` }, ...breakable(name)), " "]);
   return make(
     "tr", { class: String(each.id) === chosenConnection ? "chosen" : "", "data-key": String(each.id) },

@@ -1,7 +1,7 @@
 // Groups and cursors.
 const knownOr = (value, write) => (value === null || value === undefined ? "…" : number(value) === 0 ? "0" : write(number(value)));
 
-// - topics: whether each has its topic in front of it.
+// - topics: whether each row begins with the topic.
 function consumersTable(list, chosen, total, topics) {
   if (!list || !list.length) return make("p", { class: "facts" }, "No groups and no cursors.");
   const rows = list.map((each) => {
@@ -22,7 +22,7 @@ function consumersTable(list, chosen, total, topics) {
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }
 
-// A page that is fetched every two seconds while it is shown, and at once when its filter changes.
+// Data that is fetched every two seconds while it is shown, and at once when its filter changes.
 // - target: returns the address.
 let poll = null;
 let loadAgain = () => {};
@@ -34,7 +34,7 @@ function keepLoading(target, show, fail) {
     try {
       const response = await fetch(target());
       const answer = await response.json();
-      // Another filter was asked for meanwhile.
+      // The visitor has changed the filter meanwhile.
       if (turn !== newest) return;
       if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
       show(answer);
@@ -45,7 +45,7 @@ function keepLoading(target, show, fail) {
   poll = setInterval(() => { if (!document.hidden) load(); }, 2000);
 }
 
-// What is in a field, as a parameter of an address.
+// The text of a field as a URL parameter.
 function filterOf(field) {
   const wanted = $(field).value.trim();
   return wanted && `&filter=${encodeURIComponent(wanted)}`;

@@ -1,7 +1,7 @@
 // Elements, and the theme.
 const $ = (id) => document.getElementById(id);
 
-// The one way of text onto the page: characters that control a terminal or reorder text are escaped, as in the output of sluice.
+// The only way for text onto the page: characters that control a terminal or reorder text are escaped, as in the output of sluice.
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 const visible = (text) => String(text).replace(controls, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 const visibleAttributes = new Set(["alt", "aria-label", "placeholder", "title"]);
@@ -21,8 +21,8 @@ function make(name, attributes, ...children) {
   return element;
 }
 
-// Gives an element these children, and keeps those that are the same: the focus, a selection and a half-made click stay where they are.
-// Children with a data-key are the same where their keys are; others where they are of one kind.
+// Gives an element these children, and keeps those that are the same, so that the focus, a selection and a half-made click survive.
+// Children with a data-key are the same if their keys are equal; others if they are of one kind.
 function update(parent, wanted) {
   const keys = new Set(wanted.map((each) => each.dataset?.key));
   for (const child of [...parent.children]) if (!keys.has(child.dataset.key)) child.remove();
@@ -43,14 +43,14 @@ function become(old, wanted) {
   }
   for (const { name } of [...old.attributes]) if (!wanted.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of wanted.attributes) {
-    // The page's policy refuses styles that are set as attributes.
+    // The page's policy rejects styles in attributes.
     if (name !== "style") setAttribute(old, name, value);
     else if (old.style.cssText !== wanted.style.cssText) old.style.cssText = wanted.style.cssText;
   }
   update(old, [...wanted.childNodes]);
 }
 
-// A topic's name, which may be broken behind its dots.
+// A topic's name, which may be broken after its dots.
 const breakable = (name) => name.split(/(?<=\.)/).flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part]));
 
 function setText(element, text) {
@@ -70,7 +70,7 @@ function showTheme() {
   else document.documentElement.dataset.theme = theme;
   setText($("theme"), `Theme: ${theme}`);
 }
-// A browser may deny pages their storage.
+// A browser may deny a page its storage.
 try { theme = localStorage.getItem("sluice-theme") || theme; } catch {}
 if (!themes.includes(theme)) theme = "automatic";
 showTheme();

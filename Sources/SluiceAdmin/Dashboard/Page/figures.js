@@ -22,7 +22,7 @@ function showFigures(sum) {
   drawLine($("connections-line"), history.connections);
 }
 
-// The latency of the last minute; that since the start where nothing was delivered in it.
+// The latency of the last minute; if no records were delivered in it, the latency since the start.
 function showLatency(histogram) {
   const bounds = histogram.bounds.map(number);
   const now = histogram.counts.map(number);
@@ -40,11 +40,11 @@ function showLatency(histogram) {
   if (half !== null) setAttribute($("latency-bars"), "aria-label", `Half of the deliveries took at most ${short(half)}, ${tail}`);
 }
 
-// From this percentage on the broker tells of a problem.
+// The broker reports a problem from this percentage on.
 const nearlyFull = 90;
 const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
 
-// The most bytes that can be in use: as the store's limit allows, and as its disk has room for.
+// The most bytes that can be in use: within the store's limit, and within the space on its disk.
 function capacity(storage) {
   const room = storage.availableBytes === null ? Infinity : number(storage.fileBytes) + number(storage.availableBytes);
   return Math.min(number(storage.limitBytes), room);
@@ -63,7 +63,7 @@ function showStorage(storage) {
   const free = storage.availableBytes === null ? "" : `disk has ${bytes(number(storage.availableBytes))} left`;
   setText($("storage-more"), isTroubled(storage) ? `${storage.state} for ${duration(storage.sinceSeconds)}` : free);
   $("storage-more").classList.toggle("warn", isTroubled(storage));
-  // In full percents, as the problems have it.
+  // In whole percent, as in problems.
   const percent = Math.floor(storage.fullness * 100 + 1e-9);
   $("storage-meter").firstElementChild.style.width = `${percent}%`;
   $("storage-meter").hidden = capacity(storage) === Infinity;

@@ -1,6 +1,6 @@
 // Lines and columns.
 
-// The last values of a series, one a second.
+// The last values of a series, one per second.
 class Series {
   constructor(length) { this.values = new Float32Array(length); this.end = 0; this.count = 0; }
   push(value) {
@@ -8,7 +8,7 @@ class Series {
     this.end = (this.end + 1) % this.values.length;
     this.count = Math.min(this.count + 1, this.values.length);
   }
-  // From the oldest on.
+  // Oldest first.
   at(index) { return this.values[(this.end - this.count + index + 2 * this.values.length) % this.values.length]; }
 }
 
@@ -44,7 +44,7 @@ function makeLine() {
   return svg;
 }
 
-// The bound below which that share of the counts lies; null for no counts.
+// The upper bound of that share of the counts; null without counts.
 function quantile(histogram, share) {
   const total = histogram.counts.reduce((sum, each) => sum + each, 0);
   if (!total) return null;
@@ -61,7 +61,7 @@ function drawColumns(element, counts) {
   while (element.children.length < shown.length) element.append(make("i"));
   const top = Math.max(...shown, 1);
   shown.forEach((each, index) => {
-    // The square root keeps rare durations visible beside common ones.
+    // The square root keeps rare durations visible next to common ones.
     element.children[index].style.height = each ? `${Math.max(6, Math.sqrt(each / top) * 100)}%` : "0";
   });
 }

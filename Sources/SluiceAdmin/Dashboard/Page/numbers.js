@@ -1,4 +1,4 @@
-// Numbers as people read them. Null is any number; large numbers come as text.
+// Readable numbers. Null stands for no limit; large numbers are strings.
 const number = (value) => (value === null ? Infinity : Number(value));
 const grouped = new Intl.NumberFormat("en");
 
@@ -22,7 +22,7 @@ function duration(seconds) {
   if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86400)} days`;
 }
-// For what has a beginning: 5 min 12 s.
+// For durations that have a beginning: 5 min 12 s.
 function since(seconds) {
   if (seconds < 60 || seconds >= 3600) return duration(seconds);
   return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;

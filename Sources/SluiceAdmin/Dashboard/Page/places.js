@@ -1,4 +1,4 @@
-// Places: each has an address behind the #, so that links and the browser's back lead to it.
+// Pages: each has an address after the #, so that links and the browser's back button work.
 const views = ["overview", "topics", "consumers", "connections", "storage", "cluster"];
 let view = null;
 let viewCharts = null;
@@ -20,7 +20,7 @@ function showPlace() {
   if (isRecords) openRecords(parts[1], query || "");
 }
 
-// On narrow screens the places are one line, which is moved sideways.
+// On narrow screens the links to the pages are one line that scrolls sideways.
 function showCurrentLink() {
   const link = document.querySelector("nav [aria-current]");
   if (link) link.parentElement.scrollLeft = link.offsetLeft - 40;
@@ -62,7 +62,7 @@ function openView(wanted, parts) {
   }
 }
 
-// Turns to the page of the table that has the topic, and scrolls to it.
+// Shows the page of the table with the topic, and scrolls to the topic.
 function reveal(name) {
   if (!topics.has(name)) return;
   if (!order.includes(topics.get(name))) { $("filter").value = ""; $("busy").checked = false; sortTopics(); }

@@ -1,4 +1,4 @@
-// Problems, as the broker has found them: each sentence links to its place. More than can be read one by one are summarised by kind.
+// Problems that the broker has found. Each sentence links to its page. Large numbers of problems are summarised by kind.
 const mostProblems = 20;
 
 function showProblems() {
@@ -26,7 +26,7 @@ function problemLine(problem) {
     make("a", { href: problem.link }, problem.sentence), problemAge(problem));
 }
 
-// A kind of problem: what its problems have in common, and those that the broker lists, for a reader who opens it.
+// A kind of problem: a sentence about all of them, and the listed ones, which the visitor can open.
 function kindLine(kind) {
   const listed = problems.filter((each) => each.kind === kind.kind);
   if (kind.count === 1 && listed.length) return problemLine(listed[0]);

@@ -1,7 +1,7 @@
 // Records of a topic, a page at a time: #/topics/NAME/records?from=…|before=…&key=…&text=…&count=…
 let browsed = null;
 let shownPage = null;
-// Answers that come after a later question don't count.
+// Answers to earlier requests are ignored.
 let asked = 0;
 
 const recordsAddress = (name, parameters) => {
@@ -9,7 +9,7 @@ const recordsAddress = (name, parameters) => {
   return `#/topics/${encodeURIComponent(name)}/records${query ? `?${query}` : ""}`;
 };
 
-// Where to begin, as the form has it: a word, and what is about it.
+// The start, as in the form: a word and its value.
 const starts = { newest: "", earliest: "", offset: "an offset", before: "an offset", time: "2026-02-03 04:05:06, or -10m", last: "a number" };
 
 function openRecords(name, query) {
@@ -54,7 +54,7 @@ async function loadRecords() {
   }
 }
 
-// The offsets from one on, before another.
+// The offsets from one on and before another.
 function offsets(from, end) {
   const last = number(end) - 1;
   return last > number(from) ? `offsets ${grouped.format(from)} to ${grouped.format(last)}` : `offset ${grouped.format(from)}`;
@@ -81,7 +81,7 @@ function showPagers() {
   $("records-newer").disabled = !page || number(page.through) >= number(page.nextOffset);
 }
 
-// The address of another place with the same filter.
+// The address of another position with the same filter.
 function browse(place) {
   const { name, key, text, count } = browsed;
   const address = recordsAddress(name, { ...place, text, count });
@@ -93,13 +93,13 @@ function browse(place) {
 const plain = (value) => (value.text ?? value.hex) + (value.cut ? "…" : "");
 const dump = (hex) => (hex.match(/.{1,64}/g) || []).map((line) => line.match(/.{1,4}/g).join(" ")).join("\n");
 
-// JSON in lines of its own; nil for other text.
+// JSON with line breaks; null for other text.
 function pretty(text) {
   if (!/^\s*[[{]/.test(text)) return null;
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return null; }
 }
 
-// A line, and behind it the whole record.
+// A line, followed by the whole record.
 function recordItem(record) {
   const payload = record.payload;
   const time = new Date(record.time).toISOString().replace("T", " ").replace("Z", "");

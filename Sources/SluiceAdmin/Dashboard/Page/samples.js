@@ -32,7 +32,7 @@ function take(sample) {
   for (const name of gone) { topics.delete(name); changed = true; }
   const sum = { in: 0, out: 0, inBytes: 0, outBytes: 0 };
   for (const topic of topics.values()) {
-    // A topic that isn't in a sample hasn't changed.
+    // A topic that is missing from a sample hasn't changed.
     if (topic.tick !== tick) topic.in = topic.out = topic.inBytes = topic.outBytes = 0;
     if (topic.line || topic.in + topic.out > 0) {
       topic.line = topic.line || new Series(120);

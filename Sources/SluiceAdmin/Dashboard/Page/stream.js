@@ -28,14 +28,14 @@ function watch() {
 function lose() {
   const since = sampledAt ? ` This is what was there at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
   showState("lost", `The connection to the broker is lost; trying again.${since}`);
-  // A browser doesn't reconnect after an answer without events.
+  // After an answer without events, a browser doesn't reconnect by itself.
   if (stream.readyState === EventSource.CLOSED) {
     clearTimeout(retry);
     retry = setTimeout(watch, 3000);
   }
 }
 
-// A browser may not notice that the connection is lost.
+// A browser may not notice a lost connection.
 setInterval(() => {
   if (sampledAt && Date.now() - sampledAt > 6000) { lose(); if (Date.now() - sampledAt > 15000 && !document.hidden) watch(); }
 }, 2000);

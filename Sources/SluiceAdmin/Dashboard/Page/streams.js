@@ -1,4 +1,4 @@
-// Subscribers and producers of the open topic. Bars show the last seconds: `past` has the totals at their beginning.
+// Subscribers and producers of the open topic. Bars show the last seconds: `past` contains the totals at their beginning.
 const drawnSeconds = 10;
 let past = new Map();
 
@@ -12,7 +12,7 @@ function recently(stream, total) {
   return Math.max(0, total - values[0]);
 }
 
-// A bar of the demand met in the last seconds, and of the open demand, to the scale of the table's longest.
+// A bar of the demand met in the last seconds, and of the open demand, scaled to the longest in the table.
 function demandBar(met, open, scale, label) {
   const bar = make("div", { class: "demand", role: "img", "aria-label": label });
   if (met > 0) bar.append(make("i", { class: "sent" }));
@@ -33,7 +33,7 @@ function scaleOf(pairs) {
 const head = (...names) => make("thead", {}, make("tr", {}, ...names.map((name) =>
   make("th", { scope: "col", class: name.startsWith("#") ? "n" : "" }, name ? name.replace("#", "") : make("span", { class: "hidden" }, "Actions")))));
 
-// Gives cells the names of their columns: on a narrow screen a row is a list of them. The roles stay when the layout isn't a table's.
+// Labels cells with their columns, since on a narrow screen a row is a list. The roles stay the same in either layout.
 function stack(header, rows) {
   const names = [...header.querySelectorAll("th")].map((each) => (each.querySelector(".hidden") ? "" : each.textContent));
   for (const row of rows) {
@@ -62,7 +62,7 @@ function subscribersTable(list, total) {
       holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
-    // Since when it is behind, and since when for this reason.
+    // How long it has had a lag, and for how long this has been the cause.
     const lagging = number(each.lagSeconds) > 0 ? since(each.lagSeconds) : "";
     const cause = slow[each.slowness] ?? each.slowness;
     const why = cause && number(each.slowSeconds) > 0 && each.slowness !== "pace" ? `${cause}, for ${since(each.slowSeconds)}` : cause;
@@ -108,7 +108,7 @@ function streamsTable(rows, header, caption, shown, total, none, met, open) {
   ];
 }
 
-// Where a client is connected: to this node, or to another one of the cluster, which has its connection.
+// The node to which a client is connected: this one, or another one of the cluster that relays for it.
 function placeOf(each) {
   if (each.node) return make("span", { class: "quiet" }, `connection ${each.connection} of node ${each.node}`);
   return make("a", { class: "quiet", href: `#/connections/${each.connection}` }, `connection ${each.connection}${doorOf(each)}`);

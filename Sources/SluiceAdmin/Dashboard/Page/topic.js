@@ -1,6 +1,6 @@
 // The row of the open topic: its streams and its settings.
 let detail = null;
-// The group or cursor that the address names.
+// The group or cursor in the address.
 let chosenConsumer = null;
 
 function detailRow() {
@@ -15,7 +15,7 @@ function detailRow() {
     make("h3", {}, "Groups and cursors"), parts.consumers,
     make("h3", {}, "Subscribers"), parts.subscribers,
     make("h3", {}, "Producers"), parts.producers,
-    // What goes on now comes first: in trouble, the client that causes it.
+    // The present state comes first, since it shows the client that causes a problem.
     make("h3", {}, "History"), parts.chart);
   detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
   detail.charts = new Charts(parts.chart, name, [

@@ -1,16 +1,16 @@
 // The table of topics.
 const pageLength = 50;
 const sorting = { key: "name", descending: false };
-// Which topic is open; its details come with the events.
+// The open topic, whose details are in the events.
 let opened = null;
 let order = [];
 let page = 0;
 let sortedAt = 0;
 const lines = new Map();
-// hall-2 comes before hall-10.
+// Sorts hall-2 before hall-10.
 const names = new Intl.Collator("en", { numeric: true });
 
-// Records that the subscriber, cursor or group has yet to get that is furthest behind.
+// The largest backlog in records of a subscriber, cursor or group.
 const largestLag = (row) => Math.max(number(row.lag), number(row.consumerLag?.lag ?? 0));
 
 const sortKeys = {
@@ -42,7 +42,7 @@ function sortTopics() {
   page = Math.max(0, Math.min(page, Math.ceil(order.length / pageLength) - 1));
 }
 
-// Rows stay in place while the visitor is about to press one.
+// Rows stay in place while the visitor is about to press one of them.
 function mayReorder() {
   const rows = $("topic-rows");
   return Date.now() - sortedAt > 4000 && !rows.matches(":hover") && !rows.contains(document.activeElement);
@@ -73,7 +73,7 @@ function showTopics(changed) {
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
 }
 
-// The address may name a topic that isn't in the table: it was deleted, or is another node's.
+// The address may name a topic that isn't in the table, because it was deleted or another node owns it.
 let missing = null;
 async function showMissing() {
   const isMissing = opened !== null && tick > 0 && !topics.has(opened);
@@ -87,13 +87,13 @@ async function showMissing() {
   $("topics-missing").hidden = false;
 }
 
-// In a cluster a node lists the topics that it owns.
+// In a cluster, a node lists only its own topics.
 function showOwner() {
   $("topics-node").hidden = !broker.node;
   if (broker.node) setText($("topics-node"), `These are the topics that node ${broker.node} owns. The pages of the other nodes list theirs; the place Cluster has the nodes.`);
 }
 
-// Gives an element these children, in this order, with the fewest moves.
+// Gives an element these children, in this order, with as few moves as possible.
 function arrange(parent, wanted) {
   const kept = new Set(wanted);
   for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
@@ -159,7 +159,7 @@ function put(cell, value, write) {
 for (const head of document.querySelectorAll("[data-sort]")) {
   head.firstElementChild.addEventListener("click", () => {
     const key = head.dataset.sort;
-    // The first press shows the greatest of numbers, and names in their order.
+    // The first press sorts numbers in descending order, and names in ascending order.
     sorting.descending = sorting.key === key ? !sorting.descending : key !== "name";
     sorting.key = key;
     for (const other of document.querySelectorAll("[data-sort]")) other.removeAttribute("aria-sort");

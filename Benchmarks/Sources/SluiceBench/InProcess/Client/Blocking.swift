@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Waits for a task, from a thread that has nothing else to do.
+/// Waits for a task on a thread that has no other work.
 enum Blocking {
   static func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
     let outcome = Outcome<Value>()

@@ -7,7 +7,7 @@ enum ClientBench {
   }
 }
 
-/// A topic that was filled before, once, for all that replay it.
+/// A topic that is filled once, for all cases that replay it.
 final class StockedTopic {
   static let name = "bench-stock"
   private let settings: ClientBenchSettings
@@ -17,7 +17,7 @@ final class StockedTopic {
     self.settings = settings
   }
 
-  /// Fills the topic with `settings.records` records unless that was done.
+  /// Fills the topic with `settings.records` records, once.
   func stock() throws {
     if isStocked { return }
     let target = settings.target(topic: Self.name, keepsAll: true)
@@ -32,15 +32,15 @@ final class StockedTopic {
   }
 }
 
-/// What the client library is measured with.
+/// The settings of measurements of the client library.
 struct ClientBenchSettings {
-  /// The broker's, on 127.0.0.1.
+  /// The broker's port on 127.0.0.1.
   var port: UInt16
-  /// For its CPU time.
+  /// The broker's process, for its CPU time.
   var server: ServerProcess?
   /// Payload bytes.
   var size: Int
-  /// Of a run.
+  /// Records per run.
   var records: Int
 
   init(_ arguments: inout Arguments) throws {
@@ -50,7 +50,7 @@ struct ClientBenchSettings {
     records = try arguments.integer("records", in: 100...1_000_000_000) ?? 2_000_000
   }
 
-  /// The same with a server that was launched, if one was.
+  /// Returns the settings for a launched server; unchanged settings without one.
   func against(_ server: LaunchedServer?) -> Self {
     guard let server else { return self }
     var settings = self
@@ -61,31 +61,31 @@ struct ClientBenchSettings {
 
   var address: String { "127.0.0.1:\(port)" }
 
-  /// As `sluice-bench load` would have it, for its publishers and raw subscribers.
+  /// The target of the publishers and raw subscribers of `sluice-bench load`.
   ///
-  /// - Parameter keepsAll: whether the topic keeps everything, or only the last 64 MiB.
+  /// - Parameter keepsAll: whether the topic keeps all records, or only the last 64 MiB.
   func target(topic: String, keepsAll: Bool) -> LoadTarget {
     LoadTarget(
       port: port, topic: topic, size: size, batch: min(max(65_536 / (size + 16), 4), 2048), subscribers: 1,
       retainedBytes: keepsAll ? nil : 0)
   }
 
-  /// Records that may be on their way to a live subscriber.
+  /// The most records in flight to a live subscriber.
   var window: Int { min(max(2_097_152 / size, 256), 16_384) }
 }
 
 extension Reading {
-  /// The cost and the rates of a client that has handled so many records.
+  /// The cost and the rates of a client that has handled that many records.
   ///
   /// - Parameters:
   ///   - cpu: the client's CPU time, in nanoseconds.
-  ///   - wall: nanoseconds.
+  ///   - wall: the elapsed time in nanoseconds.
   static func client(_ records: Int, cpu: Double, wall: Double) -> [Reading] {
     let (count, cost) = (Double(records), cpu / Double(records))
     return [Reading(.client, cost), Reading(.perCore, 1e9 / cost), Reading(.wall, count / wall * 1e9)]
   }
 
-  /// - Parameter cpu: the broker's CPU time, in nanoseconds; nil where it isn't known.
+  /// - Parameter cpu: the broker's CPU time, in nanoseconds; nil if it isn't known.
   static func broker(_ records: Int, cpu: Double?) -> [Reading] {
     cpu.map { [Reading(.broker, $0 / Double(records))] } ?? []
   }

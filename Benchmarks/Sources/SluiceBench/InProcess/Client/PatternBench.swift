@@ -4,15 +4,14 @@ import ReactiveCore
 import SluiceClient
 import Synchronization
 
-/// What subscriptions to patterns cost other clients: the same on a broker with thousands of them, and of topics,
-/// and on one without any.
+/// The cost of subscriptions to patterns for other clients: the same measurements on a broker with thousands of them, and of topics, and on an empty broker.
 enum PatternBench {
-  /// Topics and requests that are timed one after the other, in each run.
+  /// The number of topics and requests to time one after another, in each run.
   private static let requests = 300
 
   /// - Parameters:
-  ///   - plain: a broker with nothing on it.
-  ///   - crowd: what is on the other one.
+  ///   - plain: an empty broker.
+  ///   - crowd: the patterns and topics on the other broker.
   static func cases(_ plain: ClientBenchSettings, _ crowd: PatternCrowd) -> [MicroCase] {
     let size = Format.bytes(Double(plain.size))
     let names = ("nothing else", "\(crowd.patterns) patterns and \(crowd.topics) topics")
@@ -63,12 +62,12 @@ enum PatternBench {
   }
 }
 
-/// A broker with many subscriptions to patterns and many topics, of which each pattern matches one.
+/// A broker with many subscriptions to patterns and many topics. Each pattern matches one topic.
 final class PatternCrowd {
   let settings: ClientBenchSettings
   let patterns: Int
   let topics: Int
-  /// So many subscriptions have a connection together.
+  /// The number of subscriptions per connection.
   private static let together = 2_500
 
   private var clients: [Client] = []
@@ -81,7 +80,7 @@ final class PatternCrowd {
     self.topics = topics
   }
 
-  /// Subscribes and makes the topics, unless that was done.
+  /// Subscribes and creates the topics, once.
   func gather() throws {
     guard clients.isEmpty else { return }
     for first in stride(from: 0, to: patterns, by: Self.together) {
@@ -102,7 +101,7 @@ final class PatternCrowd {
     return client
   }
 
-  /// What a subscription to all topics takes of the broker's memory, by topic. Measured once: later runs find the memory of the first.
+  /// The memory that a subscription to all topics uses in the broker, per topic. Measured once, since later runs would find memory of the first one.
   func memory() throws -> [Reading] {
     try gather()
     guard let server = settings.server, !isMeasured else { return [] }
@@ -121,7 +120,7 @@ final class PatternCrowd {
     }
   }
 
-  /// Subscribes to patterns, and waits until all topics that match are live.
+  /// Subscribes to patterns, and waits until all matching topics are live.
   static func subscribe(_ client: Client, to patterns: [String]) throws -> AnyCancellable {
     let left = Atomic(patterns.count)
     let done = DispatchSemaphore(value: 0)

@@ -3,7 +3,7 @@ import Glibc
 import ReactiveCore
 import SluiceClient
 
-/// Records out of a program, through a `TopicSubject`.
+/// Records published by a program through a `TopicSubject`.
 enum PublishBench {
   static func cases(_ settings: ClientBenchSettings) -> [MicroCase] {
     let size = Format.bytes(Double(settings.size))
@@ -14,7 +14,7 @@ enum PublishBench {
         try measure(settings, settings.records) { subject, records in
           try message.payload.withUnsafeBytes { payload in
             for _ in 0..<records {
-              // Full: lets the others work.
+              // The buffer is full: lets other threads work.
               while try !subject.enqueue(copying: payload) { usleep(100) }
             }
           }
@@ -44,7 +44,7 @@ enum PublishBench {
     ]
   }
 
-  /// Publishes, and waits until the broker has acknowledged all of it.
+  /// Publishes, and waits until the broker has acknowledged all records.
   static func measure(
     _ settings: ClientBenchSettings, _ records: Int, _ publish: (TopicSubject, Int) throws -> Void
   ) throws -> [Reading] {
@@ -67,7 +67,7 @@ enum PublishBench {
   }
 }
 
-/// A subject in front of another that keeps the end from it: a topic isn't to end with one run's records.
+/// A subject that passes everything except the completion to another one, so that the topic doesn't end after one run.
 private final class Unending: Subject {
   typealias Output = Message
   typealias Failure = ClientError

@@ -2,8 +2,8 @@ import Dispatch
 import SluiceClient
 import Synchronization
 
-/// Takes a subscriber's records: checks each, and reads the clocks of the thread that delivers at the first and the last.
-// @unchecked: used by the client's loop until `done` is signalled, then by the thread that waited for that; the rest is atomic.
+/// Receives a subscriber's records, checks each of them, and reads the clocks of the delivering thread at the first and the last.
+// @unchecked: used by the client's loop until `done` is signalled, then by the thread that has waited for it; the rest is atomic.
 final class RecordMeter: @unchecked Sendable {
   private let total: Int
   private var received = 0
@@ -13,12 +13,12 @@ final class RecordMeter: @unchecked Sendable {
   private let progress = Atomic<Int>(0)
   private let done = DispatchSemaphore(value: 0)
 
-  /// - Parameter total: the records after which it is over.
+  /// - Parameter total: the number of records after which it is done.
   init(total: Int) {
     self.total = total
   }
 
-  /// Payloads begin with their number, as `BatchTemplate` writes them.
+  /// Handles a record. Payloads begin with their number, as `BatchTemplate` writes them.
   @inline(__always)
   func take(_ record: TopicRecord) {
     if received == 0 { start = (Stopwatch.threadCPU(), monotonicNanoseconds()) }
@@ -29,7 +29,7 @@ final class RecordMeter: @unchecked Sendable {
     if received == total { finish() }
   }
 
-  /// The stream ended; too early if anything is missing.
+  /// Called when the stream has ended, which is too early if records are missing.
   func ended() {
     if received < total { done.signal() }
   }
@@ -41,12 +41,12 @@ final class RecordMeter: @unchecked Sendable {
     done.signal()
   }
 
-  /// How many records have come, about. From any thread.
+  /// The approximate number of received records. From any thread.
   var count: Int { progress.load(ordering: .relaxed) }
 
   var isDone: Bool { count == total }
 
-  /// Waits until all is there.
+  /// Waits until all records have arrived.
   func wait(seconds: Double = 60) throws {
     guard done.wait(timeout: .now() + seconds) == .success else {
       throw BenchError("\(count) of \(total) records arrived in \(Format.digits(seconds)) seconds")
@@ -57,7 +57,7 @@ final class RecordMeter: @unchecked Sendable {
     guard wrong == 0 else { throw BenchError("\(wrong) of \(total) records are out of order") }
   }
 
-  /// From the first record to the last.
+  /// The readings from the first record to the last.
   var readings: [Reading] {
     Reading.client(total, cpu: Double(end.cpu - start.cpu), wall: Double(end.time - start.time))
   }

@@ -4,13 +4,13 @@ import ReactiveCore
 import SluiceClient
 import SluiceWire
 
-/// Demand 1: every record is asked for by itself. Beside it, what a program that only plays ping-pong with messages of the same sizes gets.
+/// Round trips with a demand of 1: each record needs a request. For comparison, a program that only exchanges messages of the same sizes.
 enum RoundTripBench {
   private static let trips = 20_000
-  /// DEMAND: the frame's header and a number.
+  /// The size of DEMAND: the frame's header and a number.
   static let request = FrameHeader.size + 8
 
-  /// DELIVER with one record.
+  /// The size of DELIVER with one record.
   static func answer(_ size: Int) -> Int {
     FrameHeader.size + DeliverHeader.size + RecordLayout.wordSize + size
   }
@@ -67,7 +67,7 @@ enum RoundTripBench {
     return try measure(trips, settings.server) {
       granted += 1
       try exchange.send(Demand(grantedThrough: granted).encoded(stream: 1))
-      // Some have a time mark before them.
+      // Some records have a time mark before them.
       try exchange.receive(answer, or: answer + RecordLayout.timeMarkSize)
     }
   }
@@ -81,7 +81,7 @@ enum RoundTripBench {
     return readings(trips, time: spent.wall, client: spent.thread, server: spent.server)
   }
 
-  /// - Parameters: nanoseconds.
+  /// - Parameters: in nanoseconds.
   private static func readings(_ trips: Int, time: Double, client: Double, server: Double?) -> [Reading] {
     let count = Double(trips)
     var readings = [
@@ -113,7 +113,7 @@ enum RoundTripBench {
   }
 }
 
-/// Messages of known length over one socket, awaited in a blocking read or in an epoll set.
+/// Exchanges messages of known lengths on one socket, with a blocking read or with an epoll set.
 private final class Exchange {
   private let socket: Socket
   private let poller: Poller?
@@ -140,7 +140,7 @@ private final class Exchange {
     guard count == bytes.count else { throw BenchError("sending a request: \(errorText())") }
   }
 
-  /// Receives one message, which has one of two lengths.
+  /// Receives one message that has one of two lengths.
   func receive(_ length: Int, or other: Int? = nil) throws {
     var received = 0
     while received < length || (received > length && received != other) {

@@ -1,9 +1,9 @@
 import ReactiveCore
 import SluiceClient
 
-/// Records into subscribers: replayed from a topic that was filled before, and live.
+/// Records delivered to subscribers: replayed from a topic that was filled before, and live.
 enum SubscribeBench {
-  /// Makes a topic's records go to a meter; keeps the subscription as long as what it returns.
+  /// Sends a topic's records to a meter. The subscription lasts as long as the returned object.
   typealias Attach = (RemoteTopic<TopicRecord>, RecordMeter) -> AnyCancellable
 
   static func cases(_ settings: ClientBenchSettings, _ stock: StockedTopic) -> [MicroCase] {
@@ -84,7 +84,7 @@ enum SubscribeBench {
       let start = Moment(server: settings.server)
       var watch = ProgressWatch(patience: 10)
       while !meter.isDone, watch.goesOn(UInt64(meter.count), now: monotonicNanoseconds()) {
-        // Whole batches, and never more ahead of the subscriber than the window.
+        // Sends whole batches, at most a window ahead of the subscriber.
         let ahead = (meter.count + settings.window) / target.batch * target.batch
         try loop.turn(window: .max / 2, limit: UInt64(min(ahead, settings.records)), milliseconds: 1)
       }
@@ -95,7 +95,7 @@ enum SubscribeBench {
     }
   }
 
-  /// The same replay into the load's own subscriber: what the kernel and the checking cost by themselves.
+  /// The same replay to the load's own subscriber, which shows the cost of the kernel and of the checks alone.
   private static func rawReplay(_ settings: ClientBenchSettings) throws -> [Reading] {
     let target = settings.target(topic: StockedTopic.name, keepsAll: true)
     let driver = SluiceDriver(target: target)
@@ -124,8 +124,8 @@ enum SubscribeBench {
   }
 }
 
-/// Requests `first` at the start, and `each` with every value.
-// @unchecked: `subscription` is set before the first value and constant then; a subscription is safe from any thread.
+/// Requests `first` at the start, and `each` after every value.
+// @unchecked: `subscription` is set before the first value and doesn't change after that; a subscription is safe from any thread.
 private final class MeteredSubscriber: Subscriber, @unchecked Sendable {
   typealias Input = TopicRecord
   typealias Failure = ClientError

@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// What the wire costs where no socket is: building, checking, cutting and walking batches.
+/// The cost of the wire format without sockets: building, checking, decoding and iterating batches.
 enum CodecBench {
-  /// Bytes of a batch, about.
+  /// The approximate number of bytes of a batch.
   static let batchBytes = 64 << 10
 
   static func cases() -> [MicroCase] {
@@ -65,7 +65,7 @@ enum CodecBench {
     }
   }
 
-  /// Nanoseconds a frame, of so many DELIVER frames behind each other.
+  /// Nanoseconds per frame in a sequence of that many DELIVER frames.
   private static func decode(
     _ batch: FixedBatch, frames count: Int, chunk: Int, _ seconds: Double
   ) throws -> Double {
@@ -90,7 +90,7 @@ enum CodecBench {
 }
 
 extension FixedBatch {
-  /// - Parameter time: nanoseconds for all of the batch.
+  /// - Parameter time: nanoseconds for the whole batch.
   fileprivate func readings(_ time: Double) -> [Reading] {
     [
       Reading(.perRecord, time / Double(count)), Reading(.perFrame, time),

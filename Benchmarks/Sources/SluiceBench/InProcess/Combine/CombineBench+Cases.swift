@@ -4,7 +4,7 @@ import Glibc
 import ReactiveCore
 import ReactiveFoundation
 
-// What one more link of a pipeline costs.
+// The cost of one more link of a pipeline.
 extension CombineBench {
   static var links: [CombineScenario] {
     [
@@ -22,7 +22,7 @@ extension CombineBench {
     ]
   }
 
-  /// A pipeline whose boundaries the compiler can't see through, because it is built at run time.
+  /// A pipeline that is built at run time, so that the compiler can't optimise across its operators.
   private static func erasedAndMapped(
     _ publisher: AnyPublisher<Int, Never>, times: Int
   ) -> AnyPublisher<Int, Never> {
@@ -76,11 +76,11 @@ extension CombineBench {
   }
 }
 
-// From one thread to another.
+// Scheduling from one thread to another.
 extension CombineBench {
   static var scheduling: [CombineScenario] {
     [
-      // The time of all threads counts: the queue's does most of the work.
+      // Counts the time of all threads, since the queue's thread does most of the work.
       CombineScenario(
         "PassthroughSubject → receive(on: DispatchQueue) → sink", target: 250, values: count,
         clock: CLOCK_PROCESS_CPUTIME_ID

@@ -3,7 +3,7 @@ import CombineExtras
 import Glibc
 import PortableCombine
 
-// Several threads that subscribe and cancel at the same publisher.
+// Several threads that subscribe to and cancel the same publisher.
 extension CombineBench {
   static var contention: [CombineScenario] {
     comingAndGoing(threads: 1) + comingAndGoing(threads: 8) + longContention
@@ -35,11 +35,11 @@ extension CombineBench {
     ]
   }
 
-  /// A scenario in which each thread subscribes and cancels, again and again.
+  /// A scenario in which each thread subscribes and cancels repeatedly.
   ///
   /// - Parameters:
-  ///   - times: How often each thread does.
-  ///   - clock: What is measured; the CPU time of all threads unless said otherwise.
+  ///   - times: The number of repetitions of each thread.
+  ///   - clock: The measured clock; by default the CPU time of all threads.
   private static func comingAndGoing<P: Publisher>(
     _ name: String, _ threads: Int, target: Double?, times: Int = 1_000,
     clock: clockid_t = CLOCK_PROCESS_CPUTIME_ID, _ make: @escaping () -> P
@@ -62,14 +62,14 @@ extension CombineBench {
   }
 }
 
-/// Threads that do the same at the same time.
+/// Threads that do the same work at the same time.
 enum ThreadTeam {
   private final class Work {
     let body: () -> Void
     init(_ body: @escaping () -> Void) { self.body = body }
   }
 
-  /// Calls the body on so many threads at once, or on the calling thread if it is one, and waits until all have returned.
+  /// Calls the body on that many threads at once, or on the calling thread for a count of 1, and waits until all have returned.
   static func run(_ count: Int, _ body: @escaping () -> Void) {
     guard count > 1 else { return body() }
     let work = Work(body)

@@ -1,6 +1,6 @@
 import ReactiveCore
 
-/// What a value costs on its way through the Combine core.
+/// The cost of a value in the Combine core.
 enum CombineBench {
   static func cases() -> [MicroCase] {
     let groups = [
@@ -17,7 +17,7 @@ enum CombineBench {
     }
   }
 
-  /// How many values a round of the cheaper scenarios delivers.
+  /// The number of values that a round of the cheaper scenarios delivers.
   static let count = 10_000
 }
 
@@ -55,7 +55,7 @@ extension CombineBench {
 }
 
 extension CombineBench {
-  /// A scenario whose rounds each build a pipeline with a sink, which has all values when the function returns.
+  /// A scenario that builds a pipeline with a sink in each round. The sink has all values when the function returns.
   static func running(
     _ name: String, target: Double?, values: Int = count, _ subscribe: @escaping (Total) -> AnyCancellable
   ) -> CombineScenario {
@@ -69,7 +69,7 @@ extension CombineBench {
     }
   }
 
-  /// A scenario whose rounds each have a subscriber ask for a publisher's values one by one.
+  /// A scenario in which a subscriber requests a publisher's values one by one in each round.
   private static func stepping<P: Publisher>(
     _ name: String, target: Double?, _ make: @escaping () -> P
   ) -> CombineScenario where P.Output == Int, P.Failure == Never {
@@ -109,7 +109,7 @@ extension CombineBench {
     ]
   }
 
-  /// A scenario that sends values to a subject which, by way of the publisher, has so many sinks.
+  /// A scenario that sends values to a subject. Its publisher has that many sinks.
   private static func sending<S: Subject, P: Publisher>(
     _ name: String, target: Double?, to sinks: Int, _ make: @escaping () -> S, _ publisher: @escaping (S) -> P
   ) -> CombineScenario where S.Output == Int, S.Failure == Never, P.Output == Int, P.Failure == Never {
@@ -126,7 +126,7 @@ extension CombineBench {
   }
 }
 
-// Operators that hold on to values or to other publishers.
+// Operators that retain values or other publishers.
 extension CombineBench {
   private static var holders: [CombineScenario] {
     [
@@ -144,7 +144,7 @@ extension CombineBench {
   }
 }
 
-// Coming and going.
+// Subscribing and cancelling.
 extension CombineBench {
   private static var subscribing: [CombineScenario] {
     [
@@ -161,12 +161,12 @@ extension CombineBench {
   }
 }
 
-/// What the sinks of a scenario add up.
+/// The sum of a scenario's values.
 final class Total {
   @exclusivity(unchecked) var sum = 0  // one thread at a time
 }
 
-/// Asks for one value, and with each for one more.
+/// Requests one value, and one more after each.
 private final class StepSubscriber: Subscriber {
   typealias Input = Int
   typealias Failure = Never

@@ -2,19 +2,19 @@ import CAllocationCount
 import CLinux
 import Glibc
 
-/// A pipeline whose cost per value is measured, and what it may cost.
+/// A pipeline whose cost per value is measured, and the target for that cost.
 struct CombineScenario {
   let name: String
-  /// The most nanoseconds that a value should take; nil where there is nothing to reach.
+  /// The most nanoseconds per value; nil without a target.
   let target: Double?
-  /// How many values a round delivers.
+  /// The number of values that a round delivers.
   let values: Int
-  /// Which time counts: the CPU time of the calling thread, or of all threads where others do part of the work, or wall time.
+  /// The clock: the CPU time of the calling thread, or of all threads if others do part of the work, or wall time.
   let clock: clockid_t
-  /// Builds the pipeline and returns what delivers a round of values through it.
+  /// Builds the pipeline and returns a function that delivers a round of values through it.
   let prepare: () -> () -> Void
 
-  /// - Parameter values: How many values a call of what `prepare` returns delivers.
+  /// - Parameter values: The number of values that each call of the function from `prepare` delivers.
   init(
     _ name: String, target: Double?, values: Int, clock: clockid_t = CLOCK_THREAD_CPUTIME_ID,
     prepare: @escaping () -> () -> Void
@@ -26,7 +26,7 @@ struct CombineScenario {
     self.prepare = prepare
   }
 
-  /// Measures one run: the time of many rounds, and the allocations of one when all that grows has grown.
+  /// Measures one run: the time of many rounds, and the allocations of one round after all buffers have grown.
   func run(_ seconds: Double) -> [Reading] {
     let round = prepare()
     round()
@@ -39,7 +39,7 @@ struct CombineScenario {
     return readings
   }
 
-  /// How many blocks of memory the body asks for; nil if they cannot be counted here.
+  /// The number of allocations in the body; nil if they can't be counted here.
   private static func allocations(in body: () -> Void) -> UInt64? {
     guard allocation_count_is_available() else { return nil }
     let before = allocation_count()

@@ -42,7 +42,7 @@ struct MicroReport: Codable {
     }
   }
 
-  /// A table for people, for each group of rows.
+  /// A text table for each group of rows.
   func rendered() -> String {
     var tables: [String] = []
     for row in rows where !tables.contains(row.table) { tables.append(row.table) }
@@ -67,7 +67,7 @@ struct MicroReport: Codable {
     return text.rendered()
   }
 
-  /// How far apart the extremes of a row's first figure are.
+  /// The difference between the extremes of a row's first figure.
   private func spread(_ figure: Figure) -> String {
     figure.median > 0 ? "\(Int((figure.most - figure.least) / figure.median * 100)) %" : "–"
   }

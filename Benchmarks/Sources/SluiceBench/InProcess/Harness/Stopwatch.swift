@@ -2,14 +2,14 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Something to be measured: a row of a table.
+/// A measurement: a row of a table.
 ///
-/// A run starts afresh, so that rows can be measured in turn and a busy moment of the machine doesn't fall on all runs of one.
+/// Each run starts afresh, so that rows can be measured in turn, and a busy moment of the machine doesn't affect all runs of one row.
 struct MicroCase {
-  /// The table, with what is common to its rows.
+  /// The table, whose title describes what its rows have in common.
   let table: String
   let name: String
-  /// Measures once, in about so many seconds where the time can be chosen.
+  /// Measures once, in about that many seconds if the time can be chosen.
   let run: (_ seconds: Double) throws -> [Reading]
 
   init(_ table: String, _ name: String, run: @escaping (_ seconds: Double) throws -> [Reading]) {
@@ -30,12 +30,12 @@ struct Reading {
   }
 }
 
-/// What a figure says, which is also its column in the table.
+/// The title of a figure and of its column in the table.
 struct Column: Hashable, Codable {
   enum Form: String, Codable {
-    /// As it is, in three digits.
+    /// As a number with three digits.
     case plain
-    /// Shortened with a prefix: 5.1 M.
+    /// As a number with a prefix: 5.1 M.
     case count
   }
 
@@ -55,15 +55,14 @@ struct Column: Hashable, Codable {
   }
 }
 
-/// CPU time of the calling thread: on a machine that has other work too it says what something costs, where the wall clock
-/// says how long it had to wait.
+/// Clocks of the calling thread and others. On a machine with other work, CPU time shows the cost, while wall time also shows the waiting.
 enum Stopwatch {
   /// CPU time of this thread in nanoseconds.
   static func threadCPU() -> UInt64 {
     nanoseconds(of: CLOCK_THREAD_CPUTIME_ID)
   }
 
-  /// What a clock shows: wall time, or CPU time, see `pthread_getcpuclockid`.
+  /// The value of a clock: wall time, or CPU time, see `pthread_getcpuclockid`.
   @inline(__always)
   static func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
@@ -71,8 +70,7 @@ enum Stopwatch {
     return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
   }
 
-  /// Nanoseconds of a clock that one call of `body` takes, measured for about `seconds`; of this thread's CPU time unless another
-  /// clock is given.
+  /// Nanoseconds of a clock per call of `body`, measured for about `seconds`. The default is this thread's CPU time.
   static func nanoseconds(
     for seconds: Double, on clock: clockid_t = CLOCK_THREAD_CPUTIME_ID, _ body: () throws -> Void
   ) rethrows -> Double {

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Memory that is copied into, or read, round and round: what there is to compare a log with.
+/// A ring of memory for copying and reading, as the baseline for the log.
 final class CopyRing {
   private let base: UnsafeMutableRawPointer
   private let count: Int
   private var position = 0
 
-  /// - Parameter bytes: a multiple of 512 KiB. Touched at once, on huge pages where it can be, as a log's segments are.
+  /// - Parameter bytes: a multiple of 512 KiB. The memory is touched at once, and uses huge pages if possible, like a log's segments.
   init(bytes: Int) {
     count = bytes
     base = .allocate(byteCount: bytes, alignment: 2 << 20)
@@ -18,7 +18,7 @@ final class CopyRing {
     base.deallocate()
   }
 
-  /// Copies `bytes`, which must fit, behind what was copied last.
+  /// Copies `bytes`, which must fit, after the last copied bytes.
   func copy(_ bytes: UnsafeRawBufferPointer) {
     if count - position < bytes.count { position = 0 }
     (base + position).copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)

@@ -1,7 +1,7 @@
 import SluiceLog
 import SluiceWire
 
-/// What the log costs without a broker around it, beside what copying the same bytes costs.
+/// The cost of the log without a broker, compared with copying the same bytes.
 enum LogBench {
   static let size = 128
   static let batches = [1, 8, 64, 512]
@@ -12,7 +12,7 @@ enum LogBench {
 
   // MARK: Appending
 
-  /// A ring as large as what the log keeps, so that both leave the caches behind.
+  /// The bytes that the log retains, and the size of the ring, so that neither fits the caches.
   private static let retainedBytes = 64 << 20
 
   private static func appending() -> [MicroCase] {
@@ -50,7 +50,7 @@ enum LogBench {
         let together = Stopwatch.nanoseconds(for: seconds) {
           batch.append(to: log)
           for index in cursors.indices {
-            // As the broker does it: until the log says that there is no more.
+            // Reads until there are no more slices, as the broker does.
             while case .slice(let slice) = log.next(&cursors[index], bytes: 256 << 10, hint: segment) {
               records &+= slice.count
               segment = slice.segment
@@ -58,7 +58,7 @@ enum LogBench {
           }
         }
         keep(records)
-        // Segments' ends, where there are two slices and a lock, are in it.
+        // Includes the ends of segments, which cost two slices and a lock.
         let each = (together - alone) / Double(readers)
         return [
           Reading(.perSlice, each), Reading(.records, 1e9 * Double(batch.count) / each),
@@ -100,7 +100,7 @@ enum LogBench {
     return cases
   }
 
-  /// Reads the log round and round, at most so many records at a time.
+  /// Reads the log repeatedly, at most that many records at a time.
   private static func replay(
     _ log: TopicLog, _ demand: UInt64, _ seconds: Double, _ body: (LogSlice) -> Void
   ) -> [Reading] {
@@ -121,7 +121,7 @@ enum LogBench {
         cursor = log.cursor(at: .earliest).cursor
       }
     }
-    // Means over the calibrating rounds too, which are of the same kind.
+    // Means that include the calibrating rounds, which do the same work.
     let slice = max(Double(slices), 1)
     return [
       Reading(.perSlice, time), Reading(.records, 1e9 / time * Double(records) / slice),
@@ -135,7 +135,7 @@ extension FixedBatch {
     for _ in 0..<(total / bytes.count + 1) { append(to: log) }
   }
 
-  /// - Parameter time: nanoseconds for one batch.
+  /// - Parameter time: nanoseconds per batch.
   fileprivate func readings(_ time: Double) -> [Reading] {
     [
       Reading(Column("ns/batch"), time), Reading(.records, 1e9 * Double(count) / time),
