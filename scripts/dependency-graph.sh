@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Draws which folder of a module uses which, from the types that its files name, and fails where two folders use each other.
+# Draws which folder of a module uses which, at every depth, from the types that its files name, and fails where two folders beside each other use each other.
 #
 #   scripts/dependency-graph.sh                  every module below Sources
 #   scripts/dependency-graph.sh MODULE...        these
+#   scripts/dependency-graph.sh --top MODULE...  only their outermost folders
 #   scripts/dependency-graph.sh --dot MODULE     the graph in Graphviz' language
 #
 # A file uses another folder when its code (not its comments, not its strings) names a type that is declared at the top level there, or extends it. Between

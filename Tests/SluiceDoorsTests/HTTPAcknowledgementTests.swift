@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// When a publication is answered, and whose idempotency key it is.
+/// When a publication is answered, and to whom its idempotency key belongs.
 @Suite struct HTTPAcknowledgementTests {
   @Test func anAnswerIsAsDurableAsAsked() throws {
     let stage = try HTTPStage(store: MemoryStore())
