@@ -10,8 +10,9 @@ swift format lint --strict --recursive Package.swift Sources Tests Benchmarks/Pa
 for script in scripts/*.sh scripts/*/*.sh scripts/documentation-examples/contexts/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
 
 echo "check: names"
-# A file that a mistake in a shell has created, such as "*.swift", must not reach the repository. The "@" is systemd's, for instances.
-if git ls-files | grep -vE '^([A-Za-z0-9._+@-]+/)*[A-Za-z0-9._+@-]+$'; then
+# A file that a mistake in a shell has created, such as "*.swift", must not reach the repository. The "@" is systemd's, for instances, and "~dark" DocC's,
+# for pictures on dark pages.
+if git ls-files | grep -vE '^([A-Za-z0-9._+@-]+/)*[A-Za-z0-9._+@-]+(~dark\.svg)?$'; then
   echo "check: the tracked files above have characters in their names other than A-Z a-z 0-9 . _ + @ -; rename or remove them" >&2
   exit 1
 fi
@@ -27,6 +28,13 @@ if command -v python3 >/dev/null; then
   scripts/shared-state.py --check
 else
   echo "check: SKIPPED, the counts of sentences that are hard to read and of state that other types change: python3 isn't installed" >&2
+fi
+
+echo "check: diagrams"
+if command -v python3 >/dev/null; then
+  scripts/diagrams.py --check
+else
+  echo "check: SKIPPED, whether the diagrams are as their script draws them: python3 isn't installed" >&2
 fi
 
 echo "check: copies"
