@@ -326,7 +326,7 @@ def gateway():
         (2, "The HTTP gateway requests records only for free room in these buffers: now none."),
         (3, "The lossless topic gets no demand from the gateway, and grants its producer none."),
         (4, "The MQTT gateway, which is this producer, has no grant and stops reading from its client."),
-        (5, "The publisher's connection fills up, and the publisher waits. Other clients aren't affected."),
+        (5, "The publisher's connection fills up, and the publisher waits. Other topics aren't affected."),
     ])
     d.frame(166, 14, 368, 146, "sluiced")
     d.box(12, 58, 104, 78, "publisher", "MQTT")
