@@ -85,6 +85,7 @@ enum Reason: String, CaseIterable {
   case installs = "installs packages"
   case test = "is the test command itself"
   case release = "builds with optimisation, which takes minutes"
+  case otherSystem = "is a program for another system"
   /// Only found out when the script runs, never written at a block.
   case isolation = "needs namespaces of its own, which this system doesn't allow"
   /// The same.

@@ -216,5 +216,9 @@ struct SelfTest {
     Case(name: "configuration", page: block("toml", "listen = [\"127.0.0.1:7420\"]")),
     Case(name: "values", page: block("json", "{\"a\": 1}\n{\"a\": 2}")),
     Case(name: "drawing", page: block("text", "---")),
+    Case(
+      name: "other-system",
+      page: block(
+        "python", "import pika", after: "<!-- example: not run: is a program for another system -->\n")),
   ]
 }
