@@ -4,11 +4,12 @@ import SluiceWire
 public enum HoldText {
   /// The limits that a subscription stops producers with: names for programs, and words for people.
   private static let limits: [TopicInfo.HoldLimit: (name: String, words: String)] = [
-    .none: ("", ""), .demand: ("demand", "its demand"), .buffer: ("buffer", "records that it has not taken"),
-    .replay: ("replay", "records that are kept for its replay"),
-    .groupDemand: ("group demand", "the demand of its group"),
-    .groupBuffer: ("group buffer", "records that its group has not taken"),
-    .groupReplay: ("group replay", "records that are kept for the replay of its group"),
+    .none: ("", ""), .demand: ("demand", "no demand"),
+    .buffer: ("buffer", "its unread records fill the buffer"),
+    .replay: ("replay", "its replay fills the buffer"),
+    .groupDemand: ("group demand", "no demand from its group"),
+    .groupBuffer: ("group buffer", "unread records of its group fill the buffer"),
+    .groupReplay: ("group replay", "the replay of its group fills the buffer"),
   ]
 
   /// Which limit a subscription stops producers with, as a name for programs; empty for none.

@@ -20,11 +20,11 @@ public enum SlownessText {
     let text =
       switch subscription.slowness {
       case .none: ""
-      case .demand: "doesn't ask for more"
+      case .demand: "has requested nothing"
       case .client: "client doesn't read"
       case .network: "network is slow"
       case .unread: "client or network is slow"
-      case .pace: "reads, but too slowly"
+      case .pace: "reads too slowly"
       default: name(subscription.slowness)
       }
     // Of a slow reader the time is that of its lag.

@@ -36,41 +36,56 @@ public struct TopicExplanation {
     guard !waiting.isEmpty || !limitation.isEmpty else {
       return [
         summary.subscriptions == 0
-          ? "No producer of \(summary.topic) waits. It has no subscriber."
-          : "No producer of \(summary.topic) waits: the subscribers don't limit it."
+          ? "No producer of \(summary.topic) is blocked. The topic has no subscriber."
+          : "No producer of \(summary.topic) is blocked."
       ]
     }
     // A limit that comes and goes lets them publish in between.
     let producers =
       waiting.isEmpty
-      ? "Producers wait again and again"
-      : waiting.count == 1 ? "1 producer waits" : "\(waiting.count) producers wait"
+      ? "Producers of \(summary.topic) are blocked repeatedly"
+      : waiting.count == 1
+        ? "1 producer of \(summary.topic) is blocked"
+        : "\(waiting.count) producers of \(summary.topic) are blocked"
     if let first = limitation.holders.first {
-      let others = limitation.holders.count > 1 ? " and \(limitation.holders.count - 1) more" : ""
-      let limit = first.limit == .none ? "" : " by \(HoldText.words(first.limit))"
+      let others = limitation.holders.count > 1 ? ", and by \(limitation.holders.count - 1) more" : ""
       return [
-        "\(producers) for \(name(first.client, first.place))\(others), which limits \(summary.topic)\(limit) "
-          + shares(first.holding, first.lastMinute, first.lastFiveMinutes) + "."
+        "\(producers) by subscriber \(name(first.client, first.place))\(limit(of: first))\(others) "
+          + shares(first.lastMinute, first.lastFiveMinutes) + "."
       ]
     }
     if let cause = limitation.causes.first {
       guard cause.reason != .subscribers || summary.subscriptions > 0 else {
         return [
-          "\(producers) because \(summary.topic) has no subscriber: its settings have producers wait for one."
+          "\(producers): the topic has no subscriber. Start one, or let producers run ahead: sluice topic set \(summary.topic) --without-subscribers drop"
         ]
       }
       return [
-        "\(producers), since \(reason(cause.reason)), "
-          + shares(cause.milliseconds, cause.lastMinute, cause.lastFiveMinutes) + "."
+        "\(producers) for \(HoldText.time(cause.milliseconds)): \(reason(cause.reason)) "
+          + shares(cause.lastMinute, cause.lastFiveMinutes) + "." + remedy(cause.reason)
       ]
     }
     // Producers that the store has refused aren't attached, so the topic has no cause of its own.
     let reasons = Set(waiting.map(\.reason))
     guard reasons.count == 1, let common = reasons.first, common != .none else {
-      return ["\(producers), each for a reason of its own."]
+      return ["\(producers), for different reasons."]
     }
     let longest = waiting.map(\.waiting).max() ?? 0
-    return ["\(producers), since \(reason(common)), for \(HoldText.time(longest)) now."]
+    return ["\(producers) for \(HoldText.time(longest)): \(reason(common)).\(remedy(common))"]
+  }
+
+  /// ", which has requested nothing for 12 s".
+  private static func limit(of subscriber: TopicInfo.Subscription) -> String {
+    let time = "for \(HoldText.time(subscriber.holding))"
+    return switch subscriber.limit {
+    case .demand: ", which has requested nothing \(time)"
+    case .buffer: ", whose unread records have filled the buffer \(time)"
+    case .replay: ", whose replay has filled the buffer \(time)"
+    case .groupDemand: ", whose group has requested nothing \(time)"
+    case .groupBuffer: ", whose group's unread records have filled the buffer \(time)"
+    case .groupReplay: ", whose group's replay has filled the buffer \(time)"
+    default: " \(time)"
+    }
   }
 
   private static func kept(_ summary: TopicSummary) -> String {
@@ -84,10 +99,10 @@ public struct TopicExplanation {
     guard producer.waiting > 0 else {
       let open = producer.granted - min(producer.granted, producer.received)
       return producer.granted == TopicSettings.unlimited
-        ? "Producer \(client) has published \(HoldText.records(producer.received)), and may publish without limit."
-        : "Producer \(client) has published \(HoldText.records(producer.received)), and may publish \(Magnitude.grouped(open)) more now."
+        ? "Producer \(client) has published \(HoldText.records(producer.received)) and may publish any number."
+        : "Producer \(client) has published \(HoldText.records(producer.received)) and may publish \(Magnitude.grouped(open)) more."
     }
-    return "Producer \(client) has published \(HoldText.records(producer.received)), and has waited for "
+    return "Producer \(client) has published \(HoldText.records(producer.received)) and has been blocked for "
       + HoldText.time(producer.waiting) + (producer.reason == .none ? "." : ": \(reason(producer.reason)).")
   }
 
@@ -114,29 +129,29 @@ public struct TopicExplanation {
     let behind = "\(client) is \(HoldText.records(lag)) behind\(age)"
     switch (lag, open) {
     case (0, 0):
-      let effect = isHolding ? "the producers wait for its next request" : "it gets none until it asks"
-      return "\(client) has every record, and asks for no more: \(effect)."
-    case (0, .max): return "\(client) has every record, and takes what comes without limit."
+      let effect = isHolding ? "the producers are blocked until it does" : "it gets none until it does"
+      return "\(client) has every record and has requested no more: \(effect)."
+    case (0, .max): return "\(client) has every record and unlimited demand."
     case (0, _):
       return
-        "\(client) has every record, and has asked for \(Magnitude.grouped(open)) more: it waits for the producers."
+        "\(client) has every record and has requested \(Magnitude.grouped(open)) more: it waits for the producers."
     // What it was sent before keeps it from asking.
     case (_, 0) where ![.client, .network, .unread].contains(subscriber.slowness):
-      return "\(behind), and has asked for none of them\(time): it limits itself."
+      return "\(behind) and has requested none of them\(time): it limits itself."
     default:
       let asked =
         open == .max
-        ? "asks without limit"
-        : open == 0 ? "asks for no more" : "has asked for \(Magnitude.grouped(min(open, lag))) of them"
+        ? "has unlimited demand"
+        : open == 0 ? "has requested no more" : "has requested \(Magnitude.grouped(min(open, lag))) of them"
       let cause =
         switch subscriber.slowness {
         case .client: "the client hasn't read what it was sent\(time)"
         case .network: "its network hasn't acknowledged what was sent\(time)"
-        case .unread: "it hasn't got what it was sent\(time), since the client or its network is slow"
-        case .pace: "it reads, and they are on their way, or come faster than it reads"
-        default: "they are on their way, or its network or its reading is slow"
+        case .unread: "it hasn't received what it was sent\(time), because the client or its network is slow"
+        case .pace: "they are on their way, or it reads more slowly than records come"
+        default: "they are on their way, or the client or its network is slow"
         }
-      return "\(behind), and \(asked): \(cause)."
+      return "\(behind) and \(asked): \(cause)."
     }
   }
 
@@ -169,27 +184,36 @@ public struct TopicExplanation {
 
   private static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
     switch reason {
-    case .subscribers: "the subscribers have asked for nothing more"
+    case .subscribers: "the subscribers have requested nothing more"
     case .storageFull: "the broker's store is full"
     case .storageFailed: "the broker's store reports errors"
     case .storageBacklog: "records wait to be written to the broker's disk"
     case .memory: "the broker's memory is at its ceiling"
     case .notConnected: "the topic isn't connected"
-    case .rate: "its identity has published as much as its rate allows"
+    case .rate: "its identity publishes at its limit (--identity-publish-records, --identity-publish-bytes)"
     default: "reason \(reason.rawValue), which this version doesn't know"
+    }
+  }
+
+  /// A sentence about what ends the wait, with a space in front; empty where it ends by itself.
+  private static func remedy(_ reason: TopicInfo.Publication.WaitReason) -> String {
+    switch reason {
+    case .storageFull: " Delete or trim topics, or raise --storage-limit."
+    case .memory: " Delete or trim topics in memory, or raise --memory."
+    default: ""
     }
   }
 
   private static func described(_ sentences: [String], _ kind: String) -> [String] {
     guard sentences.count > described else { return sentences }
-    return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't told of here."]
+    return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't listed."]
   }
 
   private static func name(_ client: String, _ place: String) -> String {
     "\(client.isEmpty ? "without a name" : client) (\(place))"
   }
 
-  private static func shares(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {
-    "for \(HoldText.time(milliseconds)) now (\(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"
+  private static func shares(_ minute: UInt16, _ five: UInt16) -> String {
+    "(blocked \(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"
   }
 }

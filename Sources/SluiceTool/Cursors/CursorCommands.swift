@@ -177,7 +177,7 @@ struct CursorDeleteCommand: ConfirmedRequest {
 enum CursorTable {
   /// The heads of the columns with numbers, as sluice topic show has them.
   private static let head = [
-    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN", "DEAD LETTERS", "IDLE",
+    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "REDELIVERED", "DEAD LETTERS", "IDLE",
   ]
 
   static func list(_ cursors: [CursorInfo]) -> String {

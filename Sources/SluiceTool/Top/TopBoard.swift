@@ -142,7 +142,7 @@ enum TopTable {
       + TextTable.render(
         [
           [
-            "TOPIC", "STATE", "IN/S", "OUT/S", "LAG", "SUBSCRIBERS", "PRODUCERS", "ASKED FOR", "HELD UP BY",
+            "TOPIC", "STATE", "IN/S", "OUT/S", "LAG", "SUBSCRIBERS", "PRODUCERS", "REQUESTED", "BLOCKED BY",
           ]
         ] + rows.map(cells), leftColumns: 2)
   }
@@ -208,7 +208,7 @@ enum TopTable {
 
   /// "worker[7] for 1 min 5 s, its demand, 93 % of the last minute (2 wait)"
   static func held(_ row: TopRow) -> String {
-    let waiting = "(\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    let waiting = "(\(row.waiting) blocked)"
     if row.waited > 0 {
       return "\(StorageText.reason(row.reason)) for \(HoldText.time(row.waited)) \(waiting)"
     }

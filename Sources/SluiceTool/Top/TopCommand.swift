@@ -12,39 +12,41 @@ struct TopCommand: Command {
   let showsHidden: Bool
 
   static let page = CommandPage(
-    "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
+    "sluice top", summary: "watch topics: rates, subscribers, demand, blocked producers",
     options: [
-      CommandOption("interval", value: "TIME", help: "The time between two samples.", standard: "1s"),
+      CommandOption("interval", value: "TIME", help: "The time between samples.", standard: "1s"),
       CommandOption("count", letter: "n", value: "N", help: "End after N tables."),
       CommandOption("once", help: "Print one table and end: --count 1."),
-      HiddenTopics.option, CommandOption("json", help: "Print an object a line and topic, every time."),
+      HiddenTopics.option,
+      CommandOption("json", help: "Print an object for each topic and sample, one a line."),
     ],
     details: """
-      Topics that are held up come first, then those whose oldest record waits for 10 s or longer, then the busiest. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
-      of a topic count.
+      Topics with blocked producers come first, then those whose oldest record has waited for 10 s or longer, then the busiest. Rates are records per second \
+      since the previous sample, of up to a hundred subscribers and a hundred producers of a topic.
 
-      HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
-      last minute a producer had no demand because of it.
+      BLOCKED BY names the subscriber that blocks the topic's producers: for how long, including pauses of up to a second; by which limit; and the share of the \
+      last minute in which a producer had no demand because of it. In parentheses is how many producers are blocked.
 
-      LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that one of them has yet \
-      to take. Both are of at most 200 topics: those that the filter selects first, then those with clients, then durable ones, then others with records. Of the others, ? stands \
-      for them, null in JSON, and the title says of how many topics they are known.
+      LAG is the backlog, in records, of the subscriber, durable cursor or group that is furthest behind. BEHIND is the age of the oldest record in a backlog. \
+      Both are measured for at most 200 topics: first those that the filter selects, then those with clients, then durable ones, then others with records. \
+      For other topics they are ? (null in JSON), and the title shows how many topics were measured.
 
-      Fills the screen of a terminal: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
-      s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
-      every topic. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C. \
-      Columns that don't fit a terminal are left out, the least important ones first.
+      On a terminal, it fills the screen: q quits, the arrow keys, Page Up and Page Down select a topic, Enter shows it, s changes the order (S backwards), \
+      / filters by name. Above the topics are the broker's most urgent problems, for clients with the permission admin on >. NO_COLOR turns colours off. \
+      Columns that don't fit are left out, the least important first. Elsewhere, it prints a table for each sample until Ctrl-C.
       """,
     examples: [
-      "What is going on?": "sluice top",
-      "One table, of which the worst topics are shown.": "sluice top --once | head -n 12",
-      "Which subscribers hold up producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
+      "Watch all topics.": "sluice top",
+      "The worst topics, once.": "sluice top --once | head -n 12",
+      "Which subscribers block producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     try arguments.allowOne(of: "count", "once")
     interval = try arguments.value("interval", TimeSpan.parse) ?? .seconds(1)
-    guard interval >= .milliseconds(10) else { throw UsageError("--interval: 10ms is the shortest") }
+    guard interval >= .milliseconds(10) else {
+      throw UsageError("--interval is too short; write at least 10ms")
+    }
     count = arguments.has("once") ? 1 : try arguments.value("count", Values.count(in: 1...UInt64.max))
     asJSON = arguments.has("json")
     showsHidden = arguments.has("all")

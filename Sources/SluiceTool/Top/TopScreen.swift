@@ -38,7 +38,7 @@ enum TopScreen {
     if let opened = state.opened {
       let text =
         detail.map { TopicTable.show($0) }
-        ?? "topic  \(ShownText.line(opened))\n\nIt isn't there, or isn't known yet.\n"
+        ?? "topic  \(ShownText.line(opened))\n\nThe topic doesn't exist, or its details haven't arrived yet.\n"
       let all = folded(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast(), size.width)
       let first = min(state.scrolled, max(all.count - room - 1, 0))
       lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
@@ -146,7 +146,7 @@ enum TopScreen {
       },
       Column(head: "SUBS", dropped: 2) { "\($0.subscribers)" },
       Column(head: "PRODS", dropped: 3) { "\($0.producers)" },
-      Column(head: "ASKED FOR", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },
+      Column(head: "REQUESTED", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },
     ]
   }
 
@@ -184,7 +184,7 @@ enum TopScreen {
       return fitted(held.isEmpty ? text : "\(text)  \(ShownText.line(held))", size.width)
     }
     var lines = [
-      drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "HELD UP BY" : ""), .dim, hasColours)
+      drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "BLOCKED BY" : ""), .dim, hasColours)
     ]
     for row in shown {
       let isSelected = row.topic == all[place].topic
@@ -193,7 +193,7 @@ enum TopScreen {
         isSelected ? .bar : row.isHeldUp ? .bad : row.lagAge >= TopRow.lagging ? .warning : .plain
       lines.append(drawn(isSelected ? padded(text, size.width) : text, style, hasColours))
     }
-    let none = state.filter.isEmpty ? "  no topics" : "  no topic's name has this in it"
+    let none = state.filter.isEmpty ? "  no topics" : "  no topic name contains the filter"
     if all.isEmpty { lines.append(fitted(none, size.width)) }
     return lines
   }

@@ -4,7 +4,7 @@ import SluiceWire
 /// Topics of clients' requests and of the MQTT gateway, which lists leave out unless they are requested.
 enum HiddenTopics {
   static let option = CommandOption(
-    "all", help: "List the topics of pending requests and of the MQTT gateway, too: _inbox.* and mqtt.*.")
+    "all", help: "Include the topics of pending requests and of the MQTT gateway: _inbox.* and mqtt.*.")
 
   private static let prefixes = [TopicName.inboxPrefix, "mqtt."]
 

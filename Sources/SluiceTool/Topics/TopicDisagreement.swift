@@ -26,16 +26,17 @@ struct TopicDisagreement {
     let existing = Dictionary(uniqueKeysWithValues: TopicOption.written(existing).map { ($0.name, $0.value) })
     let differing = named.filter { asked[$0.name] != existing[$0.name] }
     guard !differing.isEmpty else { return nil }
-    let differences = differing.map { "\($0.name) is \(existing[$0.name] ?? "the default"), not \($0.value)" }
-    let changed = differing.filter { !Self.fixed.contains($0.name) }
-    var message = "topic \(topic) exists with other settings: \(differences.joined(separator: ", "))"
-    if !changed.isEmpty {
-      let options = changed.map { "--\($0.name) \($0.value)" }.joined(separator: " ")
-      message += "; sluice topic set \(topic) \(options) changes \(changed.count == 1 ? "it" : "them")"
-    }
+    let differences = differing.map { "\($0.name) \(existing[$0.name] ?? "unset"), not \($0.value)" }
+    var message = "topic \(topic) exists with \(differences.joined(separator: "; "))."
     let kept = differing.filter { Self.fixed.contains($0.name) }.map { "--\($0.name)" }
     if !kept.isEmpty {
-      message += "; \(kept.joined(separator: " and ")) can't be changed while the topic exists"
+      message += " \(kept.joined(separator: " and ")) can't be changed while the topic exists."
+    }
+    let changed = differing.filter { !Self.fixed.contains($0.name) }
+    if !changed.isEmpty {
+      let options = changed.map { "--\($0.name) \($0.value)" }.joined(separator: " ")
+      let what = !kept.isEmpty ? "the rest" : changed.count == 1 ? "it" : "them"
+      message += " To change \(what): sluice topic set \(topic) \(options)"
     }
     return message
   }

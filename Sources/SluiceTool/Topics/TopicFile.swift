@@ -15,7 +15,7 @@ struct TopicFile {
   static let option = CommandOption(
     "file", value: "FILE",
     help:
-      "Create the topics in FILE, as sluice topic list --settings prints them, rather than one; - for standard input.",
+      "Create all topics in FILE, which has the format of sluice topic list --settings; - for standard input.",
     takesBytes: true)
 
   /// - Parameter path: "-" for standard input.
@@ -31,7 +31,7 @@ struct TopicFile {
       throw UsageError("--file: \(error.message(of: path == "-" ? "standard input" : "\(path)"))")
     }
     guard bytes.count <= Self.longest else {
-      throw UsageError("--file: \(path) has more than \(ByteSize.exact(UInt64(Self.longest)))")
+      throw UsageError("--file: \(path) is longer than \(ByteSize.exact(UInt64(Self.longest)))")
     }
     do throws(ValueError) {
       definitions = try TopicDefinition.read(bytes)
@@ -74,7 +74,9 @@ struct TopicFile {
         .failure, "\(refused.count) of \(StoreTable.counted(UInt64(count), "topic")) couldn't be created")
     }
     if !isQuiet {
-      run.note("\(StoreTable.counted(UInt64(count), "topic")) \(count == 1 ? "is" : "are") there")
+      run.note(
+        "\(StoreTable.counted(UInt64(count), "topic")) \(count == 1 ? "exists" : "exist") with these settings"
+      )
     }
     run.finish(.success)
   }

@@ -33,7 +33,7 @@ enum TopicStatement {
     CommandOption(
       "as", value: "PRESET",
       help:
-        "State the topic's settings by a name: \(TopicPreset.forms). A topic that doesn't exist is created with them; a topic with other settings is an error.",
+        "State the topic's settings by a preset: \(TopicPreset.forms). Creates the topic with them if it doesn't exist; fails if it exists with other settings.",
       choices: TopicOption.preset.option.choices)
   }
 
@@ -79,7 +79,7 @@ enum ForeignWildcards {
     let tokens = name.split(separator: name.contains("/") ? "/" : ".", omittingEmptySubsequences: false)
     guard tokens.contains("+") || tokens.contains("#") else { return nil }
     let pattern = tokens.map { $0 == "+" ? "*" : $0 == "#" ? ">" : String($0) }.joined(separator: ".")
-    let advice = "'+' and '#' are no wildcards here, '*' is any one token and a last '>' the rest"
+    let advice = "'+' and '#' aren't wildcards here: '*' matches one token, a last '>' the rest"
     guard (try? TopicPattern(pattern)) != nil else { return advice }
     return "\(advice): did you mean '\(pattern)'?"
   }

@@ -21,7 +21,7 @@ enum TopicTable {
     var rows = [["topic", summary.topic], ["state", summary.ending.state]]
     if let name = MQTTTopicName.escapedName(ofBroker: summary.topic) { rows.append(["in MQTT", name]) }
     if let failure = summary.ending.failure { rows.append(["failure", failure.message]) }
-    rows += holders(info).map { ["held up by", $0] }
+    rows += holders(info).map { ["blocked by", $0] }
     rows += [
       ["epoch", hexadecimal(summary.epoch)],
       [
@@ -78,7 +78,7 @@ enum TopicTable {
       info.settings.replayRecords == TopicSettings.unlimited
     {
       let rest = HoldText.records(gone - counted)
-      parts.append("\(rest) before the broker's start, or trimmed and not freed yet")
+      parts.append("\(rest) before the broker started, or trimmed and not freed yet")
     }
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }
@@ -93,8 +93,8 @@ enum TopicTable {
       } ?? "\(used) used"
     switch storage.state {
     case .working: return size
-    case .full: return "full for \(since(storage.since)), publishers wait; \(size)"
-    case .failing: return "failing for \(since(storage.since)), publishers wait; \(size)"
+    case .full: return "full for \(since(storage.since)), producers blocked; \(size)"
+    case .failing: return "failing for \(since(storage.since)), producers blocked; \(size)"
     default: return "\(StorageText.state(storage.state)); \(size)"
     }
   }
@@ -137,8 +137,8 @@ enum TopicTable {
     TextTable.render(
       [
         [
-          "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP",
-          "1 MIN", "5 MIN", "BEHIND FOR", "BECAUSE IT",
+          "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "BLOCKING",
+          "1 MIN", "5 MIN", "BEHIND FOR", "CAUSE",
         ]
       ]
         + info.subscriptions.map { subscription in
@@ -171,8 +171,8 @@ enum TopicTable {
     let table = TextTable.render(
       [
         [
-          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN",
-          "DEAD LETTERS",
+          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED",
+          "REDELIVERED", "DEAD LETTERS",
         ]
       ]
         + info.consumers.map { consumer in
@@ -186,7 +186,7 @@ enum TopicTable {
         }, leftColumns: 2)
     let rest = Int(info.consumerCount) - info.consumers.count
     return table
-      + (rest > 0 ? "and \(rest) more that are less behind: sluice cursor list \(info.summary.topic)\n" : "")
+      + (rest > 0 ? "\(rest) more with a smaller lag: sluice cursor list \(info.summary.topic)\n" : "")
   }
 
   /// The age of the first record that a cursor or group has yet to take; nothing without lag.
@@ -200,7 +200,7 @@ enum TopicTable {
 
   private static func publications(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS", "FOR"]]
+      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "BLOCKED", "BY"]]
         + info.publications.map { publication in
           [
             publication.client, connection(publication.connection, publication.node),

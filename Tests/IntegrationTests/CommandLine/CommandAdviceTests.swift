@@ -10,7 +10,7 @@ import Testing
     let refused = try broker.run("topic", "create", "prices", "--keep", "90m", code: 1).standardError.text
     #expect(
       refused
-        == "sluice: topic prices exists with other settings: replay-age is 2d, not 90m; sluice topic set prices --replay-age 90m changes it\n"
+        == "sluice: topic prices exists with replay-age 2d, not 90m. To change it: sluice topic set prices --replay-age 90m\n"
     )
     try broker.run("topic", "set", "prices", "--replay-age", "90m")
     try broker.run("topic", "create", "prices", "--keep", "90m")
