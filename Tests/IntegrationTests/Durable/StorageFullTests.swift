@@ -34,7 +34,7 @@ import Testing
     }
     // Each place that shows the store says so.
     let shown = try stage.sluice("topic", "show", "new")
-    #expect(shown.contains("publishers wait") && shown.contains("storage full"), "\(shown)")
+    #expect(shown.contains("producers blocked") && shown.contains("storage full"), "\(shown)")
     let info = try stage.broker.show("new")
     #expect(info.storage.state == .full && info.storage.limit == 16 << 20)
     #expect(info.publications.contains { $0.reason == .storageFull })
