@@ -151,7 +151,7 @@ import Testing
           && shown.contains("publish    orders.>"))
     }
     let again = try run("token", "key", "--algorithm", algorithm, "--output", key, code: 1)
-    #expect(again.errors.contains("\(key): is there already"))
+    #expect(again.errors.contains("\(key): exists already"))
   }
 
   @Test func aSecretSignsAndVerifies() throws {
