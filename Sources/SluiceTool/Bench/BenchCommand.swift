@@ -18,32 +18,34 @@ struct BenchCommand: Command {
     "sluice bench", summary: "measure a running broker",
     options: [
       CommandOption(
-        "size", value: "SIZE", help: "Bytes of payload of a record, 8 or more.", standard: "128B"),
+        "size", value: "SIZE", help: "The payload size of a record, at least 8B.", standard: "128B"),
       CommandOption(
-        "records", value: "N", help: "Records to publish for throughput, by all publishers together.",
+        "records", value: "N", help: "Records to publish for throughput, by all producers together.",
         standard: "1M"),
       CommandOption(
-        "publishers", value: "N", help: "Publishers, each with a connection and a thread.", standard: "1"),
+        "publishers", value: "N", help: "Producers, each with a connection and a thread.", standard: "1"),
       CommandOption("subscribers", value: "N", help: "Subscribers, each with a connection.", standard: "1"),
       CommandOption(
         "demand", value: "N",
-        help: "What a subscriber requests at first; then one more with each record. Or 'unlimited'.",
+        help:
+          "Records that a subscriber requests at first; it requests one more with each record. Or 'unlimited'.",
         standard: "unlimited", choices: ["unlimited"]),
-      CommandOption("rate", value: "N", help: "Records a second while latency is measured.", standard: "10k"),
       CommandOption(
-        "for", value: "TIME", help: "How long latency is measured; 0 to leave it out.", standard: "3s"),
-      CommandOption("json", help: "Print the figures as an object of JSON."),
+        "rate", value: "N", help: "Records per second while latency is measured.", standard: "10k"),
+      CommandOption(
+        "for", value: "TIME", help: "How long to measure latency; 0 skips it.", standard: "3s"),
+      CommandOption("json", help: "Print the results as a JSON object."),
     ],
     details: """
-      Publishes to a topic of its own and subscribes to it, checks that every subscriber gets every record in order, prints rates, and \
-      then latency from publishing to receiving at a steady rate. The topic is deleted afterwards.
+      Publishes to a topic of its own and subscribes to it, checks that every subscriber gets every record in order, and prints rates. Then measures the latency \
+      from publishing to receiving at a steady rate. Deletes the topic afterwards.
 
-      Everything runs in this process and on this machine, so the client's work is part of the figures. For the broker's own, and \
-      for comparisons with other brokers, see sluice-bench and scripts/bench-peers.sh.
+      Everything runs in one process on this machine, so the results include the client's work. For the broker alone, and for comparisons with other brokers, \
+      see sluice-bench and scripts/bench-peers.sh.
       """,
     examples: [
-      "The usual.": "sluice bench",
-      "Fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",
+      "Measure with the defaults.": "sluice bench",
+      "Measure a fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -117,7 +117,8 @@ struct Benchmark {
       if let failure = subscriber.failure { throw failure }
       guard subscriber.received >= count, subscriber.gaps == 0 else {
         throw Failure.said(
-          "a subscriber missed \(subscriber.gaps) records: the topic keeps too little for this load")
+          "a subscriber missed \(subscriber.gaps) records: the broker dropped them first; raise its --replay-bytes"
+        )
       }
     }
   }

@@ -8,17 +8,17 @@ struct StatusCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice status", summary: "show the broker in one screen", options: [TopicCommand.json],
+    "sluice status", summary: "show the broker's state and problems", options: [TopicCommand.json],
     details: """
-      Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: each critical problem that the broker has found, such as a store that is full or \
-      fails, memory at its ceiling, records that subscribers have missed, or a node that isn't ready. A topic whose producers wait for its subscribers is listed, and isn't wrong. Nor is \
-      what stands under attention: lag, rejected logins and whatever else the broker has found that an operator should look at. More than 20 problems are summarised by kind.
+      Needs the permission to administer every topic: admin on >. Ends with 1 if there is a critical problem, such as a full or failing store, full memory, records \
+      that subscribers have missed, or a node that isn't ready. Warnings, such as lag or rejected logins, don't change the exit code, nor do topics with blocked \
+      producers. More than 20 problems are summarized by kind.
 
-      Of a node of a cluster it shows the node's name and state, how many nodes live, and how many shards the node owns and how many have no owner.
+      For a node of a cluster it also prints the node's name and state, the number of live nodes, how many shards the node owns, and how many have no owner.
       """,
     examples: [
       "Is everything in order?": "sluice status",
-      "For a script.": "sluice status --json | jq .problems",
+      "Critical problems, for a script.": "sluice status --json | jq .problems",
       "Which topics need attention?":
         "sluice status --json | jq -r '.attention[] | select(.topic) | .topic' | sort -u",
     ])
@@ -89,14 +89,20 @@ struct BrokerStatus {
     var problems: [String] = []
     let since = TimeSpan.rounded(.milliseconds(Int64(clamping: info.storage.since)))
     switch info.storage.state {
-    case .full: problems.append("the storage has been full for \(since): durable topics take no records")
-    case .failing: problems.append("the storage has failed for \(since): durable topics take no records")
+    case .full:
+      problems.append(
+        "the storage has been full for \(since): publishing to durable topics is paused; delete or trim topics, or raise --storage-limit"
+      )
+    case .failing:
+      problems.append(
+        "the storage has failed for \(since): publishing to durable topics is paused; see the broker's log")
     default: break
     }
     let (used, ceiling) = (number("memory_used"), number("memory_ceiling"))
     if ceiling > 0, used >= ceiling {
       problems.append(
-        "memory is at its ceiling of \(ByteSize.rounded(ceiling)): producers of topics in memory wait")
+        "memory is at its ceiling of \(ByteSize.rounded(ceiling)): producers of topics in memory are blocked; delete or trim topics, or raise --memory"
+      )
     }
     return problems
   }
@@ -144,13 +150,13 @@ struct BrokerStatus {
     let refused = number("failed_authentications") + number("denied_permissions")
     if refused > 0 {
       rows.append([
-        "refused",
+        "rejected",
         "\(grouped("failed_authentications")) logins, \(grouped("denied_permissions")) requests without permission",
       ])
     }
     let troubles =
-      problems.map { ["problem", $0] } + stopped.map { ["stopped", $0] }
-      + found(.warning).map { ["attention", $0] }
+      problems.map { ["problem", $0] } + stopped.map { ["blocked", $0] }
+      + found(.warning).map { ["warning", $0] }
     rows += troubles.isEmpty ? [["problems", "none"]] : troubles
     return TextTable.render(rows, leftColumns: 2)
   }
@@ -163,7 +169,7 @@ struct BrokerStatus {
 
   private var stopped: [String] {
     var lines = info.stoppedTopics.prefix(Self.shown).map { topic in
-      "\(topic.topic): its producers wait for \(StorageText.reason(topic.reason)), for \(TimeSpan.rounded(.milliseconds(Int64(clamping: topic.milliseconds))))"
+      "producers of \(topic.topic) for \(TimeSpan.rounded(.milliseconds(Int64(clamping: topic.milliseconds)))), by \(StorageText.reason(topic.reason))"
     }
     let rest = Int(info.stopped) - lines.count
     if rest > 0 { lines.append("and \(rest) more topic\(rest == 1 ? "" : "s")") }

@@ -74,7 +74,7 @@ enum ClusterTable {
     if engine.commitLatency != .max {
       parts.append("stored the last message in \(milliseconds(engine.commitLatency))")
     }
-    if engine.isUnsafe { parts.append("unsafe: it may lose what was acknowledged") }
+    if engine.isUnsafe { parts.append("unsafe: it may lose acknowledged records") }
     return parts.joined(separator: ", ")
   }
 
@@ -134,7 +134,7 @@ enum ClusterTable {
   static func nodes(_ info: ClusterInfo) -> String {
     guard !info.nodes.isEmpty else { return "" }
     return TextTable.render(
-      [["NODE", "ADDRESS", "STATE", "VERSION", "SHARDS", "LAST SIGN"]]
+      [["NODE", "ADDRESS", "STATE", "VERSION", "SHARDS", "LAST SEEN"]]
         + info.nodes.map { node in
           [
             node.name, node.address, state(node.state), node.version, "\(node.shards)",

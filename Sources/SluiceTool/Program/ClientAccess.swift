@@ -19,7 +19,7 @@ struct ClientAccess {
   static let options = [
     CommandOption(
       "user", value: "NAME",
-      help: "The client's identity, for a broker that requires one; with --password-file.",
+      help: "The user's name, for brokers with authentication; with --password-file.",
       environment: "SLUICE_USER"),
     CommandOption(
       "password-file", value: "FILE", help: "Read the user's password from FILE: its first line.",
@@ -30,16 +30,17 @@ struct ClientAccess {
       environment: "SLUICE_TOKEN_FILE"),
     CommandOption(
       "allow-plaintext-credentials",
-      help: "Send the password or token also over TCP without TLS to another host, where others may read it."),
+      help: "Also send the password or token without TLS to another host, although it can be read on the way."
+    ),
     CommandOption(
       "routing", value: "HOW",
       help:
-        "Go to the node of a cluster that serves the topic, where it can be reached, or have the broker pass everything on, as behind a load balancer.",
+        "direct: connect to the cluster's node that serves the topic, if it can be reached; relay: let the broker forward everything, as behind a load balancer.",
       environment: "SLUICE_ROUTING", standard: "direct", choices: ["direct", "relay"]),
     CommandOption(
       "name", value: "NAME",
       help:
-        "The client's name in the broker's log and lists; otherwise sluice, and the number of its process.",
+        "The client's name in the broker's log and lists. Without it: sluice[PID].",
       environment: "SLUICE_NAME"),
   ]
 
@@ -102,7 +103,7 @@ struct ClientAccess {
     }
     guard let path = sources.text("password-file") else {
       throw UsageError(
-        "--user needs --password-file: a password isn't given on the command line, where others can read it")
+        "--user needs --password-file: other users could read a password on the command line")
     }
     guard let user = sources.text("user") else { throw UsageError("--password-file needs --user") }
     return try .file(path, sources.name(of: "password-file")) { .password($0, user: user) }
@@ -142,20 +143,22 @@ extension ClientAccess {
     CommandOption(
       "tls-ca", value: "FILE",
       help:
-        "Trust brokers at tls:// that the authorities in FILE have signed, rather than those that the system trusts.",
+        "Trust certificates that are signed by the authorities in FILE, instead of the system's authorities.",
       environment: "SLUICE_TLS_CA"),
     CommandOption(
-      "tls-cert", value: "FILE", help: "Show this certificate to a broker that asks for one; with --tls-key.",
+      "tls-cert", value: "FILE",
+      help: "The client's certificate, for brokers that request one; with --tls-key.",
       environment: "SLUICE_TLS_CERT"),
-    CommandOption("tls-key", value: "FILE", help: "Its private key.", environment: "SLUICE_TLS_KEY"),
+    CommandOption(
+      "tls-key", value: "FILE", help: "The private key of --tls-cert.", environment: "SLUICE_TLS_KEY"),
     CommandOption(
       "tls-server-name", value: "NAME",
-      help: "The name or address that the broker's certificate must be for, if not the one connected to.",
+      help: "The name or address that the broker's certificate must have, if it isn't the one in --server.",
       environment: "SLUICE_TLS_SERVER_NAME"),
     CommandOption(
       "tls-no-verify",
       help:
-        "Accept every certificate, although an attacker on the way could read and change everything: for tests only."
+        "Accept every certificate: for tests only, since an attacker on the way could read and change everything."
     ),
   ]
 
@@ -182,7 +185,8 @@ extension ClientAccess {
     if sources.contains(where: { $0.has("tls-no-verify") }) {
       guard options.authorities == nil, options.serverName == nil else {
         throw UsageError(
-          "--tls-no-verify: contradicts \(options.authorities == nil ? "--tls-server-name" : "--tls-ca")")
+          "--tls-no-verify and \(options.authorities == nil ? "--tls-server-name" : "--tls-ca") exclude each other; give one of them"
+        )
       }
       options.verification = .disabledInsecurely
     }

@@ -102,7 +102,7 @@ final class Run: @unchecked Sendable {
   /// Notes after a second that there is no connection yet.
   private func noticeLater() -> TimerToken {
     loop.schedule(after: .seconds(1)) { [self] in
-      if result == nil { note("no broker at \(server) yet; trying again until there is one") }
+      if result == nil { note("no broker answers at \(server) yet; trying again") }
     }
   }
 
@@ -226,14 +226,14 @@ struct Persistence {
     CommandOption(
       "reconnect",
       help:
-        "Try again for ever when the connection is lost, or there is no broker yet; without this option, for a minute when it is lost."
+        "Try forever to connect: at the start, and when the connection is lost. Without this option, a lost connection is retried for a minute."
     ),
-    CommandOption("no-reconnect", help: "End when the connection is lost."),
+    CommandOption("no-reconnect", help: "Fail when the connection is lost."),
   ]
 
   static let details = """
-    When the connection is lost, it makes another, to the next of the servers, and goes on where it was; it says so on standard \
-    error. It fails when there is none within a minute.
+    When the connection is lost, the command connects again, to the next of its servers, and continues; it reports that on standard error. \
+    It fails if it can't connect within a minute.
     """
 
   init(policy: ReconnectPolicy?) {

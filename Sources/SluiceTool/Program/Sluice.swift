@@ -47,7 +47,8 @@ enum CommandLineChoice {
     if head.has("version") { return .print(Version.line(of: "sluice")) }
     var left = rest[...]
     guard var word = left.popFirst()?.text else {
-      throw UsageError("what shall it do? It can \(program.commands.map(\.word).joined(separator: ", "))")
+      throw UsageError(
+        "no command is given; there are \(program.commands.map(\.word).joined(separator: ", "))")
     }
     if word == "help" {
       guard let next = left.popFirst()?.text else { return .print(overview) }
@@ -71,7 +72,7 @@ enum CommandLineChoice {
     if groupHead.wantsHelp { return .print(help(group.page, shared, group.needsBroker)) }
     guard let word = rest.first?.text else {
       throw UsageError(
-        "\(name) what? It can be \(group.members.map { $0.page.word }.joined(separator: ", "))")
+        "\(name) needs a command; there are \(group.members.map { $0.page.word }.joined(separator: ", "))")
     }
     let kind = try Commands.find(word, in: group.members, of: name)
     name = kind.page.name

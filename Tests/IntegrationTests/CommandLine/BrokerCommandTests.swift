@@ -13,7 +13,7 @@ import Testing
     try producer.openPublication("held", stream: 1)
     let text = try broker.run("status").standardOutput.text
     for part in [
-      "broker ", "connections ", "memory ", "storage ", "held: its producers wait for subscribers",
+      "broker ", "connections ", "memory ", "storage ", "blocked      producers of held for ",
     ] {
       #expect(text.contains(part), "\(part): \(text)")
     }
@@ -28,7 +28,7 @@ import Testing
     // What an operator should look at isn't wrong.
     try eventually("the broker has found that") {
       try broker.run("status").standardOutput.text.contains(
-        "The producers of held wait for demand")
+        "The producers of held are blocked")
     }
     #expect(try broker.run("status", "--json").standardOutput.text.contains(#""severity":"warning""#))
   }

@@ -181,7 +181,7 @@ struct CommandTests {
   @Test(
     "Wrong usage is explained in one line",
     arguments: [
-      ([], "what shall it do?"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
+      ([], "no command is given"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
       (["--sever", "x", "ping"], "there is no option --sever; did you mean --server?"),
       (["sub", "t", "--header", "kind"], "--header: 'kind' isn't a header; write NAME=VALUE"),
       (["sub", "t", "--header-prefix", "=x"], "--header-prefix: '=x' isn't a header"),
@@ -193,7 +193,7 @@ struct CommandTests {
       (["sub", "t.*", "--cursor", "c"], "--cursor is a place in one topic"),
       (["sub", "t", "--commit", "auto"], "--commit is about a cursor"),
       (["sub", "t", "--cursor", "c", "--commit", "never"], "--commit: there is no 'never'"),
-      (["cursor"], "sluice cursor what?"), (["group", "show"], "show needs TOPIC"),
+      (["cursor"], "sluice cursor needs a command"), (["group", "show"], "show needs TOPIC"),
       (["cursor", "move", "t", "c"], "where to?"),
       (["cursor", "move", "t", "c", "--to", "there"], "--to: 'there' isn't a start"),
       (["cursor", "delete", "t", ""], "a cursor name can't be empty"),
@@ -208,7 +208,7 @@ struct CommandTests {
       (["pub", "t", "a", "--frames"], "--frames is about input"),
       (["pub", "t", "--header", "=v"], "--header: '=v' isn't a header"),
       (["pub", "t", "--complete", "--fail", "m"], "--complete and --fail exclude"),
-      (["topic"], "sluice topic what?"),
+      (["topic"], "sluice topic needs a command"),
       (["topic", "shw", "t"], "there is no command 'shw'; did you mean sluice topic show?"),
       (["topic", "fail", "t"], "fail needs MESSAGE"),
       (["--server", "x:", "ping"], "--server: 'x:' is not an address"),
