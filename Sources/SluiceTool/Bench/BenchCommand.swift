@@ -131,7 +131,7 @@ struct BenchReport: Sendable {
       rows.append([
         "latency",
         times.joined(separator: ", ")
-          + ", most \(time(latency.histogram.largest)), at \(Magnitude.rounded(latency.rate))/s",
+          + ", max \(time(latency.histogram.largest)), at \(Magnitude.rounded(latency.rate))/s",
       ])
     }
     return TextTable.render(rows, leftColumns: 2)

@@ -56,7 +56,7 @@ struct ContextFile {
     let isPrivate = status.st_mode & 0o077 == 0
     guard isPrivate || !file.hasSecret else {
       throw UsageError(
-        "\(path) has a secret in it, and other users may read it (mode \(String(status.st_mode & 0o777, radix: 8))); say chmod 600 \(path), and consider the secret known"
+        "\(path) contains a secret, and other users can read it (mode \(String(status.st_mode & 0o777, radix: 8))); run chmod 600 \(path), and replace the secret"
       )
     }
     return file
@@ -102,11 +102,11 @@ struct ContextFile {
     _ change: (inout ContextFile) throws(UsageError) -> Answer
   ) throws(UsageError) -> Answer {
     guard let path else {
-      throw UsageError("there is no place for contexts: neither XDG_CONFIG_HOME nor HOME is set")
+      throw UsageError("contexts can't be stored: neither XDG_CONFIG_HOME nor HOME is set")
     }
     let directory = FilePath(FileReplacement.directory(of: path))
     if let reason = directory.makeDirectory(mode: 0o700) {
-      throw UsageError("cannot make \(directory): \(reason)")
+      throw UsageError("cannot create \(directory): \(reason)")
     }
     do {
       let place = try FileReplacement.place(of: path, making: true).place
@@ -129,7 +129,7 @@ struct ContextFile {
   func find(_ name: String) throws(UsageError) -> Context {
     if let context = contexts[name] { return context }
     let names = contexts.keys.sorted()
-    let advice = names.isEmpty ? "; sluice context add makes one" : Spelling.advice(for: name, in: names)
+    let advice = names.isEmpty ? "; sluice context add creates one" : Spelling.advice(for: name, in: names)
     throw UsageError("there is no context \(name)\(advice)")
   }
 }

@@ -58,7 +58,7 @@ struct RecordTemplate {
         case "\\": plain.append(UInt8(ascii: "\\"))
         case let other:
           throw ValueError(
-            "'\(text)': '\\\(other.map(String.init) ?? "")' means nothing; there are \\n \\t \\0 \\\\")
+            "'\(text)': '\\\(other.map(String.init) ?? "")' isn't an escape; there are \\n \\t \\0 \\\\")
         }
       default:
         plain += Array(String(letter).utf8)

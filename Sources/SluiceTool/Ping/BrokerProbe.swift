@@ -113,7 +113,7 @@ final class BrokerProbe: ByteStreamHandler {
     case _ where error.isCertificateRefusal: finish(nil)
     case _ where answersLikeTLS && !address.hasTLS: notABroker()
     case ECONNREFUSED, ENOENT:
-      finish("nothing listens at \(address); is the broker running, and at this address?")
+      finish("nothing listens at \(address); check that the broker runs, and its address")
     default: finish("\(error)")
     }
   }
@@ -139,8 +139,8 @@ final class BrokerProbe: ByteStreamHandler {
     guard answersLikeTLS, case .host(let host, let port) = address else {
       return finish(
         answersLikeHTTP
-          ? "\(address) answers with HTTP; ping the broker's address for its own protocol"
-          : "\(address) answers, but not as a Sluice broker; check the address")
+          ? "\(address) answers with HTTP; use the broker's address for its native protocol"
+          : "\(address) answers, but isn't a Sluice broker; check the address")
     }
     stream?.abort()
     stream = nil

@@ -88,7 +88,7 @@ final class Publishing: @unchecked Sendable {
       if let complaint {
         return run.finish(
           .failure,
-          "\(complaint); \(Magnitude.grouped(subject.acceptedCount)) records before it are published")
+          "\(complaint); the \(Magnitude.grouped(subject.acceptedCount)) records before it are published")
       }
       if case .nothing = command.report {} else { run.note(summary) }
       run.finish(.success)
@@ -114,7 +114,7 @@ final class Publishing: @unchecked Sendable {
   }
 
   private func giveUp() {
-    run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
+    run.finish(.interrupted, "stopped before all records were acknowledged: \(summary)")
   }
 
   /// Notices a lost broker while the reading thread waits for input.
@@ -139,8 +139,12 @@ final class Publishing: @unchecked Sendable {
         if isWaiting { run.note("the broker takes records again") }
         isWaiting = false
       case .waiting(_, _, let cause):
-        let what = cause.code == .storageFull ? "is full; waiting for room" : "fails; waiting until it works"
-        if !isWaiting { run.note("the storage of the broker \(what) (\(cause))") }
+        if !isWaiting {
+          run.note(
+            cause.code == .storageFull
+              ? "the broker's storage is full, and publishing is paused: delete or trim topics, or raise --storage-limit"
+              : "the broker's storage fails, and publishing is paused until it works: \(cause)")
+        }
         isWaiting = true
       }
     }

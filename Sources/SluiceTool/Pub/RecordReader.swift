@@ -82,8 +82,8 @@ struct RecordReader: ~Copyable {
       guard length <= limit else {
         throw InputError(
           description:
-            "record \(number), at byte \(base + filled.lowerBound), announces \(length) bytes; the broker takes "
-            + "\(ByteSize.exact(UInt64(limit))). Has the input really a length before each record?")
+            "record \(number), at byte \(base + filled.lowerBound), has the length \(length), and the broker's limit is "
+            + "\(ByteSize.exact(UInt64(limit))); does the input have a length in front of each record?")
       }
       while filled.count < 4 + length {
         if try fill() == 0 { throw truncated("has \(filled.count - 4) of \(length) bytes") }
@@ -198,7 +198,7 @@ struct InputError: Error, Equatable, CustomStringConvertible {
   /// - Parameter what: the record, as the message names it.
   static func tooLong(_ what: String, limit: Int) -> InputError {
     InputError(
-      description: "\(what) is longer than the broker takes, which is \(ByteSize.exact(UInt64(limit))); "
-        + "split it, or start sluiced with a larger --max-record")
+      description: "\(what) is longer than the broker's limit of \(ByteSize.exact(UInt64(limit))); "
+        + "split it, or raise --max-record")
   }
 }

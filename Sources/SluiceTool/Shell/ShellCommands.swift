@@ -7,19 +7,18 @@ struct CompletionsCommand: Command {
   static let needsBroker = false
 
   static let page = CommandPage(
-    "sluice completions", summary: "print what has a shell complete commands and options",
+    "sluice completions", summary: "print a shell's completion script",
     operands: [Operand("SHELL", choices: CompletionScript.Shell.allCases.map(\.rawValue))],
     details: """
-      Completes commands, options, the words that their values can be, names of files where files are meant, and those of topics, which the \
-      broker is asked for: the one of --server in the line, or of the environment. SHELL is bash, zsh or fish. \
-      For the broker's options, sluiced --completions does the same.
+      Completes commands, options, their values, file names and topic names. Topic names come from the broker of --server in the line, or of the environment. \
+      SHELL is bash, zsh or fish. For the options of sluiced, see sluiced --completions.
       """,
     examples: [
-      "In this shell.": "source <(sluice completions bash)",
-      "In every bash, where bash-completion is installed.":
+      "For this bash.": "source <(sluice completions bash)",
+      "For every bash, with bash-completion installed.":
         "sluice completions bash > ~/.local/share/bash-completion/completions/sluice",
-      "In every zsh, from a directory in its fpath.": "sluice completions zsh > ~/.zfunc/_sluice",
-      "In every fish.": "sluice completions fish > ~/.config/fish/completions/sluice.fish",
+      "For every zsh, from a directory in its fpath.": "sluice completions zsh > ~/.zfunc/_sluice",
+      "For every fish.": "sluice completions fish > ~/.config/fish/completions/sluice.fish",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -51,23 +50,23 @@ struct ManualCommand: Command {
   static let needsBroker = false
 
   static let page = CommandPage(
-    "sluice manual", summary: "print the manual, or write it for man",
+    "sluice manual", summary: "print the manual, or write its pages to a directory",
     operands: [Operand("COMMAND", .optional, choices: commands)],
     options: [
       CommandOption(
         "directory", value: "DIR",
         help:
-          "Write a page for each command into DIR, which is made if it isn't there: sluice.1, sluice-pub.1 and so on.",
+          "Write a page for each command into DIR, which is created if needed: sluice.1, sluice-pub.1 and so on.",
         takesBytes: true)
     ],
     details: """
-      Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
-      sluiced --manual prints the broker's pages.
+      Without --directory, prints the page of sluice, or of one of its commands, in the format of man. It has the same text as --help. For the broker's pages, \
+      see sluiced --manual.
       """,
     examples: [
       "Read about sluice pub.": "sluice manual pub | man -l -",
-      "All pages, where man finds them.": "sluice manual --directory /usr/local/share/man/man1",
-      "Those of the broker.": "sluiced --manual > /usr/local/share/man/man8/sluiced.8",
+      "Install all pages.": "sluice manual --directory /usr/local/share/man/man1",
+      "Install the broker's page.": "sluiced --manual > /usr/local/share/man/man8/sluiced.8",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -109,7 +108,7 @@ struct ManualCommand: Command {
       return run.print(pages.first { $0.file == file }?.text ?? "")
     }
     if let reason = directory.makeDirectory() {
-      return run.finish(.failure, "--directory: cannot make \(directory): \(reason)")
+      return run.finish(.failure, "--directory: cannot create \(directory): \(reason)")
     }
     for (file, text) in pages {
       let path = directory.appending(file)

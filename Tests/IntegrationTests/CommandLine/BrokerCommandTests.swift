@@ -46,7 +46,7 @@ import Testing
     #expect(shown.count == 2, "\(lines)")
     for member in members {
       #expect(
-        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("asks for") })
+        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("demand for") })
     }
     let object = try #require(
       JSONSerialization.jsonObject(

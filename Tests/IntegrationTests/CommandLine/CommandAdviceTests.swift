@@ -50,7 +50,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: directory.file("share/man/man1/sluice-pub.1")))
     try writeFile(directory.file("file"), [])
     let refused = try broker.run("manual", "--directory", directory.file("file/man1"), code: 1)
-    #expect(refused.standardError.text.contains("--directory: cannot make"))
+    #expect(refused.standardError.text.contains("--directory: cannot create"))
   }
 
   @Test func aFileThatCannotBeUsedIsBlamedOnItsOption() throws {

@@ -60,7 +60,9 @@ import Testing
 
   @Test func aReplyNeedsACommand() throws {
     let process = try broker.run("reply", "s", code: 2)
-    #expect(process.standardError.text.hasPrefix("sluice: --exec COMMAND says what makes the replies"))
+    #expect(
+      process.standardError.text.hasPrefix(
+        "sluice: --exec is missing; name the command that writes the replies"))
   }
 
   /// Brokers with the same topic, of which the first is killed.

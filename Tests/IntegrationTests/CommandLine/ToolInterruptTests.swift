@@ -26,7 +26,7 @@ import Testing
     try expectInterrupted(ping)
     let lines = ping.standardOutput.lines
     #expect(lines.first?.hasPrefix("\(broker.address) (sluiced") == true)
-    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: least ") == true, "\(lines.last ?? "")")
+    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: min ") == true, "\(lines.last ?? "")")
   }
 
   @Test func aRequestIsGivenUp() throws {

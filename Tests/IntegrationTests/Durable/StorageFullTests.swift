@@ -27,7 +27,7 @@ import Testing
     let publisher = try stage.broker.sluice(
       "pub", "new", "--ack", "durable", "--complete", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("the storage of the broker is full; waiting")
+      publisher.standardError.text.contains("the broker's storage is full, and publishing is paused")
     }
     try eventually("the log says so") {
       stage.broker.process.standardError.text.contains("storage is full")
@@ -56,7 +56,7 @@ import Testing
     try stage.sluice("topic", "delete", "old", "--yes")
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     let said = publisher.standardError.lines
-    #expect(said.count { $0.contains("is full; waiting") } == 1, "\(publisher.messages)")
+    #expect(said.count { $0.contains("is full, and publishing is paused") } == 1, "\(publisher.messages)")
     #expect(said.count { $0.contains("takes records again") } == 1, "\(publisher.messages)")
     #expect(try stage.sluice("sub", "new") == text)
     #expect(stage.broker.process.standardError.text.contains("storage takes records again"))
@@ -80,7 +80,7 @@ import Testing
     let text = Self.lines(10_000, "n")
     let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("is full; waiting")
+      publisher.standardError.text.contains("is full, and publishing is paused")
     }
     try stage.restart(SIGKILL)
     try stage.sluice("topic", "delete", "old", "--yes")
@@ -97,7 +97,7 @@ import Testing
     let text = Self.lines(10_000, "n")
     let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("is full; waiting")
+      publisher.standardError.text.contains("is full, and publishing is paused")
     }
     let process = try ChildProcess.sluice(["topic"] + command, server: stage.broker.address)
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
