@@ -15,24 +15,24 @@ struct BackupCommand: Command {
     operands: [Operand("FILE", .optional)],
     options: [
       CommandOption(
-        "topic", value: "TOPIC", help: "Only this topic; all durable ones otherwise.", isRepeatable: true)
+        "topic", value: "TOPIC", help: "Only this topic. Without it, all durable topics.", isRepeatable: true)
     ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
     details: """
-      Writes to FILE, which must not be there yet, or to standard output, what sluice restore brings into a running broker or cluster, and sluice store import \
-      into a directory: topics with their settings, records with their offsets, times, keys and headers, where durable cursors stand, and how topics ended. \
-      It reads through the protocol, from any node of a cluster, while clients go on.
+      Writes durable topics to FILE, which must not exist, or to standard output: their settings, their records with offsets, times, keys and headers, their durable \
+      cursors, and how they ended. sluice restore reads the file into a running broker or cluster, and sluice store import into a directory. Backup works through the \
+      protocol, with any node of a cluster, while clients keep working.
 
-      Groups are in it with what their members haven't acknowledged, and producers with the numbers of their records, so that publishing stays exactly once. Each topic \
-      is of one moment, when its turn comes: cursors and groups never stand behind its last record. What late subscribers don't get is left out. While it reads a topic it is \
-      one of its subscribers, and on a lossless topic producers may wait for it.
+      It includes groups with their unacknowledged records, and the sequences of producers, so that publishing stays exactly-once. Each topic is written as of one \
+      moment: no cursor or group is beyond its last record. Records below the floor are left out. While it reads a topic, the command is one of the topic's \
+      subscribers: producers of a lossless topic may wait for it.
 
-      Needs the right to subscribe to each topic, and admin for its groups and producers, which are left out otherwise.
+      Needs permission to subscribe to each topic, and admin for its groups and producers, which are left out otherwise.
       """,
     examples: [
-      "A backup of a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
-      "One with the time in its name, and the last seven are kept.":
+      "Back up a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
+      "Back up with the time in the name, and keep the last seven.":
         "sluice backup --to /backup/sluice-{time}.export --keep-copies 7",
-      "All topics of a cluster into another one.":
+      "Copy all topics of a cluster into another one.":
         "sluice --server n1.example backup | sluice --server other.example restore",
     ])
 
@@ -131,7 +131,7 @@ struct BackingUp {
     }
     var summary = info.summary
     guard states.epoch ?? summary.epoch == summary.epoch else {
-      throw StoreError(.failed, "topic \(name): it was started anew while it was read; try again")
+      throw StoreError(.failed, "topic \(name): it was recreated while it was read; try again")
     }
     // Producers' numbers count what is before that, and nothing behind it.
     summary.nextOffset = min(states.end ?? .max, summary.nextOffset)
@@ -154,7 +154,7 @@ struct BackingUp {
     let client = client
     let info = try asked { try Waiting.answer { client.topic(show: name, completion: $0) } as TopicInfo }
     guard info.summary.storage == .durable else {
-      throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
+      throw StoreError(.failed, "topic \(name) is in memory; only durable topics can be exported")
     }
   }
 
@@ -189,11 +189,11 @@ struct BackingUp {
         return states
       }
       notes.append(
-        "\(name): producers' numbers aren't exported, since it was published to all the while: what they send again after a restore may be there twice"
+        "\(name): the sequences of producers aren't exported, because they published all the time; records that they send again after a restore may be duplicates"
       )
     } catch {
       guard error.code == .permissionDenied else { throw error }
-      notes.append("\(name): groups and producers' numbers aren't exported: \(error)")
+      notes.append("\(name): groups and sequences of producers aren't exported: \(error)")
     }
     return states
   }
@@ -225,7 +225,7 @@ struct BackingUp {
       defer { reading.cancel() }
       while true {
         let records = try reading.next(Int(page), job)
-        if job.isStopped { throw StoreError(.failed, "it was stopped") }
+        if job.isStopped { throw StoreError(.failed, "interrupted") }
         if records.isEmpty { break }
         for record in records {
           for block in batches.take(record) { try write(block, &topic) }

@@ -71,7 +71,8 @@ struct BackupName {
       let path = directory.path(of: name)
       // Another export may have removed it meanwhile.
       guard unsafe unlink(path) == 0 || errno == ENOENT else {
-        throw StoreError(.failed, "the export is whole, and cannot remove \(path): \(Descriptor.reason())")
+        throw StoreError(
+          .failed, "the export is complete, but cannot remove the old \(path): \(Descriptor.reason())")
       }
     }
   }

@@ -35,7 +35,7 @@ final class ExportFile {
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw errno == EEXIST
-        ? target.isThere : StoreError(.failed, "cannot make \(path): \(Descriptor.reason())")
+        ? target.isThere : StoreError(.failed, "cannot create \(path): \(Descriptor.reason())")
     }
   }
 

@@ -41,7 +41,7 @@ struct PartialFile {
     let path = target.directory.path(of: name)
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw StoreError(.failed, "cannot make \(path): \(Descriptor.reason())")
+      throw StoreError(.failed, "cannot create \(path): \(Descriptor.reason())")
     }
     _ = flock(descriptor, LOCK_EX | LOCK_NB)
   }
@@ -57,7 +57,7 @@ struct PartialFile {
       opened.st_ino == named.st_ino, opened.st_dev == named.st_dev, UInt64(opened.st_size) == size
     else {
       throw StoreError(
-        .failed, "\(path) was removed or changed while it was written; export once more, to another name")
+        .failed, "\(path) was removed or changed while it was written; export again, to another name")
     }
     guard unsafe access(target.path, F_OK) != 0 else { throw target.isThere }
     guard unsafe rename(path, target.path) == 0 else {
@@ -132,7 +132,7 @@ struct ExportPath {
   }
 
   var isThere: StoreError {
-    StoreError(.failed, "\(path) is there already; remove it, or name another file")
+    StoreError(.failed, "\(path) exists already; remove it, or name another file")
   }
 }
 

@@ -87,7 +87,7 @@ struct Restoring {
 
   func finish() throws(StoreError) -> StoreJob.Outcome {
     guard isWhole else {
-      throw StoreError(.damaged, "the export is cut off; what was before that is restored")
+      throw StoreError(.damaged, "the export is incomplete; the topics before its end are restored")
     }
     let missing = command.topics.filter { !found.contains($0) }
     if !missing.isEmpty { return .failure("the export has no topic \(missing.joined(separator: ", "))") }
@@ -115,9 +115,9 @@ struct Restoring {
   private var change: String? {
     guard records > 0 else { return nil }
     let times =
-      command.timeHeader.map { "the old ones are in the header \($0)" }
-      ?? "--time-header NAME keeps the old ones in a header"
-    return "offsets begin at 0, and times are those of now: \(times)"
+      command.timeHeader.map { "the original ones are in the header \($0)" }
+      ?? "--time-header NAME keeps the original ones in a header"
+    return "offsets begin at 0, and records have new times: \(times)"
   }
 
   // MARK: A topic
@@ -132,14 +132,14 @@ struct Restoring {
       isEnded = there.summary.ending != nil
       if row.name == Self.gatewayLog, there.summary.nextOffset > 0, command.topics.isEmpty {
         notes.append(
-          "\(row.name) isn't restored: the MQTT gateways write it already; MQTT clients begin with new sessions"
+          "\(row.name) isn't restored, because MQTT gateways run already: MQTT clients begin new sessions"
         )
         return
       }
       guard command.isResuming || there.summary.nextOffset == 0 else {
         throw StoreError(
           .failed,
-          "topic \(row.name) has records already: delete it first, leave it out with --topic, or go on with an interrupted restore of this file with --resume"
+          "topic \(row.name) has records already: delete it, choose other topics with --topic, or continue an interrupted restore of this file with --resume"
         )
       }
       let changes = RestoredSettings.changes(from: there.settings, to: passing)
@@ -255,7 +255,8 @@ struct Restoring {
       self.target?.groups.append((position.name, given))
     } else {
       notes.append(
-        "\(target.row.name): group \(position.name) stands in a former life of the topic, and isn't restored")
+        "\(target.row.name): group \(position.name) belongs to an earlier epoch of the topic, and isn't restored"
+      )
     }
   }
 
@@ -303,7 +304,7 @@ struct Restoring {
       let frame = StateRestore(topic: name, kind: .group, origin: origin, states: [state])
       guard frame.encoded(stream: 1).count <= client.broker.maximumFrame else {
         notes.append(
-          "\(name): group \(group) isn't restored: its state is longer than the broker's longest frame")
+          "\(name): group \(group) isn't restored, because its state is longer than the broker's --max-frame")
         continue
       }
       do throws(ClientError) {

@@ -157,8 +157,8 @@ final class StoreJob: Sendable {
     for fault in faults { try print(line(fault)) }
     return .failure(
       """
-      \(directory) is damaged in the structure of its file (\(StoreTable.counted(UInt64(faults.count), "finding"))); \
-      sluice store repair builds it anew from what can be read
+      the structure of the file in \(directory) is damaged (\(StoreTable.counted(UInt64(faults.count), "finding"))); \
+      sluice store repair rebuilds it from all readable parts
       """)
   }
 
@@ -178,7 +178,7 @@ enum FaultyPages {
       _ = signal(number) { _ in
         // Nothing but system calls may be made here.
         let message: StaticString =
-          "sluice: the store's file is damaged in its structure, and can't be read on; put a backup in its place\n"
+          "sluice: the structure of the store's file is damaged, and reading can't continue; restore a backup\n"
         _ = unsafe Glibc.write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
         _exit(ExitCode.failure.rawValue)
       }

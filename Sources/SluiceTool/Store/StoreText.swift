@@ -11,7 +11,7 @@ enum StoreTable {
   static func text(_ rebuild: StoreRebuild) -> String {
     var text = rebuild.faults.map { "the file: \(ShownText.line("\($0)"))\n" }.joined()
     text +=
-      "built anew from what could be read: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
+      "rebuilt from all readable parts: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
     text += "\(counted(rebuild.lost, "entry", "entries")) couldn't be read\n"
     return text
   }
@@ -33,7 +33,7 @@ enum StoreTable {
     let size = statistics.size
     text += "\(counted(UInt64(statistics.topics.count), "topic")), \(counted(statistics.records, "record")); "
     text += "\(ByteSize.rounded(size.files)) on disk, \(ByteSize.rounded(size.reusable)) of that free\n"
-    if !statistics.wasClosed { text += "It wasn't closed in order when it was used last.\n" }
+    if !statistics.wasClosed { text += "The last broker didn't close it.\n" }
     return text
   }
 
@@ -80,8 +80,8 @@ enum StoreTable {
   }
 
   static func text(_ summary: StoreRepair, isDryRun: Bool) -> String {
-    guard summary.steps > 0 else { return "nothing \(summary.left > 0 ? "that can be mended" : "to mend")\n" }
-    var text = "\(counted(summary.steps, "thing")) \(isDryRun ? "to mend" : "mended")"
+    guard summary.steps > 0 else { return "nothing \(summary.left > 0 ? "can be repaired" : "to repair")\n" }
+    var text = "\(counted(summary.steps, "repair")) \(isDryRun ? "needed" : "made")"
     if summary.missing > 0 { text += "; \(counted(summary.missing, "record")) lost" }
     return text + "\n"
   }

@@ -99,7 +99,7 @@ final class TopicReading: Subscriber, @unchecked Sendable {
         return state.missing > 0 && !state.isAtEnd
       case .live: state.isAtEnd = true
       case .lagged(let missed, _): state.lagged += missed
-      case .restarted: state.failure = "it was started anew while it was read; try again"
+      case .restarted: state.failure = "it was recreated while it was read; try again"
       case .rewound: state.failure = "its last records were lost while it was read; try again"
       case .producers, .topic: break
       }

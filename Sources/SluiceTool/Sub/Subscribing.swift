@@ -92,7 +92,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       let next = info.summary.nextOffset
       guard next < offset else { return }
       run.note(
-        "offset \(offset) is beyond the end of \(plan.topic), whose next record gets \(next); waiting for it")
+        "offset \(offset) is beyond the end of topic \(plan.topic), whose next record gets \(next); waiting for it"
+      )
     }
   }
 
@@ -134,7 +135,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     (isSubscribed, isUnlimited) = (false, false)
     ledger.resubscribe()
     if wasThere {
-      run.note("topic \(plan.topic) doesn't exist any more; waiting for it")
+      run.note("topic \(plan.topic) was deleted; waiting for it")
     } else {
       UnknownTopic.similar(to: plan.topic, client) { [run, plan] similar in
         run.note("topic \(plan.topic) doesn't exist yet; waiting for it\(similar)")
@@ -250,7 +251,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       printed(amount)
       request()
     case .failure(.refused(let message)) where acknowledges:
-      run.note("\(message); it is refused")
+      run.note("\(message); the record goes back to its group")
       unsettled.removeFirst()?.refuse()
       ledger.print(Printed(records: 1, bytes: 0))
       request()
@@ -322,7 +323,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     abandon(.interrupted, nil)
     guard sink is CommandRunner else { return }
     _ = run.loop.schedule(after: .seconds(1)) { [run] in
-      run.note("waiting for the command of a record to end; another signal ends this program at once")
+      run.note("waiting for the command of a record to end; to end at once, send another signal")
     }
   }
 

@@ -9,15 +9,15 @@ enum SubscriptionNote {
       missed == 1
       ? "1 record\(place) was dropped before it was requested"
       : "\(missed) records\(place) were dropped before they were requested"
-    return "\(what); going on at offset \(next)"
+    return "\(what); continuing at offset \(next)"
   }
 
   static func restart(of topic: String, _ next: UInt64) -> String {
-    "\(topic) was started anew while there was no connection, records may be missing; going on at its offset \(next)"
+    "\(topic) was recreated while there was no connection, and records may be missing; continuing at its offset \(next)"
   }
 
   static func rewind(of topic: String, _ next: UInt64) -> String {
-    "the broker has lost the last records of \(topic), some of which were received; going on at offset \(next), which another record has now"
+    "the broker has lost the last records of \(topic), including received ones; continuing at offset \(next), which now belongs to another record"
   }
 
   /// Nil for a change that isn't told.
@@ -27,9 +27,9 @@ enum SubscriptionNote {
     case .lagged(let missed, let next): lag(missed, next, of: topic)
     case .restarted(let next): restart(of: topic, next)
     case .rewound(let next): rewind(of: topic, next)
-    case .finished: "\(topic) has finished"
+    case .finished: "topic \(topic) has completed"
     case .failed(let error): error.message
-    case .deleted: "\(topic) is gone: it was deleted, or may not be read any more"
+    case .deleted: "topic \(topic) was deleted, or the client has lost its permission to subscribe"
     }
   }
 }

@@ -22,7 +22,7 @@ struct Question {
     if isatty(STDIN_FILENO) == 1 {
       Descriptor.write("\(ShownText.line(text)) [y/N] ", to: STDERR_FILENO)
     } else {
-      run.note("\(text) Answer y or n on standard input, or say --yes")
+      run.note("\(text) Answer y or n on standard input, or add --yes")
     }
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
     Threads.start {
@@ -31,7 +31,8 @@ struct Question {
         switch Self.answer(line) {
         case true?: unsafe body()
         case false?: run.finish(.failure, "nothing was changed")
-        case nil: run.finish(.usage, "there is no answer on standard input; nothing was changed")
+        case nil:
+          run.finish(.usage, "nothing was changed: standard input has no answer; answer y or n, or add --yes")
         }
       }
     }

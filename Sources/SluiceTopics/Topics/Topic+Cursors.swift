@@ -107,7 +107,7 @@ extension Topic {
     } else {
       throw WireError(
         .epochChanged,
-        "topic \(name) was started anew since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
+        "topic \(name) was recreated since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
       )
     }
     frame.epoch = epoch.number

@@ -40,7 +40,8 @@ import Testing
     try broker.run("pub", "t", "-q", "x")
     let process = try broker.sluice("sub", "t", "--from", "offset:99")
     let note = try process.standardError.line(startingWith: "sluice: offset 99")
-    #expect(note == "sluice: offset 99 is beyond the end of t, whose next record gets 1; waiting for it")
+    #expect(
+      note == "sluice: offset 99 is beyond the end of topic t, whose next record gets 1; waiting for it")
     process.stop()
   }
 

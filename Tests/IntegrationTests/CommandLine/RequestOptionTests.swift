@@ -78,7 +78,7 @@ import Testing
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     let lines = process.standardError.lines
     // That records may be missing is told in any case.
-    #expect(lines.count { $0.contains("was started anew") } == 1, "\(lines)")
+    #expect(lines.count { $0.contains("was recreated") } == 1, "\(lines)")
     #expect(lines.contains { $0.contains("; trying again") } == !isQuiet, "\(lines)")
     #expect(lines.contains { $0.hasSuffix("connected to \(second.address)") } == !isQuiet, "\(lines)")
     #expect(lines.count == (isQuiet ? 1 : 3), "\(lines)")

@@ -73,7 +73,7 @@ import Testing
     let process = try interruptedWorker(command)
     try eventually("it says what it waits for") {
       process.standardError.lines == [
-        "sluice: waiting for the command of a record to end; another signal ends this program at once"
+        "sluice: waiting for the command of a record to end; to end at once, send another signal"
       ]
     }
     command.letGo()

@@ -192,8 +192,8 @@ struct CommandTests {
         "condition 1 of the filter has a text of 1025 bytes"
       ),
       (["sub", "t", "--cursor", "a b"], "\"a b\" isn't a cursor name"),
-      (["sub", "t.*", "--cursor", "c"], "--cursor is a place in one topic"),
-      (["sub", "t", "--commit", "auto"], "--commit is about a cursor"),
+      (["sub", "t.*", "--cursor", "c"], "--cursor is for one subscriber of one topic"),
+      (["sub", "t", "--commit", "auto"], "--commit needs --cursor NAME"),
       (["sub", "t", "--cursor", "c", "--commit", "never"], "--commit: there is no 'never'"),
       (["cursor"], "sluice cursor needs a command"), (["group", "show"], "show needs TOPIC"),
       (["cursor", "move", "t", "c"], "no position is given"),
