@@ -13,8 +13,8 @@ struct ContextCommand: CommandGroup {
   static let page = CommandPage(
     "sluice context", summary: "save servers and credentials under names", operands: [Operand("COMMAND")],
     details: """
-      A context is a name for the options that connect to a broker. Commands without --server and SLUICE_SERVER use the context in use, or the one that --context \
-      names. Contexts are stored in sluice/contexts.json in XDG_CONFIG_HOME, or in ~/.config; only the user can read the file.
+      A context is a name for the options that connect to a broker. Commands without --server and SLUICE_SERVER use the context in use, or that of --context. \
+      Contexts are stored in sluice/contexts.json in XDG_CONFIG_HOME, or in ~/.config; only the user can read the file.
       """,
     examples: [
       "Save a broker as prod, and use it by default.":

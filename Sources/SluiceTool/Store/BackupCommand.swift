@@ -19,8 +19,8 @@ struct BackupCommand: Command {
     ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
     details: """
       Writes durable topics to FILE, which must not exist, or to standard output: their settings, their records with offsets, times, keys and headers, their durable \
-      cursors, and how they ended. sluice restore reads the file into a running broker or cluster, and sluice store import into a directory. Backup works through the \
-      protocol, with any node of a cluster, while clients keep working.
+      cursors, and how they ended. To read the file into a running broker or cluster, use sluice restore; to read it into a directory, sluice store import. Backup works \
+      through the protocol, with any node of a cluster, while clients keep working.
 
       It includes groups with their unacknowledged records, and the sequences of producers, so that publishing stays exactly-once. Each topic is written as of one \
       moment: no cursor or group is beyond its last record. Records below the floor are left out. While it reads a topic, the command is one of the topic's \

@@ -15,22 +15,22 @@ struct TokenShowCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice token show", summary: "show what a token says, and whether it would be taken",
+    "sluice token show", summary: "show a token's contents, and verify it",
     operands: [Operand("TOKEN", .optional)],
     options: [
-      CommandOption("file", value: "FILE", help: "The file that the token is in."),
+      CommandOption("file", value: "FILE", help: "Read the token from FILE."),
       CommandOption(
         "key", value: "FILE", help: "Verify the signature with this key: public, private or secret."),
       CommandOption("json", help: "Print an object."),
     ],
     details: """
-      Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line, and \
-      can use it until it expires. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
+      Without TOKEN and --file, or with -, reads the token from standard input. Other users of the machine may see TOKEN on the command line, and can use it until it \
+      expires. With --key, ends with 1 if a broker with that key would refuse the token.
       """,
     examples: [
-      "What a token says.": "sluice token show --file shop.token",
-      "Whether a broker with that key would take it.": "sluice token show --file shop.token --key 2026.pem",
-      "When it ends.": "sluice token show --file shop.token --json | jq -r .expires",
+      "Show a token.": "sluice token show --file shop.token",
+      "Verify that a broker with that key accepts it.": "sluice token show --file shop.token --key 2026.pem",
+      "When does it expire?": "sluice token show --file shop.token --json | jq -r .expires",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -60,7 +60,7 @@ struct TokenShowCommand: Command {
     guard let objection else { return shown }
     // What there is to see is printed in any case.
     if let complaint = ProgramOutput.write(shown)?.ending.complaint { throw AccessJob.Failure(complaint) }
-    throw AccessJob.Failure("a broker with this key wouldn't take the token: \(objection)")
+    throw AccessJob.Failure("a broker with this key would refuse the token: \(objection)")
   }
 
   private func show(_ inspection: TokenInspection, verdict: Verdict?, _ now: Int64) -> String {
@@ -120,7 +120,7 @@ enum TokenText {
       }
       if permissions.rules.isEmpty { rows.append(["permissions", "none"]) }
     } else {
-      rows.append(["permissions", "as the broker's file says"])
+      rows.append(["permissions", "those of the broker's file"])
     }
     rows.append(["signature", word(verdict)])
     rows += [["header", token.headerJSON], ["claims", token.claimsJSON]]

@@ -127,9 +127,9 @@ struct TopicShowCommand: Command {
     details: """
       Lists up to a hundred subscribers and a hundred producers; the counts include all.
 
-      "blocked by" names what blocks producers: subscribers without demand, subscribers whose unread records fill the buffer, the storage, the memory, or a topic \
-      that isn't connected. "for" counts from the moment it began, and includes pauses of up to a second. The percentages, and the columns 1 MIN and 5 MIN, are \
-      the share of that time in which a producer had no demand for this reason.
+      The rows "blocked by" name what blocks producers: subscribers without demand, subscribers whose unread records fill the buffer, the storage, the memory, or a \
+      topic that isn't connected. The time after "for" includes pauses of up to a second. The percentages, and the columns 1 MIN and 5 MIN, are the share of that \
+      time in which a producer had no demand for this reason.
 
       BEHIND FOR is the age of the next record for a subscriber with a backlog. CAUSE is why it has one: it has requested nothing; its client doesn't read, so \
       that the receive window is full; its network doesn't acknowledge data; or it reads more slowly than records come.

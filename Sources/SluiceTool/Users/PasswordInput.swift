@@ -53,7 +53,7 @@ enum PasswordInput {
   static let option = CommandOption(
     "password-file", value: "FILE",
     help:
-      "Read the password from there, up to the line break; else it is asked for, or read from standard input."
+      "Read the password from the first line of FILE. Without it, type the password, or pass it on standard input."
   )
 
   /// In characters.
@@ -75,8 +75,8 @@ enum PasswordInput {
         return try Self.checked(try Self.contents(of: nil))
       }
       let password = try Self.checked(try Self.ask("Password for \(user): "))
-      guard try Self.ask("The same again: ") == password else {
-        throw .init("the two passwords aren't the same; nothing was changed")
+      guard try Self.ask("Repeat the password: ") == password else {
+        throw .init("the two passwords differ; nothing was changed")
       }
       return password
     }
@@ -121,13 +121,13 @@ enum PasswordInput {
   /// Checks a password's length and characters.
   static func checked(_ password: String) throws(AccessJob.Failure) -> String {
     if password.isEmpty {
-      throw .init("the password is empty; it needs \(minimumLength) characters at least")
+      throw .init("the password is empty; use at least \(minimumLength) characters")
     }
     guard password.utf8.count <= maximumLength else {
-      throw .init("the password is longer than \(maximumLength) bytes; take a shorter one")
+      throw .init("the password is longer than \(maximumLength) bytes; use a shorter one")
     }
     guard !password.utf8.contains(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
-      throw .init("the password has more than one line; put it into one")
+      throw .init("the password has more than one line; use a single line")
     }
     guard !password.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
       throw .init("the password has a control character, which can't be typed")
@@ -135,7 +135,7 @@ enum PasswordInput {
     guard password.count >= minimumLength else {
       let count = password.count
       throw .init(
-        "the password has \(count) character\(count == 1 ? "" : "s"); it needs \(minimumLength) at least, and gets better with each more"
+        "the password has \(count) character\(count == 1 ? "" : "s"); use at least \(minimumLength)"
       )
     }
     return password

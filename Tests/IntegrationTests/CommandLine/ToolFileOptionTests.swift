@@ -117,7 +117,7 @@ import Testing
     let rows = over.standardOutput.lines
     #expect(rows.contains { $0.hasPrefix("signature ") && $0.hasSuffix(" right") }, "\(rows)")
     #expect(rows.contains { $0.hasPrefix("expires ") && $0.hasSuffix(" ago") }, "\(rows)")
-    #expect(over.standardError.text.contains("a broker with this key wouldn't take the token"))
+    #expect(over.standardError.text.contains("a broker with this key would refuse the token"))
     #expect(try shown("long").currentExit == .code(0))
   }
 
