@@ -48,7 +48,7 @@ import Testing
     try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"))
     broker.process.signal(SIGHUP)
     try eventually("the file is read again") {
-      broker.process.standardError.text.contains("reread users, keys and permissions")
+      broker.process.standardError.text.contains("users, keys and permissions were read again")
     }
     try list("first", code: 1)
     try list("second", code: 0)
