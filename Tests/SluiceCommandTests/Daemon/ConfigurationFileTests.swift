@@ -388,7 +388,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[storage]\nlimit = \"1GiB\"",
-        "s.toml:2:1: storage.limit: is about durable topics; say where they are kept with storage.data DIR"
+        "s.toml:2:1: storage.limit: needs a directory for durable topics; name one with storage.data DIR"
       ),
       (
         "[access]\nauth = true",
@@ -396,7 +396,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[tls]\nkey = \"k\"",
-        "s.toml:2:1: tls.key: no address has TLS; say where it is to be spoken with listen tls://HOST:PORT"
+        "s.toml:2:1: tls.key: no address has TLS; add one with listen tls://HOST:PORT"
       ),
     ])
   func contradictions(text: String, beginning: String) {
