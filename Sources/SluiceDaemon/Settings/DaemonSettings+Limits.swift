@@ -112,7 +112,7 @@ extension DaemonSettings {
         "The longest delay of a login from one of those other addresses."),
       Setting(
         "memory", "SIZE", \.memory, path: "limits.memory",
-        "The memory for records and connections, in bytes or in percent of the machine's. At this amount producers are blocked; 0 for no limit.",
+        "The memory for records and connections, in bytes or in percent of the available memory. At this amount producers are blocked; 0 for no limit.",
         read: MemorySetting.parse, write: { $0.text }),
       .size(
         "max-memory-per-identity", \.memoryPerIdentity, "memoryPerIdentity",
