@@ -14,7 +14,7 @@ public enum SecretFile {
     }
     var line = bytes.prefix { $0 != lineBreak }
     if line.last == UInt8(ascii: "\r") { line.removeLast() }
-    guard !line.isEmpty else { throw UsageError("there is nothing in the first line of \(path)") }
+    guard !line.isEmpty else { throw UsageError("the first line of \(path) is empty") }
     guard line.count <= longest, let text = String(validating: line, as: UTF8.self) else {
       throw UsageError("the first line of \(path) is too long, or isn't text")
     }

@@ -106,7 +106,7 @@ enum BashCompletion {
       local name
     \(topics.gathering(from: #""${words[@]}""#))
       while IFS= read -r name; do
-        # What stands in front of a colon isn't replaced.
+        # The shell keeps the part before a colon.
         COMPREPLY+=("$(printf %q "${name#"${current%"${current##*:}"}"}")")
       done < <(\(topics.command) "$current" "${given[@]}" </dev/null 2>/dev/null)
     }

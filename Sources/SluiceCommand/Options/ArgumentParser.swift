@@ -149,7 +149,7 @@ public struct ArgumentParser {
     if let nearest = Spelling.nearest(to: word, in: available) {
       return UsageError("there is no option \(argument); did you mean --\(nearest)?")
     }
-    let hint = page.operands.isEmpty ? "" : "; an argument that begins with a dash goes behind --"
+    let hint = page.operands.isEmpty ? "" : "; write an argument that begins with a dash after --"
     return UsageError("there is no option \(argument)\(hint)")
   }
 }

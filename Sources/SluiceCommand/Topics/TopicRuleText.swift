@@ -9,11 +9,11 @@ public enum TopicRuleText {
   ) {
     var words = text.split(separator: " ")[...]
     guard let first = words.popFirst() else {
-      throw ValueError("a rule begins with a pattern of topics' names")
+      throw ValueError("the rule is empty; write a pattern of topic names and settings")
     }
     let pattern = try Values.pattern(String(first))
     guard !words.isEmpty else {
-      throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
+      throw ValueError("'\(text)' sets nothing; add settings like flow=lossless after the pattern")
     }
     var settings = TopicSettings()
     for word in words {
