@@ -7,9 +7,9 @@ struct BenchCommand: Command {
   let records: UInt64
   let publishers: Int
   let subscribers: Int
-  /// What a subscriber asks for at first; it asks for one more with each record then. Nil for everything at once.
+  /// Records that a subscriber requests at first; it requests one more with each record. Nil for unlimited demand.
   let demand: Int?
-  /// Records a second, while latency is measured.
+  /// Records per second while latency is measured.
   let rate: Double
   let latencyTime: Duration
   let asJSON: Bool
@@ -70,7 +70,7 @@ struct BenchCommand: Command {
     let benchmark = Benchmark(self, run.access)
     run.interrupted = { benchmark.interrupt() }
     ProgressLine.start(run) { [records] in
-      // Behind the last record comes the latency, which takes a time of its own.
+      // The measurement of latency follows, whose duration is fixed.
       let done = benchmark.progress
       guard done > 0, done < records else { return nil }
       return ProgressLine.Figures(done: done, total: records, unit: .records)
@@ -93,13 +93,13 @@ struct BenchCommand: Command {
 struct BenchReport: Sendable {
   struct Throughput: Sendable {
     var records: UInt64
-    /// Seconds until all was acknowledged, and until all had arrived.
+    /// Seconds until all records were acknowledged, and until all had arrived.
     var publishing: Double
     var delivering: Double
   }
 
   struct Latency: Sendable {
-    /// Records a second in fact published, and for how long.
+    /// The measured rate, in records per second, and the duration in seconds.
     var rate: Double
     var seconds: Double
     var histogram: LatencyHistogram
@@ -161,7 +161,7 @@ struct BenchReport: Sendable {
   }
 }
 
-/// A histogram of durations from a nanosecond to centuries, exact to about 3 percent.
+/// A histogram of durations in nanoseconds, exact to about 3 percent.
 ///
 /// Each power of two is divided into 32 equal parts.
 struct LatencyHistogram: Sendable {
@@ -188,7 +188,7 @@ struct LatencyHistogram: Sendable {
     largest = max(largest, other.largest)
   }
 
-  /// The time that `share` of all measurements don't exceed; 0 when there are none.
+  /// The smallest time that at least `share` of all measurements don't exceed; 0 without measurements.
   func percentile(_ share: Double) -> UInt64 {
     let rank = max(UInt64((share * Double(total)).rounded(.up)), 1)
     var seen: UInt64 = 0

@@ -24,7 +24,7 @@ struct ConnectionCommand: CommandGroup {
 }
 
 struct ConnectionListCommand: Command {
-  /// What connections are ordered by: names in their order, and numbers with the largest first.
+  /// The sort key of connections: names and connection numbers ascend, other numbers descend.
   enum Sort: String, CaseIterable {
     case connection, client, age, subscriptions, publications, buffered, received, sent
 
@@ -172,7 +172,7 @@ enum ConnectionTable {
             connection.client, connection.identity, connection.peer, "\(connection.connection)",
             age(connection), "\(connection.subscriptions)", "\(connection.publications)",
             connection.buffered == 0 ? "" : ByteSize.rounded(connection.buffered),
-            // No byte came from brokers that don't tell.
+            // 0 also stands for a broker that doesn't report it.
             connection.received == 0 ? "" : ByteSize.rounded(connection.received),
             connection.sent == 0 ? "" : ByteSize.rounded(connection.sent),
           ]
@@ -203,7 +203,7 @@ enum ConnectionTable {
   }
 
   private static func age(_ connection: ConnectionInfo) -> String {
-    // That of the connection that asks may be 0.
+    // The age of this program's own connection may be 0.
     TimeSpan.rounded(.milliseconds(Int64(clamping: max(connection.age, 1))))
   }
 }

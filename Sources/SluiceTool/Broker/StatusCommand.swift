@@ -33,7 +33,7 @@ struct StatusCommand: Command {
         switch result {
         case .failure(let error): run.fail(error)
         case .success(let info):
-          // A broker of one node refuses to answer.
+          // A single-node broker refuses this request.
           client.cluster { cluster in
             print(
               BrokerStatus(info, of: client.broker.software, at: run.server, cluster: try? cluster.get()), run
@@ -50,11 +50,11 @@ struct StatusCommand: Command {
   }
 }
 
-/// What `sluice status` prints.
+/// The output of `sluice status`.
 struct BrokerStatus {
-  /// Stopped topics in the text.
+  /// The most topics with blocked producers in the text.
   private static let shown = 8
-  /// More problems are summarised by kind in the text.
+  /// The most problems that the text lists; more are summarized by kind.
   private static let mostProblems = 20
 
   private let info: BrokerInfo
@@ -63,10 +63,10 @@ struct BrokerStatus {
   private let cluster: ClusterInfo?
 
   /// - Parameters:
-  ///   - info: what the broker has answered.
+  ///   - info: the broker's answer.
   ///   - software: the broker's software and version.
   ///   - server: its address.
-  ///   - cluster: what it knows of its cluster; nil for a broker of one node.
+  ///   - cluster: the state of its cluster; nil for a single-node broker.
   init(
     _ info: BrokerInfo, of software: String, at server: SocketAddress, cluster: ClusterInfo? = nil
   ) {
@@ -78,13 +78,13 @@ struct BrokerStatus {
 
   private func number(_ name: String) -> UInt64 { info[name] ?? 0 }
 
-  /// What is wrong, in sentences: what the broker has found critical, and what its numbers say where it has found nothing.
+  /// Sentences about the critical problems that the broker has found; without any, problems derived from its numbers.
   var problems: [String] {
     let critical = found(.critical)
     return critical.isEmpty ? apparent : critical
   }
 
-  /// What is wrong by the broker's numbers: it may not have looked for problems yet.
+  /// Problems derived from the broker's numbers, since it may not have looked for problems yet.
   private var apparent: [String] {
     var problems: [String] = []
     let since = TimeSpan.rounded(.milliseconds(Int64(clamping: info.storage.since)))
@@ -107,7 +107,7 @@ struct BrokerStatus {
     return problems
   }
 
-  /// What the broker has found, in sentences: what is critical, and what isn't. Many problems are summarised by kind, with the most urgent one of each.
+  /// Sentences about the problems of this severity that the broker has found. Many problems are summarized by kind, each with the most urgent one.
   private func found(_ severity: BrokerInfo.Problem.Severity) -> [String] {
     let all = info.problemKinds.reduce(0) { $0 + Int($1.count) }
     guard all > Self.mostProblems else {

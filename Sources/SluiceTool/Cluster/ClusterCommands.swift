@@ -24,7 +24,7 @@ struct ClusterCommand: CommandGroup {
       "Take a node out of service.": "sluice cluster drain n1 --wait",
     ], commands: members.map { $0.page })
 
-  /// Why no node of that name is known; nil for one that is.
+  /// The error for a node name that isn't known; nil for a known one.
   static func complaint(about node: String, in info: ClusterInfo) -> String? {
     let names = info.nodes.map(\.name)
     guard !names.contains(node) else { return nil }
@@ -32,9 +32,9 @@ struct ClusterCommand: CommandGroup {
       "node '\(node)' isn't known\(Spelling.advice(for: node, in: names, otherwise: "the nodes are \(names.joined(separator: ", "))") { "\($0)" }); --force does it anyway"
   }
 
-  /// Connects, and goes on with what the broker's node knows of the cluster; fails if it knows no node of that name.
+  /// Connects, and calls `body` with the cluster's state; ends the run if `node` isn't known.
   ///
-  /// - Parameter node: nil to check none.
+  /// - Parameter node: the name to check; nil to check none.
   static func withCluster(
     knowing node: String?, _ run: Run, _ body: @escaping @Sendable (Client, ClusterInfo) -> Void
   ) {
@@ -167,7 +167,7 @@ struct ClusterShardsCommand: Command {
 
 struct ClusterMoveCommand: Command {
   let shard: UInt32
-  /// Nil to take it back.
+  /// Nil to undo an assignment.
   let node: String?
   let isForced: Bool
   let isQuiet: Bool
@@ -219,7 +219,7 @@ struct ClusterMoveCommand: Command {
 }
 
 struct ClusterDrainCommand: Command {
-  /// How often the nodes are asked for while the command waits.
+  /// How often the command checks the nodes while it waits.
   private static let interval = Duration.milliseconds(200)
 
   let node: String
@@ -273,7 +273,7 @@ struct ClusterDrainCommand: Command {
     if !isQuiet { run.note(text) }
   }
 
-  /// Why a node keeps its shards although it is drained; nil while another one may have them.
+  /// The reason why a drained node keeps its shards; nil if another node can own them.
   static func complaint(about node: String, in info: ClusterInfo) -> String? {
     if info.nodes.contains(where: { $0.name != node && $0.state == .live }) { return nil }
     return

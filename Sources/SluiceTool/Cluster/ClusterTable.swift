@@ -5,7 +5,7 @@ import SluiceCommand
 enum ClusterTable {
   // MARK: In one screen
 
-  /// What is wrong, in sentences.
+  /// The problems of the cluster, a sentence each.
   static func problems(_ info: ClusterInfo) -> [String] {
     var problems: [String] = []
     if !info.unreadiness.isEmpty { problems.append(info.unreadiness) }
@@ -162,7 +162,7 @@ enum ClusterTable {
     }
   }
 
-  /// - Parameter info: of the node that answered, which knows how long commits of its own shards take.
+  /// - Parameter info: the state of the node that answered, with the commit times of its own shards.
   static func shards(_ shards: [ClusterInfo.Shard], _ info: ClusterInfo) -> String {
     guard !shards.isEmpty else { return "" }
     return TextTable.render(

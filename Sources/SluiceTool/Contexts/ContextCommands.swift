@@ -28,7 +28,7 @@ protocol ContextFileCommand: Command {
   /// Whether it changes the file.
   static var changesFile: Bool { get }
 
-  /// Changes or reads the file. Returns what is printed.
+  /// Changes or reads the file, and returns the text to print.
   func perform(on file: inout ContextFile) throws(UsageError) -> String
 }
 
@@ -58,7 +58,7 @@ struct ContextAddCommand: ContextFileCommand {
   static let page = CommandPage(
     "sluice context add", summary: "save servers and credentials under a name", operands: [Operand("NAME")],
     options: Commands.connecting.map { option in
-      // The environment is for commands that connect.
+      // Only commands that connect use the environment.
       var option = option
       option.environment = nil
       option.standard = nil
@@ -84,7 +84,7 @@ struct ContextAddCommand: ContextFileCommand {
     name = try ContextName.read(arguments.operands[0])
     isReplacing = arguments.has("replace")
     isUsed = arguments.has("use")
-    // What can't be used later is said now.
+    // Reports invalid options now instead of at the first use.
     _ = try ClientAccess([arguments])
     guard arguments.has("server") else { throw UsageError("no server is given; name one with --server HOST") }
     var context = ContextFile.Context()
@@ -104,7 +104,7 @@ struct ContextAddCommand: ContextFileCommand {
     self.context = context
   }
 
-  /// A file by its whole path: the context is used elsewhere, too.
+  /// The absolute path of a file, since the context is also used in other directories.
   private static func whole(_ text: String, _ option: CommandOption) -> String {
     guard option.kind == .file, !text.hasPrefix("/"), let here = Environment.workingDirectory else {
       return text
@@ -125,7 +125,7 @@ struct ContextAddCommand: ContextFileCommand {
 }
 
 struct ContextUseCommand: ContextFileCommand {
-  /// Nil for none.
+  /// Nil for no context.
   let name: String?
 
   static let page = CommandPage(
@@ -180,7 +180,7 @@ struct ContextListCommand: ContextFileCommand {
 struct ContextShowCommand: ContextFileCommand {
   static let changesFile = false
 
-  /// Nil for the one in use.
+  /// Nil for the context in use.
   let name: String?
   let asJSON: Bool
 

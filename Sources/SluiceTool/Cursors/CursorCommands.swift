@@ -83,7 +83,7 @@ struct CursorList {
     }
   }
 
-  /// Topics that are gone, or that the client may not read, are left out.
+  /// Leaves out topics that were deleted meanwhile, or that the client may not read.
   private func gather(_ topics: [String], _ client: Client, _ run: Run) {
     TopicGathering<[CursorInfo]>(of: topics) { topic, completion in
       client.cursors(of: topic) { result in
@@ -175,7 +175,7 @@ struct CursorDeleteCommand: ConfirmedRequest {
 
 /// Durable cursors and groups, for people and as objects of JSON.
 enum CursorTable {
-  /// The heads of the columns with numbers, as sluice topic show has them.
+  /// The headings of the columns with numbers, the same as in sluice topic show.
   private static let head = [
     "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "REDELIVERED", "DEAD LETTERS", "IDLE",
   ]
@@ -186,7 +186,7 @@ enum CursorTable {
       [["CURSOR", "KIND"] + head] + cursors.map(row), leftColumns: 2)
   }
 
-  /// The same of several topics.
+  /// The same for several topics.
   static func list(_ entries: [CursorList.Entry]) -> String {
     guard !entries.isEmpty else { return "" }
     return TextTable.render(
@@ -194,7 +194,7 @@ enum CursorTable {
         + entries.map { [$0.topic] + row($0.cursor) }, leftColumns: 3)
   }
 
-  /// One of them, in lines.
+  /// One cursor or group, a property a line.
   ///
   /// - Parameter members: the members of a group that are known.
   static func show(_ cursor: CursorInfo, of topic: String, members: [TopicInfo.Subscription] = []) -> String {
@@ -216,13 +216,13 @@ enum CursorTable {
     return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
   }
 
-  /// What a group has lost, if it has.
+  /// Rows for records that the group gave up or missed, if there are any.
   private static func rest(_ cursor: CursorInfo) -> [[String]] {
     [("given up", cursor.abandoned), ("missed", cursor.missed)].filter { $0.1 > 0 }
       .map { [$0.0, HoldText.records($0.1)] }
   }
 
-  /// The age of the first record that it has yet to take; nothing without one.
+  /// The age of the oldest record in its backlog; empty without a backlog.
   private static func age(_ cursor: CursorInfo) -> String {
     switch cursor.age {
     case CursorInfo.unknown: "?"
@@ -239,7 +239,7 @@ enum CursorTable {
     return "\(name) on \(member.place), received \(HoldText.records(member.sent)), \(demand)"
   }
 
-  /// What only a group counts.
+  /// A count that only groups have; empty for a cursor.
   private static func group(_ cursor: CursorInfo, _ count: UInt64) -> String {
     cursor.kind == .group ? "\(count)" : ""
   }

@@ -65,7 +65,7 @@ struct GroupShowCommand: Command {
           return run.finish(.failure, "topic \(topic) has no group \(name)\(advice)")
         }
         client.topic(show: topic) { result in
-          // One that can't be shown any more was deleted meanwhile.
+          // A topic that can't be shown was deleted meanwhile.
           let subscriptions = (try? result.get())?.subscriptions ?? []
           let members = subscriptions.filter { $0.consumer == name }
           run.print(

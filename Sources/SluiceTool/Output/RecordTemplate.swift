@@ -1,7 +1,7 @@
 import SluiceClient
 import SluiceCommand
 
-/// A line with places for parts of a record: `{offset} {payload}`.
+/// A line with placeholders for parts of a record: `{offset} {payload}`.
 struct RecordTemplate {
   private enum Piece {
     case text([UInt8])
@@ -88,7 +88,7 @@ struct RecordTemplate {
     }
   }
 
-  /// Writes the record's line, with its line break. What the record lacks is written as nothing.
+  /// Writes the record's line, with its line break. Parts that the record lacks are empty.
   func append(_ record: RecordParts, to output: inout [UInt8]) {
     for piece in pieces {
       switch piece {

@@ -9,7 +9,7 @@ struct PingCommand: Command {
   let interval: Duration
   let timeout: Duration
   let isQuiet: Bool
-  /// Whether it only finds out if a broker answers.
+  /// Whether it only checks that a broker answers.
   let probesOnly: Bool
 
   static let page = CommandPage(
@@ -66,14 +66,14 @@ struct PingCommand: Command {
   }
 }
 
-/// One `sluice ping` at work.
+/// One run of `sluice ping`.
 // Unchecked: used on the loop only.
 final class Pinging: @unchecked Sendable {
   private let command: PingCommand
   private let run: Run
   private let client: Client
   private var times: [Duration] = []
-  /// Whether it was interrupted: an answer in the same turn isn't printed behind the summary.
+  /// Whether it was interrupted: an answer in the same turn isn't printed after the summary.
   private var isOver = false
 
   init(_ command: PingCommand, _ run: Run, _ client: Client) {
@@ -121,7 +121,7 @@ final class Pinging: @unchecked Sendable {
     if isWritten { run.finish(code) }
   }
 
-  /// Returns false once the run is over, because the line can't be written.
+  /// Returns false if the line can't be written, which ends the run.
   private func say(_ line: String) -> Bool {
     command.isQuiet || run.write(ShownText.line(line) + "\n")
   }

@@ -4,16 +4,16 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// The broker's addresses and the client's credentials, which all commands take.
+/// The broker's addresses and the client's credentials, from options of all commands.
 struct ClientAccess {
   var servers: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
   var credentials = ClientCredentials.none
   var allowsPlaintextCredentials = false
   var tls = TLSClientOptions()
   var routing = ClientRouting.direct
-  /// Nil for the program's name and its process's number.
+  /// Nil for the program's name and its process ID.
   var name: String?
-  /// The options for TLS as messages name them, with the variables or the context that set them.
+  /// The names of TLS options in messages, with the variable or the context that set them.
   private var tlsNames: [String: String] = [:]
 
   static let options = [
@@ -45,9 +45,9 @@ struct ClientAccess {
   ]
 
   /// - Parameters:
-  ///   - sources: arguments, of which the first that have something count: those behind the command, those in front of it, the environment, a context.
-  ///   - quiet: how many of the last sources may have options for TLS, though the server has none.
-  /// - Throws: `UsageError` for what isn't an address, for a file that can't be read, and for what contradicts itself.
+  ///   - sources: arguments, in the order of precedence: those after the command, those before it, the environment, a context.
+  ///   - quiet: how many of the last sources may have options for TLS although no server has TLS.
+  /// - Throws: `UsageError` for invalid addresses, unreadable files, and contradictory options.
   init(_ sources: [ParsedArguments], quiet: Int = 1) throws(UsageError) {
     for arguments in sources {
       let servers = try arguments.values("server", Self.servers)
@@ -64,7 +64,7 @@ struct ClientAccess {
     name = sources.lazy.compactMap { $0.text("name") }.first
   }
 
-  /// The port of a server that is named without one.
+  /// The default port of a server.
   static let standardPort: UInt16 = 7420
 
   func apply(to options: inout ClientOptions) {
@@ -87,7 +87,7 @@ struct ClientAccess {
 
   private static func credentials(_ sources: [ParsedArguments]) throws(UsageError) -> ClientCredentials {
     let names = ["user", "password-file", "token-file"] + ContextFile.secrets
-    // What was given on the command line isn't mixed with what is in the environment for something else.
+    // Credentials of the command line aren't mixed with those of the environment, which may be for another broker.
     guard let source = sources.first(where: { source in names.contains(where: source.has) }) else {
       return .none
     }
@@ -96,7 +96,7 @@ struct ClientAccess {
     if let path = source.text("token-file") {
       return try .file(path, sources.name(of: "token-file")) { .token($0) }
     }
-    // A context may have the secret itself.
+    // A context may contain the secret itself.
     if let token = source.text("token") { return .token(token) }
     if let secret = source.text("password"), let user = source.text("user") {
       return .password(secret, user: user)
@@ -114,17 +114,17 @@ extension [ParsedArguments] {
   /// The value of an option in the first of them that has one.
   fileprivate func text(_ option: String) -> String? { lazy.compactMap { $0.text(option) }.first }
 
-  /// The option as messages name it: with its variable or context, where its value came from there.
+  /// The name of the option in messages, with the variable or context that its value came from.
   fileprivate func name(of option: String) -> String {
     first { $0.has(option) }?.origin(of: option).map { "\($0), --\(option)" } ?? "--\(option)"
   }
 }
 
 extension ClientCredentials {
-  /// Those whose secret is the first line of a file, read each time.
+  /// Credentials whose secret is the first line of a file, which is read at each connection.
   ///
-  /// - Parameter option: whose value the file is, as messages name it.
-  /// - Throws: `UsageError` when it can't be read now.
+  /// - Parameter option: the name of the file's option in messages.
+  /// - Throws: `UsageError` if the file can't be read now.
   fileprivate static func file(
     _ path: String, _ option: String, _ make: @escaping @Sendable (String) -> ClientCredentials
   ) throws(UsageError) -> ClientCredentials {
@@ -137,7 +137,7 @@ extension ClientCredentials {
   }
 }
 
-// How the program makes sure of a broker over TLS.
+// TLS: how the program verifies the broker.
 extension ClientAccess {
   static let tlsOptions = [
     CommandOption(
@@ -165,13 +165,13 @@ extension ClientAccess {
   /// - Parameters:
   ///   - sources: see ``init(_:quiet:)``.
   ///   - quiet: see there.
-  /// - Throws: `UsageError` for files that can't be used, and for options where no server has TLS.
+  /// - Throws: `UsageError` for files that can't be used, and for options of TLS if no server has TLS.
   static func tls(
     _ sources: [ParsedArguments], quiet: Int = 1, for servers: [SocketAddress]
   ) throws(UsageError) -> TLSClientOptions {
     var options = TLSClientOptions()
     guard servers.contains(where: { if case .tls = $0 { true } else { false } }) else {
-      // The environment may be for other servers.
+      // The environment may be meant for other servers.
       let names = tlsOptions.map(\.name)
       if let given = names.first(where: { name in sources.dropLast(quiet).contains { $0.has(name) } }) {
         throw UsageError("--\(given): \(servers[0]) has no TLS; connect to tls://HOST:PORT")
@@ -195,9 +195,9 @@ extension ClientAccess {
     return options
   }
 
-  /// Reads the files for TLS, as connecting will.
+  /// Reads the files for TLS, to report errors before connecting.
   ///
-  /// - Throws: `UsageError` that names the option, or the variable, whose file can't be used.
+  /// - Throws: `UsageError` that names the option or variable whose file can't be used.
   func checkTLS() throws(UsageError) {
     guard servers.contains(where: \.hasTLS) else { return }
     do throws(TLSSetupError) {

@@ -1,22 +1,22 @@
 import SluiceCommand
 import SluiceIO
 
-/// One of the program's commands, with its arguments read.
+/// A command of the program, with its parsed arguments.
 protocol Command {
   static var page: CommandPage { get }
-  /// Whether it talks to a broker, and so takes the options of addresses and credentials.
+  /// Whether it connects to a broker, and therefore has the options of addresses and credentials.
   static var needsBroker: Bool { get }
 
-  /// - Throws: `UsageError` for arguments that can't be used.
+  /// - Throws: `UsageError` for invalid arguments.
   init(_ arguments: ParsedArguments) throws(UsageError)
 
-  /// Begins. Called on the loop of `run`, which goes on until the command calls `run.finish`.
+  /// Begins. Called on the loop of `run`, which runs until the command calls `run.finish`.
   func start(_ run: Run)
 }
 
-/// A command that is only the first word of others: `sluice topic`.
+/// A command with subcommands: `sluice topic`.
 protocol CommandGroup: Command {
-  /// Of which none needs a broker unless the group does.
+  /// The subcommands. None needs a broker unless the group does.
   static var members: [any Command.Type] { get }
 }
 
@@ -32,7 +32,7 @@ extension CommandGroup {
   func start(_ run: Run) {}
 }
 
-/// The commands, and what all of them take.
+/// All commands, and their shared options.
 enum Commands {
   static var all: [any Command.Type] {
     [
@@ -47,7 +47,7 @@ enum Commands {
     ]
   }
 
-  /// Where the broker is, and the client's credentials.
+  /// Options of the broker's address and the client's credentials.
   static let connecting =
     [
       CommandOption(
@@ -65,11 +65,11 @@ enum Commands {
 
   static let shared = [context] + connecting + [help]
 
-  /// Where a command's help refers to.
+  /// A sentence in each command's help about options that are explained elsewhere.
   static let elsewhere =
     "For options about the broker's address, TLS and credentials: see sluice help connecting."
 
-  /// What `sluice help connecting` explains.
+  /// The page of `sluice help connecting`.
   static var connectingPage: CommandPage {
     CommandPage(
       "sluice help connecting", summary: "how commands connect to the broker and authenticate",
@@ -87,12 +87,12 @@ enum Commands {
       ])
   }
 
-  /// The shared options that a command takes.
+  /// The shared options of a command.
   static func shared(by kind: any Command.Type) -> [CommandOption] {
     kind.needsBroker ? shared : shared.suffix(1)
   }
 
-  /// The same by the command's page, as the program or a group lists it; none for the program itself, which has them as its own.
+  /// The same by the command's page, as the program or a group lists it; none for the program itself, which has them as its own options.
   static func shared(by page: CommandPage) -> [CommandOption] {
     let words = page.name.split(separator: " ")
     guard words.count > 1, let kind = all.first(where: { $0.page.word == words[1] }) else { return [] }
@@ -133,7 +133,7 @@ enum Commands {
     {
       return kind
     }
-    // `help` isn't in the list of commands, and can be mistyped, too.
+    // `help` isn't in the list of commands, but can also be mistyped.
     let known = name == "sluice" ? words + ["help"] : words
     let all = "the commands are \(words.joined(separator: ", "))"
     let advice = Spelling.advice(for: word, in: known, otherwise: all) { "\(name) \($0)" }

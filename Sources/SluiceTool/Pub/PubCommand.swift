@@ -23,12 +23,12 @@ struct PubCommand: Command {
   let notation: RecordNotation
   let key: [UInt8]?
   let headers: [Message.Header]
-  /// The trace that begins with these records; nil for none.
+  /// The new trace of these records; nil for none.
   let newTrace: TraceContext?
-  /// Records a second; nil for as fast as the broker grants.
+  /// Records per second; nil for as fast as the broker grants.
   let rate: Double?
   let acknowledgement: TopicSubject.Acknowledgement
-  /// How the topic is ended behind the last record; nil to leave it open.
+  /// How the topic ends after the last record; nil to leave it open.
   let ending: Ending?
   let report: Report
   let persistence: Persistence
@@ -156,7 +156,7 @@ struct PubCommand: Command {
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
   }
 
-  /// The trace of the environment, as OpenTelemetry's tools hand it to programs, or a new one.
+  /// The trace of the environment, in the variables of OpenTelemetry's tools, or a new one.
   private static func trace() throws(UsageError) -> (context: TraceContext, isNew: Bool) {
     guard let parent = Environment.value("TRACEPARENT"), !parent.isEmpty else {
       return (TraceContext(), true)
@@ -170,7 +170,7 @@ struct PubCommand: Command {
     return (context, false)
   }
 
-  /// What a message may have been meant for; nil for one that is nothing but a message.
+  /// A note about a message that may be meant as a file; nil for any other message.
   static func hint(_ messages: [[UInt8]]) -> String? {
     guard messages.count == 1, let message = messages.first else { return nil }
     if message == Array("-".utf8) {
@@ -189,7 +189,7 @@ struct PubCommand: Command {
       run.note(hint)
     }
     if let newTrace { run.note("trace \(newTrace.traceID)") }
-    // Before anything is opened at the broker: a file that isn't there must leave no topic behind.
+    // Opened before a publication, so that a missing file doesn't create a topic.
     let input: Input
     do throws(InputError) {
       input = try Input(source)
@@ -201,7 +201,7 @@ struct PubCommand: Command {
 }
 
 extension TraceContext {
-  /// As headers of a record.
+  /// The trace as headers of a record.
   fileprivate var headers: [Message.Header] {
     var message = Message("")
     message.trace = self
@@ -216,7 +216,7 @@ enum HeaderText {
     return Message.Header(name, value)
   }
 
-  /// A name, which is text, and a value, which is bytes.
+  /// Splits a header into its name, which must be UTF-8, and its value, which may be any bytes.
   static func pair(_ bytes: [UInt8]) throws(ValueError) -> (name: String, value: [UInt8]) {
     guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
       throw ValueError("'\(Argument(bytes).text)' isn't a header; write NAME=VALUE")

@@ -47,7 +47,7 @@ struct RequestCommand: Command {
   }
 
   func start(_ run: Run) {
-    // Blocks the loop, which has nothing else to do meanwhile.
+    // Blocks the loop, which has no other work meanwhile.
     let payload: [UInt8]
     do throws(FileBytes.Failure) {
       if let given = self.payload { payload = given } else { payload = try FileBytes.read(STDIN_FILENO) }
@@ -65,7 +65,7 @@ struct RequestCommand: Command {
             return
           }
           let text = unsafe reply.withUnsafeBytes { unsafe ShownText.escaped(bytes: $0, in: .lines) }
-          // The shell's prompt begins a line.
+          // Ends with a line break, so that the shell's prompt begins a line.
           run.print(text.hasSuffix("\n") ? text : text + "\n")
         case .failure(let error): run.fail(error)
         }
@@ -115,7 +115,7 @@ struct ReplyCommand: Command {
 
   func start(_ run: Run) {
     run.connect(persistence) { client in
-      // Kept by the closure that ends it.
+      // Retained by the closure that cancels it.
       var service: AnyCancellable?
       service = client.respond(to: topic, concurrent: concurrent) { completion in
         switch completion {
@@ -145,7 +145,7 @@ struct ReplyCommand: Command {
 
   private static func answer(_ shell: String, _ request: TopicRecord) async -> Result<[UInt8], SinkFailure> {
     await withCheckedContinuation { continuation in
-      // A thread of its own: a command may take as long as it likes.
+      // On a thread of its own, because a command may take any time.
       Threads.start { continuation.resume(returning: ShellCommand(shell, request).answer()) }
     }
   }

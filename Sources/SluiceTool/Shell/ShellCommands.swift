@@ -34,7 +34,7 @@ struct CompletionsCommand: Command {
   }
 
   static func script(for shell: CompletionScript.Shell) -> String {
-    // Completion must be quick without a broker, and short with thousands of topics.
+    // Completion must be fast if no broker answers, and short with thousands of topics.
     let topics = CompletionScript.TopicSource(
       "sluice topic list --names --limit 300 --timeout 1s --prefix", taking: Commands.shared.dropLast())
     return CompletionScript.render(Commands.page(), for: shell, topics: topics) { Commands.shared(by: $0) }
@@ -42,9 +42,9 @@ struct CompletionsCommand: Command {
 }
 
 struct ManualCommand: Command {
-  /// What to explain; nil for the program.
+  /// The command to explain; nil for the program.
   let word: String?
-  /// Where to write all pages; nil to print one.
+  /// The directory for all pages; nil to print one page.
   let directory: FilePath?
 
   static let needsBroker = false
@@ -77,7 +77,7 @@ struct ManualCommand: Command {
     _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
   }
 
-  /// The commands with pages. Names this one itself, since its own page is initialised with this list.
+  /// The commands with pages. Names this command by a literal, because its own page is initialized with this list.
   private static var commands: [String] {
     Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
   }
@@ -85,13 +85,13 @@ struct ManualCommand: Command {
   private static let elsewhere =
     "The options for the broker's address, TLS and credentials, which every command takes, are explained in sluice(1)."
 
-  /// The pages by the names of their files.
+  /// The pages, with the names of their files.
   static var pages: [(file: String, text: String)] {
     let program = Commands.page()
     let commands = program.commands.map { page in
       var page = page
       let shared = Commands.shared(by: page)
-      // The page of the program explains them.
+      // The program's page explains the shared options.
       if shared.count > 1 { page.details.append(elsewhere) }
       let text = ManualPage.render(page, shared: shared.suffix(1), seeAlso: ["sluice(1)", "sluiced(8)"])
       return ("\(ManualPage.name(of: page)).1", text)
@@ -119,7 +119,7 @@ struct ManualCommand: Command {
     run.finish(.success)
   }
 
-  /// - Returns: why not.
+  /// - Returns: the system's reason for a failure; nil on success.
   private static func write(_ text: String, to path: FilePath) -> String? {
     let descriptor = path.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode: 0o644)
     guard descriptor >= 0 else { return Descriptor.reason() }

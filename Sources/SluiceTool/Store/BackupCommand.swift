@@ -4,7 +4,7 @@ import SluiceStore
 import SluiceWire
 
 struct BackupCommand: Command {
-  /// None for all durable ones.
+  /// Empty for all durable topics.
   let topics: [String]
   let target: ExportTarget
   let isQuiet: Bool
@@ -58,9 +58,9 @@ struct BackupCommand: Command {
   }
 }
 
-/// One `sluice backup` at work. Used by one thread, which isn't the loop's.
+/// One run of `sluice backup`. Used by one thread, which isn't the loop's.
 struct BackingUp {
-  /// So many bytes of records are requested at a time, judged by the topic's mean, and at most so many records.
+  /// The bytes of records requested at a time, estimated from the topic's mean record size, and the most records.
   private static let pageBytes: UInt64 = 8 << 20
   private static let pageRecords: UInt64 = 4_096
 
@@ -71,7 +71,7 @@ struct BackingUp {
   private var totals = ExportSection.Totals()
   private var records: UInt64 = 0
   private var bytes: UInt64 = 0
-  /// What wasn't written.
+  /// Notes about data that wasn't written.
   private var notes: [String] = []
 
   init(_ client: Client, _ run: Run, _ job: StoreJob, _ writer: ExportWriter) {
@@ -81,8 +81,8 @@ struct BackingUp {
     self.writer = writer
   }
 
-  /// - Parameter names: none for all durable topics.
-  /// - Throws: ``StoreError`` with what the broker refuses; the export isn't whole then.
+  /// - Parameter names: empty for all durable topics.
+  /// - Throws: ``StoreError`` with the broker's refusal; the export is incomplete then.
   mutating func write(_ names: [String]) throws(StoreError) {
     let client = client
     if names.isEmpty {
@@ -112,7 +112,7 @@ struct BackingUp {
 
   // MARK: A topic
 
-  /// - Parameter isNamed: whether the topic has to be there.
+  /// - Parameter isNamed: whether the topic must exist.
   private mutating func write(_ name: String, isNamed: Bool) throws(StoreError) {
     let client = client
     let cursors: [CursorInfo]
@@ -120,12 +120,12 @@ struct BackingUp {
     let info: TopicInfo
     if isNamed { try requireDurable(name) }
     do throws(ClientError) {
-      // Before the topic's end is asked for, so that neither cursor nor group is behind it.
+      // Read before the topic's end, so that no cursor or group is beyond the end.
       cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
       states = try self.states(of: name)
       info = try Waiting.answer { client.topic(show: name, completion: $0) }
     } catch {
-      // A topic that has gone since they were listed.
+      // The topic was deleted after the topics were listed.
       if error.code == .unknownTopic, !isNamed { return }
       throw StoreError(.failed, "topic \(name): \(error)")
     }
@@ -133,7 +133,7 @@ struct BackingUp {
     guard states.epoch ?? summary.epoch == summary.epoch else {
       throw StoreError(.failed, "topic \(name): it was recreated while it was read; try again")
     }
-    // Producers' numbers count what is before that, and nothing behind it.
+    // The sequences of producers cover only records before that offset.
     summary.nextOffset = min(states.end ?? .max, summary.nextOffset)
     try writer.write(
       .topic(
@@ -163,11 +163,11 @@ struct BackingUp {
   private struct States {
     var all: [StoredState] = []
     var epoch: UInt64?
-    /// The offset in front of which all records are that producers' numbers count; nil without those.
+    /// The offset up to which the sequences of producers cover records; nil without sequences.
     var end: UInt64?
   }
 
-  /// How often the numbers of many producers are asked for, until nothing was published between two answers.
+  /// How often to read the sequences of many producers until no record was published between the pages.
   private static let attempts = 20
 
   private mutating func states(of name: String) throws(ClientError) -> States {
@@ -234,7 +234,7 @@ struct BackingUp {
       }
     }
     if let block = batches.finish() { try write(block, &topic) }
-    // Records behind the last one may have been dropped since.
+    // Later records may have been dropped meanwhile.
     topic.extent.head = max(topic.extent.head, summary.nextOffset)
     if topic.batches == 0 { topic.extent.firstOffset = topic.extent.head }
     let lagged = reading.lagged
@@ -268,7 +268,7 @@ struct BackingUp {
   }
 }
 
-/// Makes batches of records that come one by one.
+/// Makes batches from single records.
 struct BackupBatches {
   private var block: BatchBlock?
   private var bytesThrough: UInt64 = 0
@@ -283,7 +283,7 @@ struct BackupBatches {
       unsafe item.append(contentsOf: body)
     }
     var complete: [BatchBlock] = []
-    // Where records are missing another batch begins.
+    // A gap in the offsets begins another batch.
     if let block, block.endOffset != record.offset { complete += [finish()].compactMap { $0 } }
     while true {
       let current = block ?? BatchBlock(firstOffset: record.offset, bytesBefore: bytesThrough)

@@ -5,10 +5,10 @@ import SluiceStore
 struct RestoreCommand: Command {
   /// Nil for standard input.
   let file: String?
-  /// None for all.
+  /// Empty for all topics.
   let topics: [String]
   let isResuming: Bool
-  /// The header that gets the time of each record; nil for none.
+  /// The header for the original time of each record; nil for none.
   let timeHeader: String?
   let isQuiet: Bool
   let saysProgress: Bool

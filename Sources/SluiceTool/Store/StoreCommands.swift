@@ -31,7 +31,7 @@ struct StoreCommand: CommandGroup {
     help: "Print progress every second. A terminal shows it without this option.")
   static let quiet = CommandOption("quiet", letter: "q", help: "Print nothing on success.")
 
-  /// The FILE behind DIR; nil for standard input or output.
+  /// The operand FILE after DIR; nil for standard input or output.
   static func file(_ arguments: ParsedArguments) -> String? {
     arguments.operands.dropFirst().first { $0 != "-" }
   }
@@ -177,7 +177,7 @@ struct StoreRepairCommand: Command {
         store, isDryRun: isDryRun, progress: { !job.hasFailed && job.progressed(to: $0) },
         found: { finding in
           if finding.isLeftByRepair { left.append(finding) }
-          // No step of the repair reports records that were lost with the file's pages.
+          // The repair's steps don't report records that were lost with the file's pages.
           guard rebuild != nil, finding.missing?.isEmpty == false else { return }
           job.note("lost: \(ShownText.line("\(finding)"))\n")
         }, done: { step in job.note("\(ShownText.line("\(step)"))\n") })

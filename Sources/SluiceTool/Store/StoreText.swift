@@ -7,7 +7,7 @@ import SluiceWire
 enum StoreTable {
   // MARK: Statistics
 
-  /// What was read of a damaged file, and what wasn't.
+  /// The readable and the unreadable parts of a rebuilt file.
   static func text(_ rebuild: StoreRebuild) -> String {
     var text = rebuild.faults.map { "the file: \(ShownText.line("\($0)"))\n" }.joined()
     text +=
@@ -86,9 +86,9 @@ enum StoreTable {
     return text + "\n"
   }
 
-  /// What was exported or imported.
+  /// The amounts of an export or import.
   ///
-  /// - Parameter states: the places of cursors, groups and producers.
+  /// - Parameter states: the number of states of cursors, groups and producers.
   static func text(_ topics: UInt64, _ records: UInt64, _ states: UInt64) -> String {
     "\(counted(topics, "topic")) with \(counted(records, "record")) and \(self.states(states))"
   }
@@ -123,12 +123,12 @@ enum StoreJSON {
       "stored_bytes": .number(topic.stored), "oldest": .textOrNull(topic.firstTime.map(WallTime.format)),
       "newest": .textOrNull(topic.lastTime.map(WallTime.format)), "producers": .number(topic.producers),
       "cursors": .number(topic.cursors), "groups": .number(topic.groups),
-      // As they are written on a command line.
+      // In the notation of options.
       "settings": topic.row.map { TopicOption.json($0.settings) },
     ]
   }
 
-  /// Something that is damaged in the structure of a store's file.
+  /// Damage in the structure of a store's file.
   static func object(fault: String) -> JSON { ["problem": .text("pages"), "message": .text(fault)] }
 
   static func object(_ statistics: StoreStatistics) -> JSON {

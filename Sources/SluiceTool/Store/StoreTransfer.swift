@@ -3,11 +3,11 @@ import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
 
-/// Where a command writes an export, and how many earlier ones stay.
+/// The output of an export, and how many earlier exports to keep.
 struct ExportTarget {
   /// Nil for standard output.
   let file: String?
-  /// The name of a file that has its name only when it is whole; nil for others.
+  /// The name of a file that gets its name when it is complete; nil for other outputs.
   private let backup: BackupName?
 
   static let options = [
@@ -21,7 +21,7 @@ struct ExportTarget {
       help: "With --to: keep only the newest N files of that name, including this one."),
   ]
 
-  /// - Parameter operand: the file that was named without an option; nil for none.
+  /// - Parameter operand: the file given as an operand; nil for none.
   init(_ arguments: ParsedArguments, operand: String?) throws(UsageError) {
     let template = arguments.text("to")
     if template != nil, operand != nil { throw UsageError("--to names the file; leave FILE out") }
@@ -36,9 +36,9 @@ struct ExportTarget {
     }
   }
 
-  /// Has `body` write the export. What isn't whole in the end is removed; earlier copies that are too many are once it is.
+  /// Calls `body` to write the export. Removes an incomplete file, or, after a complete one, the earlier copies beyond the limit.
   ///
-  /// - Returns: what `body` does; nil when the reader of a pipe wants no more.
+  /// - Returns: the result of `body`; nil if the reader of a pipe has closed it.
   func write<Result>(_ body: (ExportFile) throws(StoreError) -> Result) throws(StoreError) -> Result? {
     backup?.removeAbandoned()
     let output = try ExportFile(file, isNamedWhenWhole: backup != nil)
@@ -152,7 +152,7 @@ struct StoreImportCommand: Command {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
       let input = try ImportFile(file, job)
       if let size = input.size { job.expect(size) }
-      // Nothing is made for something else than an export.
+      // Read first, so that no store is created for an invalid export.
       var reader = unsafe ExportReader(input.read)
       try reader.begin()
       let store = try StoreJob.open(directory, .create)
@@ -171,7 +171,7 @@ struct StoreImportCommand: Command {
   }
 }
 
-/// Where an export comes from. Used by one thread.
+/// The input of an import. Used by one thread.
 final class ImportFile {
   /// How often, in milliseconds, a waiting read checks whether the job was stopped.
   private static let interval: Int32 = 200
@@ -198,7 +198,7 @@ final class ImportFile {
     if path != nil { close(descriptor) }
   }
 
-  /// Its bytes, if it is a file.
+  /// The size in bytes; nil if it isn't a regular file.
   var size: UInt64? {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

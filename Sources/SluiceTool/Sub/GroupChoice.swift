@@ -53,7 +53,7 @@ struct GroupChoice: Equatable {
   }
 }
 
-/// Values that wait, first in, first out.
+/// A queue, first in, first out.
 struct Fifo<Value> {
   private var values: [Value?] = []
   private var head = 0
@@ -69,7 +69,7 @@ struct Fifo<Value> {
     defer {
       values[head] = nil
       head += 1
-      // At half of the array, so that the cost per value is constant.
+      // At half of the array, so that the amortized cost per value is constant.
       if head * 2 > values.count {
         values.removeFirst(head)
         head = 0

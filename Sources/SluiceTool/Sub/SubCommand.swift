@@ -8,23 +8,23 @@ struct SubCommand: Command {
     case command(String)
   }
 
-  /// The file that records go to; nil for standard output.
+  /// The file for records; nil for standard output.
   let output: FilePath?
   let topic: String
   /// Whether the topic is a pattern.
   let isPattern: Bool
   let start: SubscriptionPlan.Start
   let filter: RecordFilter
-  /// Nil without one.
+  /// Nil without a cursor.
   let cursor: SubscriptionPlan.Cursor?
-  /// Nil for what the topic's settings say.
+  /// Nil for the topic's setting.
   let lag: SubscriptionPlan.Lag?
   let prefetch: SubscriptionPlan.Prefetch
   let printing: Printing
   let demand: DemandRule
-  /// Ends after so many records.
+  /// The number of records after which the command ends.
   let count: UInt64?
-  /// Ends after so much time.
+  /// The time after which the command ends.
   let time: Duration?
   let endsWithReplay: Bool
   let persistence: Persistence
@@ -181,12 +181,12 @@ struct SubCommand: Command {
     var plan = SubscriptionPlan(
       topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
-    // A mistyped name must not create a topic. Stated settings are there to create one.
+    // A mistyped name must not create a topic. Stated settings may.
     plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create
     return plan
   }
 
-  /// Those that are a word alone.
+  /// The starts that are a single word.
   static let starts = ["replay", "new", "earliest"]
 
   /// `replay`, `last:10`, `time:-10m` and the like.
@@ -202,7 +202,7 @@ struct SubCommand: Command {
       return .time(WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst()))))
     case ("time", let time?): return .time(try WallTime.parse(time))
     default:
-      // The word may be right, and what is behind it missing.
+      // The word may be right, and its value missing.
       let near = Spelling.nearest(to: word, in: starts + ["last", "offset", "time"])
       if let near, near != word {
         let value = value.map { ":\($0)" } ?? (starts.contains(near) ? "" : ":N")

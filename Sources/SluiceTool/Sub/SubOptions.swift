@@ -2,7 +2,7 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// The durable cursor that a subscription uses, as options.
+/// The options of a subscription's durable cursor.
 enum CursorOptions {
   static let options = [
     CommandOption(
@@ -33,7 +33,7 @@ enum CursorOptions {
   }
 }
 
-/// Commits records when they are printed, which is some time after they came, in their order.
+/// Commits records in order after they were printed, some time after they arrived.
 struct PrintedCommits {
   private var records = Fifo<(offset: UInt64, commits: CursorCommits)>()
 
@@ -41,7 +41,7 @@ struct PrintedCommits {
     if let commits = record.commits { records.append((record.offset, commits)) }
   }
 
-  /// Commits `count` more records, which were printed.
+  /// Commits the next `count` records, which were printed.
   mutating func printed(_ count: Int) {
     if records.isEmpty { return }
     var last: (offset: UInt64, commits: CursorCommits)?
@@ -50,7 +50,7 @@ struct PrintedCommits {
   }
 }
 
-/// Which records of a topic are wanted, as options.
+/// The options of a record filter.
 enum FilterOptions {
   static let options = [
     CommandOption("key", value: "KEY", help: "Only records with this key.", takesBytes: true),

@@ -1,8 +1,8 @@
 import SluiceClient
 
-/// What `sluice sub` says on standard error of its topics.
+/// Messages of `sluice sub` about changes of its topics.
 enum SubscriptionNote {
-  /// - Parameter topic: nil for the only one.
+  /// - Parameter topic: nil for the only topic of a subscription.
   static func lag(_ missed: UInt64, _ next: UInt64, of topic: String? = nil) -> String {
     let place = topic.map { " of \($0)" } ?? ""
     let what =
@@ -20,7 +20,7 @@ enum SubscriptionNote {
     "the broker has lost the last records of \(topic), including received ones; continuing at offset \(next), which now belongs to another record"
   }
 
-  /// Nil for a change that isn't told.
+  /// Nil for a change that isn't reported.
   static func change(_ change: TopicChange, of topic: String) -> String? {
     switch change {
     case .matched, .live: nil

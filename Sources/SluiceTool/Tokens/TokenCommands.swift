@@ -110,7 +110,7 @@ struct TokenMakeCommand: Command {
   let keyID: String
   let subject: String
   let lifetime: Duration
-  /// Nil: what the broker's own file says.
+  /// Nil for the permissions of the broker's file.
   let permissions: Permissions?
   /// Nil for standard output.
   let output: String?

@@ -58,7 +58,7 @@ struct TokenShowCommand: Command {
     let objection = inspection.objection(of: try KeyFile.verifier(key), now: now)
     let shown = show(inspection, verdict: Verdict(objection), now)
     guard let objection else { return shown }
-    // What there is to see is printed in any case.
+    // Prints the contents in any case.
     if let complaint = ProgramOutput.write(shown)?.ending.complaint { throw AccessJob.Failure(complaint) }
     throw AccessJob.Failure("a broker with this key would refuse the token: \(objection)")
   }
@@ -76,19 +76,19 @@ struct TokenShowCommand: Command {
   }
 
   private static func contents(of path: String?) throws(AccessJob.Failure) -> String {
-    // Enough to say that it is too long.
+    // Enough to detect a token that is too long.
     let bytes = try AccessJob.read(path, limit: 1 << 16)
     let blank = Set(" \t\r\n".utf8)
     let token = bytes.drop { blank.contains($0) }.reversed().drop { blank.contains($0) }.reversed()
     return String(decoding: Array(token), as: UTF8.self)
   }
 
-  /// What the key says.
+  /// The result of verifying the signature.
   enum Verdict {
     case right
     case wrong
 
-    /// A token may be signed rightly and not be taken for another reason.
+    /// A token with a valid signature may be refused for another reason.
     init(_ objection: TokenError?) {
       switch objection {
       case nil, .expired, .notYet, .otherAudience: self = .right
@@ -147,7 +147,7 @@ enum TokenText {
     }
   }
 
-  /// To the second, and no longer than can be written.
+  /// In whole seconds, clamped to a time that can be written.
   private static func span(_ duration: Duration) -> String {
     TimeSpan.exact(.seconds(min(duration.components.seconds, 9_000_000_000)))
   }

@@ -6,7 +6,7 @@ import SluiceWire
 
 struct TopCommand: Command {
   let interval: Duration
-  /// How many tables; nil for no end.
+  /// How many tables to print; nil for no limit.
   let count: UInt64?
   let asJSON: Bool
   let showsHidden: Bool
@@ -57,10 +57,10 @@ struct TopCommand: Command {
   }
 }
 
-/// One `sluice top` at work: asks for all topics, then for details of those with attached clients or records, and shows a table.
+/// One run of `sluice top`: requests all topics, then details of those with attached clients or records, and shows a table.
 // Unchecked: used on the loop only.
 final class Watching: @unchecked Sendable {
-  /// The most topics whose details are asked for in a sample.
+  /// The most topics whose details are requested in a sample.
   private static let detailed = 200
 
   private let command: TopCommand
@@ -73,14 +73,14 @@ final class Watching: @unchecked Sendable {
   private var rows: [TopRow] = []
   private var details: [String: TopicInfo] = [:]
   private var node: String?
-  /// The node's commits and their time at the last sample, and how long one took between the last two, in microseconds.
+  /// The node's commits and their total time at the last sample, and their mean time between the last two samples, in microseconds.
   private var commits: (count: UInt64, time: UInt64) = (0, 0)
   private var commitLatency: UInt64?
   private var problems: [BrokerInfo.Problem] = []
-  /// Whether the client may ask for problems, and there is a screen for them.
+  /// Whether to request problems: there is a screen for them, and the client has the permission.
   private var asksForProblems: Bool
   private let hasColours = Screen.hasColours
-  /// Whether the screen was closed: an answer in the same turn isn't shown any more.
+  /// Whether the screen was closed: an answer in the same turn isn't shown.
   private var isOver = false
 
   init(_ command: TopCommand, _ run: Run, _ client: Client) {
@@ -95,14 +95,14 @@ final class Watching: @unchecked Sendable {
     screen?.open()
     screen?.readKeys(from: STDIN_FILENO, on: run.loop) { [unowned self] in press($0) }
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
-    // Without the permission, or a cluster, the title is without a node.
+    // Without the permission or a cluster, the title has no node.
     client.cluster { [self] result in
       if let info = try? result.get() { note(info) }
       if !isOver { takeSample() }
     }
   }
 
-  /// Shards of a larger cluster are too many to be asked for with each sample.
+  /// The most shards of a cluster whose commit times are requested with each sample.
   private static let mostShards = 1_024
   private var asksForCommits = false
 
@@ -134,7 +134,7 @@ final class Watching: @unchecked Sendable {
       client.brokerInfo { [self] result in
         switch result {
         case .success(let info): problems = info.problems
-        // Without the permission, and at a broker that doesn't know the request.
+        // The client lacks the permission, or the broker doesn't know the request.
         case .failure(let error):
           asksForProblems = error.code != .permissionDenied && error.code != .unsupported
         }
@@ -153,16 +153,16 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  /// Asks about the topics that are in use, or may have cursors that lag, all at once.
+  /// Requests the details of topics that are in use or may have lagging cursors, all at once.
   private func ask(_ sample: TopSample) {
-    // Publishers that wait for the store aren't attached to their durable topics.
+    // Producers that wait for the store aren't attached to their durable topics.
     let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
     let unused = sample.topics.filter { $0.subscriptions + $0.publications == 0 }
     let stored = unused.filter { $0.storage == .durable }
-    // Cursors and groups lag behind topics in memory, too, without a client.
+    // Cursors and groups of topics in memory can also lag without a client.
     let kept = unused.filter { $0.storage != .durable && $0.records > 0 }
     let all = inUse + stored + kept
-    // What is looked at comes first.
+    // The opened topic comes first.
     let opened = sample.topics.filter { $0.topic == state.opened }
     let others = all.filter { $0.topic != state.opened }
     let ordered =
@@ -174,7 +174,7 @@ final class Watching: @unchecked Sendable {
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {
       client.topic(show: topic.topic) { [self] result in
-        // One that can't be shown any more was deleted meanwhile.
+        // A topic that can't be shown was deleted meanwhile.
         if case .success(let info) = result { answers.sample.details[topic.topic] = info }
         answers.outstanding -= 1
         if answers.outstanding == 0 { show(answers.sample) }
@@ -182,7 +182,7 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  // @unchecked: belongs to the loop, on which the client answers.
+  // Unchecked: used only on the loop, on which the client answers.
   private final class Answers: @unchecked Sendable {
     var sample: TopSample
     var outstanding: Int
@@ -205,7 +205,7 @@ final class Watching: @unchecked Sendable {
     _ = run.loop.schedule(after: command.interval) { [self] in takeSample() }
   }
 
-  /// Returns whether it goes on.
+  /// Returns whether the command continues.
   private func print(_ rows: [TopRow]) -> Bool {
     let title = TopTable.title(rows, server: "\(run.server)", node: node, commits: commitLatency)
     let failure: ProgramOutput.Failure?

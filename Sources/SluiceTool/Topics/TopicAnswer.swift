@@ -2,7 +2,7 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// What a command that changes a topic prints: a line, with `--verbose` all of the topic, with `--json` an object, with `--quiet` nothing.
+/// The output of a command that changes a topic: a line; with `--verbose` the whole topic, with `--json` an object, with `--quiet` nothing.
 struct TopicAnswer {
   private let asJSON: Bool
   private let isVerbose: Bool
@@ -10,7 +10,7 @@ struct TopicAnswer {
 
   static let options = [TopicCommand.json, TopicCommand.verbose, TopicCommand.quiet]
 
-  /// - Throws: `UsageError` when two of them are given.
+  /// - Throws: `UsageError` if two of these options are given.
   init(_ arguments: ParsedArguments) throws(UsageError) {
     try arguments.allowOne(of: "json", "verbose", "quiet")
     asJSON = arguments.has("json")

@@ -122,7 +122,7 @@ struct TopicPurgeCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       guard question.isAsked else { return purge(client, run) }
-      // The question has the number of records.
+      // The question contains the number of records.
       client.topic(show: topic) { result in
         guard case .success(let info) = result else {
           if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
@@ -194,7 +194,7 @@ struct TopicDeleteCommand: Command {
     question.ask(run, what) { delete(names[...], 0, client, run) }
   }
 
-  /// Names in a question.
+  /// The most names in a question.
   private static let shown = 10
 
   /// Deletes one after the other.
@@ -203,7 +203,7 @@ struct TopicDeleteCommand: Command {
     client.deleteTopic(name) { result in
       switch result {
       case .success: delete(names.dropFirst(), deleted + 1, client, run)
-      // Another client was faster.
+      // Another client has deleted it first.
       case .failure(let error) where error.code == .unknownTopic && pattern != nil:
         delete(names.dropFirst(), deleted, client, run)
       case .failure(let error) where pattern == nil: run.fail(error, unknown: topic, client)

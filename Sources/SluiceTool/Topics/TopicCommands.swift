@@ -39,7 +39,7 @@ struct TopicListCommand: Command {
   let prefix: String
   let limit: Int
   let showsHidden: Bool
-  /// Nil for the client's own.
+  /// Nil for the client's default.
   let timeout: Duration?
 
   static let page = CommandPage(
@@ -82,12 +82,12 @@ struct TopicListCommand: Command {
     run.connect { client in list(limit, client, run) }
   }
 
-  /// - Parameter requested: topics that are requested from the broker, hidden ones among them.
+  /// - Parameter requested: the number of topics to request from the broker, including hidden ones.
   private func list(_ requested: Int, _ client: Client, _ run: Run) {
     client.topics(withPrefix: prefix, limit: requested) { result in
       guard case .success(let all) = result else { return run.report(result, text) }
       let shown = all.filter { showsHidden || !HiddenTopics.contains($0.topic) }.prefix(limit)
-      // Hidden ones have taken the places of others.
+      // Hidden topics have used up the limit.
       if shown.count < limit, all.count >= requested, requested < .max { return list(.max, client, run) }
       guard asSettings else { return run.report(.success(Array(shown)), text) }
       printSettings(of: shown.map(\.topic), client, run)
@@ -99,7 +99,7 @@ struct TopicListCommand: Command {
       client.topic(show: topic) { result in
         switch result {
         case .success(let info): completion(.success(info.settings))
-        // It is gone since the topics were listed.
+        // The topic was deleted after the topics were listed.
         case .failure(let error) where error.code == .unknownTopic: completion(.success(nil))
         case .failure(let error): completion(.failure(error))
         }
@@ -215,7 +215,7 @@ struct TopicCreateCommand: Command {
     var settings = try TopicOption.settings(arguments)
     guard let age = try TopicAnswer.keptAge(arguments) else { return settings }
     settings.replayAge = age
-    // The broker's default of bytes is for memory. On disk it would cut the time that was asked for without a word.
+    // The broker's default limit in bytes is for memory. On disk it would silently drop records that --keep retains.
     if settings.storage == .durable {
       settings.replayRecords = settings.replayRecords ?? TopicSettings.unlimited
       settings.replayBytes = settings.replayBytes ?? TopicSettings.unlimited
@@ -247,12 +247,12 @@ struct TopicCreateCommand: Command {
   }
 }
 
-/// A command that asks the broker for something, and confirms in a line on standard error that it is done.
+/// A command that sends a request to the broker, and confirms its success in a line on standard error.
 protocol ConfirmedRequest: Command {
   var isQuiet: Bool { get }
-  /// What is done, without a full stop.
+  /// The confirmation, without a full stop.
   var confirmation: String { get }
-  /// Asks the broker for it. Called on the client's loop, as is `completion`.
+  /// Sends the request. Called on the client's loop, as is `completion`.
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
 }
 
@@ -268,7 +268,7 @@ extension ConfirmedRequest {
   }
 }
 
-/// One about a topic alone.
+/// A confirmed request whose only operand is a topic.
 protocol TopicRequest: ConfirmedRequest {
   init(topic: String, isQuiet: Bool)
 }
@@ -324,7 +324,7 @@ enum TopicEnding {
     _ topic: String, with ending: Subscribers.Completion<ClientError>, _ client: Client,
     _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
   ) {
-    // Asked first: opening a publication would create a topic whose name was mistyped.
+    // Checks that the topic exists: opening a publication would create a topic with a mistyped name.
     client.topic(show: topic) { result in
       if case .failure(let error) = result { return completion(.failure(error)) }
       let subject = client.subject(topic)

@@ -4,14 +4,14 @@ import SluiceWire
 
 /// A topic that exists with other settings than a command has named.
 struct TopicDisagreement {
-  /// What decides how records are kept, and stays as long as the topic exists.
+  /// The settings that can't be changed while the topic exists.
   private static let fixed: Set<String> = ["scope", "compact", "storage", "sync"]
 
   let topic: String
   /// The settings that were named, with their values as typed.
   let named: [(name: String, value: String)]
 
-  /// - Parameter settings: what the arguments come to.
+  /// - Parameter settings: the settings that the arguments state.
   init(_ topic: String, _ arguments: ParsedArguments, _ settings: TopicSettings) {
     self.topic = topic
     named = TopicOption.written(settings).map { name, value in
@@ -20,7 +20,7 @@ struct TopicDisagreement {
     }
   }
 
-  /// The difference, and the command that ends it; nil if all that was named holds.
+  /// A message with the differences, and the command that changes them; nil if the topic has all named settings.
   func message(_ existing: TopicSettings, asked: TopicSettings) -> String? {
     let asked = Dictionary(uniqueKeysWithValues: TopicOption.written(asked).map { ($0.name, $0.value) })
     let existing = Dictionary(uniqueKeysWithValues: TopicOption.written(existing).map { ($0.name, $0.value) })
@@ -41,7 +41,7 @@ struct TopicDisagreement {
     return message
   }
 
-  /// Ends the run with the difference, for which it asks the broker.
+  /// Ends the run with the differences, after requesting the topic's settings.
   func fail(_ run: Run, _ client: Client, _ error: ClientError, asked: TopicSettings) {
     client.topic(show: topic) { result in
       guard case .success(let info) = result, let message = message(info.settings, asked: asked) else {

@@ -47,10 +47,10 @@ enum TopicTable {
     return text
   }
 
-  /// The most subscribers that are described in sentences; the others are in the table.
+  /// The most subscribers described in sentences; the table has all.
   private static let describedHolders = 3
 
-  /// A sentence for each cause that stops producers now.
+  /// A sentence for each cause that blocks producers now.
   private static func holders(_ info: TopicInfo) -> [String] {
     let limitation = info.limitation
     let holders = limitation.holders
@@ -63,8 +63,8 @@ enum TopicTable {
       }
   }
 
-  /// What was dropped, by cause; of a durable topic, also the rest: the broker counts neither what was dropped before its start nor
-  /// what was trimmed as long as it is in the store.
+  /// The dropped records, by cause. For a durable topic also an uncounted rest: records that were dropped before the broker's start, and trimmed ones that are
+  /// still in the store.
   private static func dropped(_ info: TopicInfo) -> String {
     var parts = DroppedRecords.Cause.allCases.compactMap { cause -> String? in
       let amount = info.dropped[cause]
@@ -73,7 +73,7 @@ enum TopicTable {
     }
     let gone = info.summary.firstOffset
     let counted = info.dropped.total.records
-    // In a compact topic most of the offsets before the first are those of replaced records.
+    // In a compact topic, most offsets before the first are of replaced records.
     if info.summary.storage == .durable, info.settings.compact != true, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
@@ -83,7 +83,7 @@ enum TopicTable {
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }
 
-  /// The store's condition; nil for a topic that isn't in it.
+  /// The store's state; nil for a topic in memory.
   static func storage(_ storage: StorageStatus) -> String? {
     guard storage.state != .none else { return nil }
     let used = ByteSize.rounded(storage.used)
@@ -128,7 +128,7 @@ enum TopicTable {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// A time in milliseconds; nothing for 0.
+  /// A time in milliseconds as text; empty for 0.
   private static func since(_ milliseconds: UInt64) -> String {
     milliseconds == 0 ? "" : TimeSpan.rounded(.milliseconds(Int64(clamping: milliseconds)))
   }
@@ -156,17 +156,17 @@ enum TopicTable {
         }, leftColumns: 3)
   }
 
-  /// "18", "18 of b2" for one of another node.
+  /// "18"; "18 of b2" for a connection of another node.
   private static func connection(_ number: UInt64, _ node: String) -> String {
     node.isEmpty ? "\(number)" : "\(number) of \(node)"
   }
 
-  /// Nothing for 0.
+  /// Empty for 0.
   private static func share(_ thousandths: UInt16) -> String {
     thousandths == 0 ? "" : HoldText.share(thousandths)
   }
 
-  /// The cursors and groups that are furthest behind.
+  /// The cursors and groups with the largest lag.
   private static func consumers(_ info: TopicInfo) -> String {
     let table = TextTable.render(
       [
@@ -189,7 +189,7 @@ enum TopicTable {
       + (rest > 0 ? "\(rest) more with a smaller lag: sluice cursor list \(info.summary.topic)\n" : "")
   }
 
-  /// The age of the first record that a cursor or group has yet to take; nothing without lag.
+  /// The age of the next record of a cursor or group; empty without lag.
   static func age(_ consumer: TopicInfo.Consumer) -> String {
     switch consumer.age {
     case TopicInfo.Consumer.unknown: "?"

@@ -25,7 +25,7 @@ struct UserCommand: CommandGroup {
 
   static let file = CommandOption("file", value: "FILE", help: "The file of users.")
 
-  /// The file that was named.
+  /// The value of `--file`.
   static func file(_ arguments: ParsedArguments) throws(UsageError) -> String {
     guard let path = arguments.text("file"), !path.isEmpty else {
       throw UsageError("--file is missing; name the file of users")
@@ -33,7 +33,7 @@ struct UserCommand: CommandGroup {
     return path
   }
 
-  /// The user that was named.
+  /// The user's name from the operands.
   static func name(_ arguments: ParsedArguments) throws(UsageError) -> String {
     let name = arguments.operands[0]
     if let objection = IdentityRules.objection(toUser: name) {
@@ -42,7 +42,7 @@ struct UserCommand: CommandGroup {
     return name
   }
 
-  /// The failure for a missing user, with the nearest name.
+  /// The failure for a missing user, which suggests the nearest name.
   static func missing(_ name: String, in file: UsersFile, _ path: String) -> AccessJob.Failure {
     let nearest = Spelling.nearest(to: name, in: file.users.map(\.name))
     return .init("there is no user \(name) in \(path)\(nearest.map { "; did you mean \($0)?" } ?? "")")
@@ -55,7 +55,7 @@ struct UserCommand: CommandGroup {
     return hash
   }
 
-  /// Changes the file; what `change` returns is why it can't be.
+  /// Changes the file, unless `change` returns a failure, which is thrown.
   static func edit(
     _ path: String, making: Bool = false, _ change: (inout UsersFile) -> AccessJob.Failure?
   ) throws -> Bool {
@@ -99,7 +99,7 @@ struct UserAddCommand: Command {
     AccessJob.start(run) {
       let there = AccessJob.Failure(
         "user \(name) exists in \(file); to change the password, use sluice user passwd")
-      // Checked before the password is asked for.
+      // Checked before the user types a password.
       if let users = try? UsersFile.read(file), users.hasUser(name) { throw there }
       let hash = try UserCommand.hash(try password.read(for: name))
       let isNew = try UserCommand.edit(file, making: true) { users in
