@@ -1,9 +1,9 @@
 /// A file with a password or a token in it.
 public enum SecretFile {
-  /// HELLO has room for no more.
+  /// The longest secret that HELLO can have, in bytes.
   private static let longest = 8_192
 
-  /// - Throws: ``UsageError`` when the file can't be read, or its first line is empty, too long or no text.
+  /// - Throws: ``UsageError`` if the file can't be read, or its first line is empty, too long or not text.
   public static func firstLine(of path: String) throws(UsageError) -> String {
     let lineBreak = UInt8(ascii: "\n")
     let bytes: [UInt8]

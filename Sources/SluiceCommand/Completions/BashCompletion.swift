@@ -1,4 +1,4 @@
-/// Completion for bash, without help from other packages.
+/// Completion for bash, without other packages.
 enum BashCompletion {
   static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
     -> String
@@ -139,7 +139,7 @@ enum BashCompletion {
     return (lines + ["      ;;"]).joined(separator: "\n")
   }
 
-  /// The cases of options that have something to complete.
+  /// The cases of options whose value can be completed.
   private static func values(of commands: [CompletionScript.Command]) -> [String] {
     var lines: [String] = []
     for command in commands {

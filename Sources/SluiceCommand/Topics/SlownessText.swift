@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Texts about why a subscriber is behind, and for how long.
+/// Texts about the cause and the age of a subscriber's backlog.
 public enum SlownessText {
-  /// For programs; empty for a subscriber that isn't behind.
+  /// The cause as a name for programs; empty without a backlog.
   public static func name(_ slowness: TopicInfo.Slowness) -> String {
     switch slowness {
     case .none: ""
@@ -15,7 +15,7 @@ public enum SlownessText {
     }
   }
 
-  /// "doesn't ask for more, for 12 s"; empty for a subscriber that isn't behind.
+  /// "has requested nothing, for 12 s"; empty without a backlog.
   public static func cause(of subscription: TopicInfo.Subscription) -> String {
     let text =
       switch subscription.slowness {
@@ -27,7 +27,7 @@ public enum SlownessText {
       case .pace: "reads too slowly"
       default: name(subscription.slowness)
       }
-    // Of a slow reader the time is that of its lag.
+    // The time of a slow reader is only the age of its backlog.
     let hasTime = subscription.slow > 0 && subscription.slowness != .pace
     return hasTime ? "\(text), for \(HoldText.time(subscription.slow))" : text
   }

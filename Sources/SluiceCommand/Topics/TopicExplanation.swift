@@ -1,11 +1,10 @@
 import SluiceWire
 
-/// Says in sentences which client limits which on a topic: what producers wait for, what each subscriber is owed and has asked for,
-/// and which groups and durable cursors are behind.
+/// Sentences that explain what blocks a topic's producers, the demand and backlog of each subscriber, and which groups and durable cursors lag.
 ///
-/// The most telling sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
+/// The most important sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
 public struct TopicExplanation {
-  /// The most producers, subscribers, and groups and cursors that have a sentence of their own.
+  /// The most producers, the most subscribers, and the most groups and cursors with a sentence of their own.
   public static let described = 5
 
   public let sentences: [String]
@@ -19,7 +18,7 @@ public struct TopicExplanation {
 
   // MARK: The topic
 
-  /// What holds all of it together, in one sentence or two.
+  /// The state of the topic and of its producers, in one sentence or two.
   private static func conclusion(_ info: TopicInfo) -> [String] {
     let summary = info.summary
     if summary.ending != nil {
@@ -40,7 +39,7 @@ public struct TopicExplanation {
           : "No producer of \(summary.topic) is blocked."
       ]
     }
-    // A limit that comes and goes lets them publish in between.
+    // A limit that comes and goes lets producers publish in between.
     let producers =
       waiting.isEmpty
       ? "Producers of \(summary.topic) are blocked repeatedly"
@@ -65,7 +64,7 @@ public struct TopicExplanation {
           + shares(cause.lastMinute, cause.lastFiveMinutes) + "." + remedy(cause.reason)
       ]
     }
-    // Producers that the store has refused aren't attached, so the topic has no cause of its own.
+    // Producers that the store has refused aren't attached, so the topic has no cause for them.
     let reasons = Set(waiting.map(\.reason))
     guard reasons.count == 1, let common = reasons.first, common != .none else {
       return ["\(producers), for different reasons."]
@@ -108,7 +107,7 @@ public struct TopicExplanation {
 
   // MARK: Subscribers
 
-  /// Those that hold up producers first, then those that are furthest behind.
+  /// Subscribers, those that block producers first, then those with the largest backlog.
   private static func urgent(_ info: TopicInfo) -> [TopicInfo.Subscription] {
     info.subscriptions.sorted {
       ($0.holding, $0.behind(info.summary), $1.connection) > (
@@ -135,7 +134,7 @@ public struct TopicExplanation {
     case (0, _):
       return
         "\(client) has every record and has requested \(Magnitude.grouped(open)) more: it waits for the producers."
-    // What it was sent before keeps it from asking.
+    // If the client or its network is slow, unread data keeps it from requesting more.
     case (_, 0) where ![.client, .network, .unread].contains(subscriber.slowness):
       return "\(behind) and has requested none of them\(time): it limits itself."
     default:
@@ -157,7 +156,7 @@ public struct TopicExplanation {
 
   // MARK: Groups and cursors
 
-  /// Those that are behind, the furthest first.
+  /// Groups and cursors with a lag, the largest first.
   private static func furthest(_ info: TopicInfo) -> [TopicInfo.Consumer] {
     info.consumers.filter { $0.lag > 0 }.sorted { ($0.lag, $1.name) > ($1.lag, $0.name) }
   }
@@ -169,7 +168,7 @@ public struct TopicExplanation {
     return "\(kind) \(consumer.name) is \(HoldText.records(consumer.lag)) behind\(age): \(use)."
   }
 
-  /// What the subscriber of a cursor was sent and hasn't committed; nil where the cursor stands at what it is sent next.
+  /// The sent records that a cursor's subscriber hasn't committed; nil if the cursor is at the next record to send.
   private static func uncommitted(_ consumer: TopicInfo.Consumer, of info: TopicInfo) -> String? {
     guard consumer.kind == .cursor,
       let subscriber = info.subscriptions.first(where: { $0.consumer == consumer.name }),
@@ -195,7 +194,7 @@ public struct TopicExplanation {
     }
   }
 
-  /// A sentence about what ends the wait, with a space in front; empty where it ends by itself.
+  /// The remedy as a sentence with a space in front; empty for a cause that ends by itself.
   private static func remedy(_ reason: TopicInfo.Publication.WaitReason) -> String {
     switch reason {
     case .storageFull: " Delete or trim topics, or raise --storage-limit."

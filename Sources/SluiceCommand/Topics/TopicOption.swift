@@ -6,7 +6,7 @@ public struct TopicOption: Sendable {
   public let option: CommandOption
   /// Reads the value into settings.
   public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
-  /// The value as it would be read; nil when the settings leave it open.
+  /// The value in the notation of the option; nil if the settings don't state it.
   public let write: @Sendable (TopicSettings) -> String?
 
   public var name: String { option.name }
@@ -122,7 +122,7 @@ public struct TopicOption: Sendable {
       })
   }
 
-  /// Several settings at once, by a name. Single settings override it, in any order.
+  /// Several settings under a name. Single settings override it, in any order.
   public static var preset: TopicOption {
     TopicOption(
       name: "preset", placeholder: "NAME",
@@ -202,7 +202,7 @@ public struct TopicOption: Sendable {
       write: { settings in words.first { $0.1 == settings[keyPath: target] }?.0 })
   }
 
-  /// A limit, where all ones stand for none.
+  /// A limit, for which all ones mean none.
   private static func limit(
     _ name: String, _ placeholder: String, _ target: any WritableKeyPath<TopicSettings, UInt64?> & Sendable,
     _ help: String, read: @escaping @Sendable (String) throws(ValueError) -> UInt64,
@@ -232,7 +232,7 @@ extension DroppedRecords.Cause {
 }
 
 extension TopicOption {
-  /// The option with the value that holds in `settings` as its default.
+  /// The option with its value in `settings` as the default.
   public func option(standard settings: TopicSettings) -> CommandOption {
     var option = option
     option.standard = write(settings)
@@ -261,7 +261,7 @@ extension TopicOption {
     }
   }
 
-  /// A topic's settings from a command line; nil where none is given.
+  /// A topic's settings from a command line; those that aren't given are nil.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()
     for option in ofTopics {

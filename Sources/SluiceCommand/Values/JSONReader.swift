@@ -1,12 +1,12 @@
-/// A value that was read from JSON.
+/// A parsed JSON value.
 public enum JSONContent: Hashable, Sendable {
   case null
   case flag(Bool)
-  /// As it was written.
+  /// In the notation of the input.
   case number(String)
   case text(String)
   case array([JSONContent])
-  /// Of members with the same name the last counts.
+  /// If several members have the same name, the last one counts.
   case object([String: JSONContent])
 
   public var text: String? { if case .text(let text) = self { text } else { nil } }
@@ -24,7 +24,7 @@ public struct JSONReader {
 
   /// The value in `bytes`.
   ///
-  /// - Throws: ``ValueError`` that says at which byte, from 1 on, it isn't JSON.
+  /// - Throws: ``ValueError`` with the number of the first wrong byte, from 1.
   public static func read(_ bytes: UnsafeRawBufferPointer) throws(ValueError) -> JSONContent {
     var reader = unsafe JSONReader(bytes: bytes)
     let value = try reader.value(depth: 0)
