@@ -132,9 +132,9 @@ struct ShellCommand {
     var status: Int32 = 0
     while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
-    if signal != 0 { return .failure(.refused("the command was ended by signal \(signal) at \(place)")) }
+    if signal != 0 { return .failure(.refused("the command for \(place) was ended by signal \(signal)")) }
     let result = (status >> 8) & 0xFF
-    guard result == 0 else { return .failure(.refused("the command ended with \(result) at \(place)")) }
+    guard result == 0 else { return .failure(.refused("the command for \(place) ended with code \(result)")) }
     return .success(())
   }
 

@@ -164,7 +164,7 @@ struct PubCommand: Command {
     guard let context = TraceContext(traceparent: parent, tracestate: Environment.value("TRACESTATE") ?? "")
     else {
       throw UsageError(
-        "TRACEPARENT is '\(parent)', which isn't like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        "TRACEPARENT is malformed: '\(parent)'; write it like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
       )
     }
     return (context, false)

@@ -32,7 +32,7 @@ struct TopCommand: Command {
       For other topics they are ? (null in JSON), and the title shows how many topics were measured.
 
       On a terminal, it fills the screen: q quits, the arrow keys, Page Up and Page Down select a topic, Enter shows it, s changes the order (S backwards), \
-      / filters by name. Above the topics are the broker's most urgent problems, for clients with the permission admin on >. NO_COLOR turns colours off. \
+      / filters by name. Above the topics are the broker's most urgent problems, for clients with the permission admin on >. NO_COLOR turns colors off. \
       Columns that don't fit are left out, the least important first. Elsewhere, it prints a table for each sample until Ctrl-C.
       """,
     examples: [

@@ -42,10 +42,10 @@ import Testing
       ["reply", "s", "--exec", "cat; exit 3"] + (isQuiet ? ["--quiet"] : []), server: broker.address)
     try broker.waitForSubscriptions(1, on: "s")
     let request = try broker.run("request", "s", "x", "--timeout", "15m", code: 1)
-    #expect(request.standardError.text.contains("the command ended with 3 at offset 0 of s"))
+    #expect(request.standardError.text.contains("the command for offset 0 of s ended with code 3"))
     service.signal(SIGINT)
     #expect(try service.waitForExit() == .code(130))
-    let said = "sluice: the command ended with 3 at offset 0 of s\n"
+    let said = "sluice: the command for offset 0 of s ended with code 3\n"
     #expect(service.standardError.text == (isQuiet ? "" : said))
   }
 
