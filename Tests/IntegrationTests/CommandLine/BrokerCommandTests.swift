@@ -150,14 +150,15 @@ import Testing
       #expect(run.standardOutput.text.isEmpty)
       return run.standardError.text
     }
-    #expect(try confirmation("topic", "connect", "t") == "sluice: connected t\n")
-    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected t\n")
+    #expect(try confirmation("topic", "connect", "t") == "sluice: connected topic t\n")
+    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected topic t\n")
     #expect(
-      try confirmation("cursor", "move", "t", "c", "--to", "earliest") == "sluice: moved c of t to earliest\n"
+      try confirmation("cursor", "move", "t", "c", "--to", "earliest")
+        == "sluice: moved c of topic t to earliest\n"
     )
-    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of t\n")
-    #expect(try confirmation("topic", "complete", "t") == "sluice: completed t\n")
-    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed u\n")
+    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of topic t\n")
+    #expect(try confirmation("topic", "complete", "t") == "sluice: completed topic t\n")
+    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed topic u\n")
     try broker.run("topic", "create", "v", "--connect", "manual")
     #expect(try confirmation("topic", "connect", "v", "-q").isEmpty)
     #expect(try confirmation("cursor", "move", "v", "c", "--to", "new", "--quiet").isEmpty)

@@ -69,7 +69,7 @@ import Testing
     #expect(line["outstanding"] as? Int == 0)
     let table = try broker.run("top", "--once", "--interval", "10ms").standardOutput.lines
     #expect(
-      table.last?.hasSuffix(" (1 waits)") == true && table.last?.contains(" slow for ") == true, "\(table)")
+      table.last?.hasSuffix(" (1 blocked)") == true && table.last?.contains(" slow for ") == true, "\(table)")
     publisher.stop()
   }
 
