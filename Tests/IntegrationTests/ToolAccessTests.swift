@@ -52,7 +52,7 @@ import Testing
     #expect(try run("user", "list", "--file", users, "--json").output.hasPrefix(object))
 
     let twice = try run("user", "add", "alice", "--file", users, input: "correct horse\n", code: 1)
-    #expect(twice.errors.contains("there is a user alice in \(users) already"))
+    #expect(twice.errors.contains("user alice exists in \(users)"))
     _ = try run("user", "passwd", "alice", "--file", users, input: "correct horse")
     #expect(try text("users").hasPrefix("alice:$scrypt$") && !text("users").hasPrefix(first.dropLast()))
     #expect(
