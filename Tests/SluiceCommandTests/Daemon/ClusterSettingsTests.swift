@@ -213,12 +213,13 @@ struct ClusterSettingsTests {
     }
     let (certificate, key) = (nodes.path(of: "n1.pem"), nodes.path(of: "n1.key"))
     #expect(try problem(certificate, key, nodes.authority, ["n1"]).isEmpty)
-    #expect(try problem(certificate, key, others.authority, ["n1"]).contains("for a node's: as a server's: "))
+    #expect(
+      try problem(certificate, key, others.authority, ["n1"]).contains("n1.pem': as a server certificate: "))
     #expect(
       try problem(others.server, others.serverKey, others.authority, ["localhost"]).contains(
-        "as a client's: "))
+        "as a client certificate: "))
     #expect(
-      try problem(certificate, key, nodes.authority, ["n2"]).contains("--cluster-peers: 'n1', the name"))
+      try problem(certificate, key, nodes.authority, ["n2"]).contains("own certificate, 'n1', is missing"))
     #expect(try problem(certificate, key, "/none", ["n1"]).contains("'/none': can't be read"))
   }
 
