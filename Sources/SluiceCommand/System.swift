@@ -7,7 +7,7 @@ public enum Environment {
     unsafe getenv(name).map { unsafe String(cString: $0) }
   }
 
-  /// The directory that the process was started in; nil when it is gone.
+  /// The working directory of the process; nil if it was deleted.
   public static var workingDirectory: String? {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     guard let path = unsafe getcwd(&buffer, buffer.count) else { return nil }
@@ -36,7 +36,7 @@ public enum FileBytes {
   public struct Failure: Error {
     /// "open" or "read".
     public var action: String
-    /// Why, in the system's words.
+    /// The system's error message.
     public var reason: String
 
     /// "cannot open NAME: No such file or directory".
@@ -58,7 +58,7 @@ public enum FileBytes {
     return try read(descriptor, limit: limit, until: last)
   }
 
-  /// Reads to the end, up to `limit` bytes. Stops early after a block that has the byte `last` in it.
+  /// Reads to the end, up to `limit` bytes. Stops early after a block that contains the byte `last`.
   public static func read(
     _ descriptor: Int32, limit: Int = .max, until last: UInt8? = nil
   ) throws(Failure) -> [UInt8] {
@@ -81,13 +81,13 @@ public enum FileBytes {
   }
 }
 
-/// Standard input, output and error as they were given to the process.
+/// The standard input, output and error that the process was started with.
 public enum StandardStreams {
-  /// Fills places that were left empty, as by `>&-`, so that no socket or file gets the number 0, 1 or 2, and with it the program's input and output.
-  /// Reading and writing there still fails. First thing in `main`.
+  /// Opens closed standard streams, as by `>&-`, so that no socket or file gets the number 0, 1 or 2, and receives the program's output. Reading and writing
+  /// there still fails. Called first in `main`.
   public static func reserve() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-      // The lowest free number is taken, which is this one. For the wrong direction each, so that using it is an error.
+      // Opening uses the lowest free number, which is this one. Each is opened for the wrong direction, so that using it fails.
       _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
   }

@@ -179,9 +179,9 @@ extension TLSContext {
     if case .client = unsafe peers.kind(of: certificate, chain: chain) {
       return "an authority that signs clients' certificates has signed it, too"
     }
-    for (purpose, word) in [(Authorities.Purpose.server, "a server's"), (.client, "a client's")] {
+    for (purpose, word) in [(Authorities.Purpose.server, "server"), (.client, "client")] {
       if let objection = unsafe peers.nodes.objection(to: certificate, chain: chain, as: purpose) {
-        return "as \(word): \(objection)"
+        return "as a \(word) certificate: \(objection)"
       }
     }
     return nil

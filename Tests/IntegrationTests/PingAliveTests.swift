@@ -81,7 +81,7 @@ import Testing
       let process = try ping(address, "--alive")
       #expect(process.currentExit == .code(1) && process.standardOutput.text == "", "\(process.messages)")
       let isHTTP = address == page.address || address == admin
-      let reason = isHTTP ? "answers with HTTP" : "not as a Sluice broker"
+      let reason = isHTTP ? "answers with HTTP" : "isn't a Sluice broker"
       #expect(process.standardError.text.contains(reason), "\(process.messages)")
     }
     let silent = try FakeServer { _ in .send([]) }

@@ -31,9 +31,9 @@ import Testing
     #expect(waiting.slowness == .demand && waiting.slow > 0 && waiting.age > 0, "\(waiting)")
     let why = try broker.run("why", "t").standardOutput.text
     #expect(why.contains("the client hasn't read what it was sent for "), "\(why)")
-    #expect(why.contains("has asked for none of them for "), "\(why)")
+    #expect(why.contains("has requested none of them for "), "\(why)")
     let table = try broker.run("topic", "show", "t").standardOutput.text
-    #expect(table.contains("client doesn't read, for ") && table.contains("doesn't ask for more, for "))
+    #expect(table.contains("client doesn't read, for ") && table.contains("has requested nothing, for "))
     let object = try broker.run("topic", "show", "t", "--json").standardOutput.text
     #expect(object.contains(#""slowness":"client""#) && object.contains(#""slowness":"demand""#), "\(object)")
     withExtendedLifetime((idle, stuck)) {}

@@ -127,7 +127,7 @@ import Testing
     (["--user", "alice"], "--user needs --password-file"),
     (["--password-file", "/none"], "--password-file needs --user"),
     (["--user", "alice", "--password-file", "/none"], "/none can't be read: No such file or directory"),
-    (["--token-file", "/dev/null"], "there is nothing in the first line of /dev/null"),
+    (["--token-file", "/dev/null"], "the first line of /dev/null is empty"),
     (["--token-file", "/dev/null", "--user", "alice"], "exclude each other"),
   ])
   func whatCantBeUsedIsWrongUsage(options: [String], message: String) throws {

@@ -57,7 +57,7 @@ import Testing
       "--from", "earliest", "--exec", "grep -v bad && echo try $SLUICE_DELIVERIES")
     #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
     #expect(lines(worker) == ["good", "try 1", "better", "try 1"])
-    #expect(worker.standardError.lines.count { $0.contains("refused") } == 3)
+    #expect(worker.standardError.lines.count { $0.contains("goes back to its group") } == 3)
     let letters = try broker.sluice(
       "sub", "dead", "--until-live", "--format",
       "{payload} {header:sluice-dead-reason} {header:sluice-dead-deliveries}")

@@ -29,13 +29,13 @@ import Testing
       #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
       expected += "t.\(round) m\(round)\n"
       try eventually("it is told; \(process.messages)") {
-        process.standardError.text.contains("t.\(round) has finished")
+        process.standardError.text.contains("topic t.\(round) has completed")
       }
     }
     let delete = try broker.sluice("topic", "delete", "t.0", "--yes")
     #expect(try delete.waitForExit() == .code(0), "\(delete.messages)")
     try eventually("it is told; \(process.messages)") {
-      process.standardError.text.contains("t.0 is gone: it was deleted")
+      process.standardError.text.contains("topic t.0 was deleted")
     }
     process.signal(SIGINT)
     _ = try process.waitForExit()

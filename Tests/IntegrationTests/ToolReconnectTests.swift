@@ -43,7 +43,7 @@ import Testing
     for process in [subscriber, publisher] {
       #expect(process.standardError.text.contains("connected to \(address)"), "\(process.messages)")
     }
-    #expect(subscriber.standardError.text.contains("started anew"))
+    #expect(subscriber.standardError.text.contains("recreated"))
   }
 
   @Test func aSecondServerTakesOver() throws {

@@ -26,11 +26,11 @@ import Testing
     #expect(three.standardOutput.text == "")
     #expect(
       three.standardError.text
-        == "sluice: the request couldn't be answered: the command ended with 1 at offset 2 of upper\n")
+        == "sluice: the request couldn't be answered: the command for offset 2 of upper ended with code 1\n")
 
     service.signal(SIGTERM)
     #expect(try service.waitForExit(within: 600) == .code(143), "\(service.messages)")
-    #expect(service.standardError.text == "sluice: the command ended with 1 at offset 2 of upper\n")
+    #expect(service.standardError.text == "sluice: the command for offset 2 of upper ended with code 1\n")
     try broker.waitForSubscriptions(0, on: "upper")
   }
 

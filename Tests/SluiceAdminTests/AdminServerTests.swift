@@ -97,7 +97,7 @@ import Testing
     let server = try server(source)
     defer { server.stop() }
     try eventually("the problem is found") {
-      try get(server, "/api/problems").text.contains("The producers of held wait for demand")
+      try get(server, "/api/problems").text.contains("The producers of held are blocked")
     }
     let watcher = try RawHTTP(server.address.description)
     try watcher.request("/api/events")

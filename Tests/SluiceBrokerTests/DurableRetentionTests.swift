@@ -143,7 +143,7 @@ import Testing
     #expect(info.publications.allSatisfy { $0.waiting > 0 })
     var snapshot = await setting.broker.snapshot()
     #expect(snapshot.storage?.state == .full && snapshot.storage?.waiting == 2)
-    #expect(snapshot.storage?.message.contains("no room") == true)
+    #expect(snapshot.storage?.message.contains("storage is full") == true)
     #expect(snapshot.topics.map(\.waitingForStorage) == [2])
     #expect(snapshot.topics[0].heldUp > 0 && snapshot.topics[0].publications.count == 2)
     #expect(snapshot.topics[0].summary.publications == 2 && snapshot.topics[0].withoutProducers == 0)

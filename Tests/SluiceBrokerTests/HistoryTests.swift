@@ -263,6 +263,6 @@ import Testing
     let problems = finder.problems(in: await setting.broker.snapshot())
     #expect(problems.map(\.kind) == [.lostHistory])
     #expect(problems.first?.place == .topic("t"))
-    #expect(problems.first?.sentence.contains("offset 5 to 11") == true)
+    #expect(problems.first?.sentence.contains("offsets 5 to 11") == true)
   }
 }

@@ -115,7 +115,7 @@ import Testing
     setting.world.run(for: .milliseconds(1))
     setting.store.delay(StoreError(.unavailable, "the engine has no leader"))
     setting.world.run(for: .milliseconds(1))
-    #expect(setting.service.refusal?.message.contains("can't be reached") == true)
+    #expect(setting.service.refusal?.message.contains("can't reach its storage") == true)
     setting.store.delay(nil)
     setting.world.run(for: .milliseconds(1))
     #expect(setting.service.refusal == nil)

@@ -42,7 +42,7 @@ import Testing
     try restart()
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .value("c")])
     #expect(notices.value == [Self.restarted])
-    #expect(notices.value.first?.description.contains("topic t was started anew") == true)
+    #expect(notices.value.first?.description.contains("topic t was recreated") == true)
   }
 
   @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(0)])

@@ -67,7 +67,7 @@ struct HelpExampleTests {
     var name = ""
     do throws(UsageError) {
       _ = try CommandLineChoice.read(arguments, naming: &name)
-    } catch  where error.description.hasPrefix("an export isn't for a terminal") {
+    } catch  where error.description.hasPrefix("an export can't be printed on a terminal") {
       // The user that runs the tests has one.
     } catch  where error.description.contains("can't be read: No such file") && line.contains("context add") {
       // The files with secrets of the example aren't there.

@@ -201,7 +201,7 @@ struct HTTPServerSessionTests {
       ),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        "400 the header Content-Length is there twice; a request has it once"
+        "400 the request has two Content-Length headers; send one"
       ),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -122,7 +122,7 @@ import Testing
     // With TLS 1.3 a client is through before the server has seen what it shows.
     let failure = try self.failure(of: try scene.client(), in: scene)
     #expect(failure.isCertificateRefusal)
-    #expect(failure.description.contains("wants a certificate of the client's"))
+    #expect(failure.description.contains("requires a client certificate"))
     #expect(scene.refusals.map(\.isCertificateRefusal) == [true])
     #expect(scene.accepted.first?.received == [])
   }

@@ -1,6 +1,6 @@
-/// Finds the word that a mistyped one stands for.
+/// Finds the word that a mistyped word is meant to be.
 public enum Spelling {
-  /// The candidate that is nearest to `word`, if one is near enough for a typing error: the first among equals.
+  /// The candidate nearest to `word`, if one is near enough for a typing error; the first of several equally near ones.
   public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     nearest(to: word, in: candidates, limit: 1).first
   }
@@ -8,8 +8,8 @@ public enum Spelling {
   /// The end of a message about a word that isn't known: "; did you mean 'x'?", or "; there are x, y".
   ///
   /// - Parameters:
-  ///   - otherwise: what is said where no word is near; nil to name them all.
-  ///   - quoted: the near word as the message shows it.
+  ///   - otherwise: the clause if no word is near; nil to name all words.
+  ///   - quoted: formats the near word for the message.
   public static func advice(
     for word: String, in words: [String], otherwise: String? = nil,
     _ quoted: (String) -> String = { "'\($0)'" }
@@ -30,14 +30,14 @@ public enum Spelling {
       let distance = isPrefix ? 1 : distance(letters, Array(candidate.utf8))
       let allowed = max(1, min(letters.count, candidate.utf8.count) / 3)
       guard distance <= allowed else { continue }
-      // Behind those that are as near.
+      // After equally near candidates.
       near.insert((candidate, distance), at: near.firstIndex { $0.distance > distance } ?? near.count)
       if near.count > limit { near.removeLast() }
     }
     return near.map(\.candidate)
   }
 
-  /// How many letters must be added, dropped, replaced, or swapped with their neighbour to get from one to the other.
+  /// The number of letters to add, drop, replace or swap with their neighbor to get from one word to the other.
   static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...right.count)

@@ -5,9 +5,9 @@ public enum Descriptor {
   /// The system's text for an error number: "No such file or directory".
   public static func reason(_ code: Int32 = errno) -> String { unsafe String(cString: strerror(code)) }
 
-  /// Writes all of `bytes`, waiting as long as it takes.
+  /// Writes all of `bytes`, and blocks until that is done.
   ///
-  /// - Returns: 0, or the system's error number; `EPIPE` when the reader is gone. Part of `bytes` may have been written then.
+  /// - Returns: 0, or the system's error number; `EPIPE` if there is no reader. A part of `bytes` may have been written then.
   public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
     var rest = unsafe bytes
     while unsafe !rest.isEmpty {
@@ -25,7 +25,7 @@ public enum Descriptor {
     return 0
   }
 
-  /// Writes `text` whole. Returns as ``writeAll(_:to:)``.
+  /// Writes all of `text`. Returns the same as ``writeAll(_:to:)``.
   @discardableResult
   public static func write(_ text: String, to descriptor: Int32) -> Int32 {
     var text = text

@@ -26,7 +26,7 @@ public enum Values {
     }
   }
 
-  /// A word and, behind a colon, what it is about: `last:10`. Nil without a colon.
+  /// Splits a word and its value after a colon: `last:10`. The value is nil without a colon.
   public static func word(_ text: String) -> (word: String, value: String?) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     return (parts[0], parts.count > 1 ? parts[1] : nil)
@@ -60,14 +60,14 @@ public enum Values {
 
   /// One of a few words.
   ///
-  /// - Parameter meanings: the words and what they stand for, in the order in which a message names them.
+  /// - Parameter meanings: the words and their values, in the order of messages.
   public static func choice<Value>(_ meanings: KeyValuePairs<String, Value>) -> (String) throws(ValueError) ->
     Value
   {
     choice(meanings.map { ($0.key, $0.value) })
   }
 
-  /// One of the words that a type has a case for.
+  /// One of the raw values of a type's cases.
   public static func choice<Value: RawRepresentable<String> & CaseIterable>(
     _ type: Value.Type
   ) -> (String) throws(ValueError) -> Value {
@@ -85,7 +85,7 @@ public enum Values {
     }
   }
 
-  /// The same, where a host without a port means that one.
+  /// The same, with a default port.
   public static func address(_ text: String, port: UInt16) throws(ValueError) -> SocketAddress {
     try address(addressed(text, port))
   }
@@ -99,14 +99,14 @@ public enum Values {
     }
   }
 
-  /// The text with a port, where it names a host alone.
+  /// The text, with the port appended if it has only a host.
   private static func addressed(_ text: String, _ port: UInt16) -> String {
     let host = text.hasPrefix("tls://") ? text.dropFirst(6) : text[...]
     let isAlone = host.hasPrefix("[") ? host.hasSuffix("]") : !host.contains(":") && !host.isEmpty
     return isAlone ? "\(text):\(port)" : text
   }
 
-  /// A topic's name, or a pattern of such.
+  /// A topic's name or a pattern.
   public static func pattern(_ text: String) throws(ValueError) -> TopicPattern {
     do {
       return try TopicPattern(text)

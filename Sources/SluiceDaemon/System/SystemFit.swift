@@ -43,12 +43,12 @@ struct SystemFit {
     }
     guard !settings.isConnectionLimitGiven else {
       throw UsageError(
-        "--max-connections: \(limits.connections) connections need \(limits.connections + others) open files; \(advice), or say --max-connections \(possible)"
+        "--max-connections: \(limits.connections) connections need \(limits.connections + others) open files; \(advice), or set --max-connections \(possible)"
       )
     }
     notes.append(
       Note(
-        message: "fewer connections are possible than usual: \(advice)", wanted: limits.connections,
+        message: "the limit on connections was lowered: \(advice)", wanted: limits.connections,
         possible: possible))
     limits.connections = possible
   }

@@ -143,7 +143,7 @@ final class TLSEngine {
       if let readFailure { return .failed(TLSFault(readFailure)) }
       if transportEnded { return .failed(TLSFault(.truncated, "")) }
       if talksOfNothing {
-        return .failed(TLSFault(.broken, "the peer sent \(emptyCount) bytes of TLS with nothing in it"))
+        return .failed(TLSFault(.broken, "the peer sent \(emptyCount) bytes of TLS records without content"))
       }
       return .failed(TLSFault(of: self))
     }

@@ -30,7 +30,7 @@ struct DashboardTests {
     let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'jobs')")
     try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")
-    try browser.wait("document.getElementById('detail')?.textContent.includes('asks for 7 more')")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('demand for 7 more')")
     subscriber.stop()
     try browser.wait("document.getElementById('detail').textContent.includes('No subscribers.')")
 
@@ -304,7 +304,8 @@ struct DashboardTests {
     // A kind with one problem is that problem.
     #expect(
       try browser.holds(
-        "document.querySelector('#problems > li > a').textContent.startsWith('The producers of held wait')"))
+        "document.querySelector('#problems > li > a').textContent.startsWith('The producers of held are blocked')"
+      ))
     #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '26'"))
     #expect(try browser.holds("document.title === '(26) Sluice'"))
 
@@ -347,7 +348,7 @@ struct DashboardTests {
     let browser = try HeadlessBrowser(try #require(Chromium.path))
     try browser.open("http://\(try #require(broker.adminAddress))/")
     try browser.wait(
-      "document.querySelector('#problems a')?.textContent.includes('The producers of held wait')")
+      "document.querySelector('#problems a')?.textContent.includes('The producers of held are blocked')")
     #expect(try browser.holds("document.querySelector('main h2').textContent.startsWith('Problems')"))
     // The page's other places tell how many there are.
     #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '1'"))

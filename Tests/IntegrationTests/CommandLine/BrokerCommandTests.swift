@@ -13,7 +13,7 @@ import Testing
     try producer.openPublication("held", stream: 1)
     let text = try broker.run("status").standardOutput.text
     for part in [
-      "broker ", "connections ", "memory ", "storage ", "held: its producers wait for subscribers",
+      "broker ", "connections ", "memory ", "storage ", "blocked      producers of held for ",
     ] {
       #expect(text.contains(part), "\(part): \(text)")
     }
@@ -28,7 +28,7 @@ import Testing
     // What an operator should look at isn't wrong.
     try eventually("the broker has found that") {
       try broker.run("status").standardOutput.text.contains(
-        "The producers of held wait for demand")
+        "The producers of held are blocked")
     }
     #expect(try broker.run("status", "--json").standardOutput.text.contains(#""severity":"warning""#))
   }
@@ -46,7 +46,7 @@ import Testing
     #expect(shown.count == 2, "\(lines)")
     for member in members {
       #expect(
-        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("asks for") })
+        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("demand for") })
     }
     let object = try #require(
       JSONSerialization.jsonObject(
@@ -150,14 +150,15 @@ import Testing
       #expect(run.standardOutput.text.isEmpty)
       return run.standardError.text
     }
-    #expect(try confirmation("topic", "connect", "t") == "sluice: connected t\n")
-    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected t\n")
+    #expect(try confirmation("topic", "connect", "t") == "sluice: connected topic t\n")
+    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected topic t\n")
     #expect(
-      try confirmation("cursor", "move", "t", "c", "--to", "earliest") == "sluice: moved c of t to earliest\n"
+      try confirmation("cursor", "move", "t", "c", "--to", "earliest")
+        == "sluice: moved c of topic t to earliest\n"
     )
-    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of t\n")
-    #expect(try confirmation("topic", "complete", "t") == "sluice: completed t\n")
-    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed u\n")
+    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of topic t\n")
+    #expect(try confirmation("topic", "complete", "t") == "sluice: completed topic t\n")
+    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed topic u\n")
     try broker.run("topic", "create", "v", "--connect", "manual")
     #expect(try confirmation("topic", "connect", "v", "-q").isEmpty)
     #expect(try confirmation("cursor", "move", "v", "c", "--to", "new", "--quiet").isEmpty)

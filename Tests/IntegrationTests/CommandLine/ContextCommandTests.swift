@@ -114,7 +114,7 @@ import Testing
         environment: ["XDG_CONFIG_HOME": directory.file("config"), "SLUICE_SERVER": ""])
       #expect(try process.waitForExit() != .code(0))
       #expect(
-        process.standardError.text.contains("other users may read it (mode 640)"), "\(process.messages)")
+        process.standardError.text.contains("other users can read it (mode 640)"), "\(process.messages)")
     }
     // Without a secret there is nothing to hide.
     chmod(file, 0o600)

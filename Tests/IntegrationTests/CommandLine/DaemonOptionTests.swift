@@ -47,7 +47,7 @@ import Testing
     for process in started {
       _ = try process.standardOutput.line(startingWith: "sluiced ready")
       // A variable that no setting reads would be reported here.
-      #expect(!process.standardError.text.contains("means nothing"), "\(process.messages)")
+      #expect(!process.standardError.text.contains("isn't known, and was ignored"), "\(process.messages)")
       process.signal(SIGTERM)
       #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     }

@@ -126,7 +126,7 @@ import Testing
     pause(0.2)
     #expect(process.currentExit == nil)
     process.signal(SIGINT)
-    let said = try process.standardError.line(startingWith: "sluice: stopped before everything was acknowl")
+    let said = try process.standardError.line(startingWith: "sluice: stopped before all records were acknowl")
     #expect(said.contains("published 0 records"))
     #expect(try process.waitForExit() == .code(130))
   }

@@ -36,7 +36,7 @@ import Testing
     try writeFile(self.file, Array(file.utf8))
     broker.signal(SIGHUP)
     try eventually("the file is read again; \(broker.messages)") {
-      broker.standardError.lines.contains { $0.contains("reread the configuration") }
+      broker.standardError.lines.contains { $0.contains("the configuration was read again") }
     }
     broker.stop()
     removeStore(data)

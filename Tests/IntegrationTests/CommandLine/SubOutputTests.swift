@@ -67,9 +67,9 @@ import Testing
   @Test func theFirstCommandThatFailsIsTheLast() throws {
     let process = try broker.run("sub", "t", "--exec", "wc -c; exit 7", code: 1)
     #expect(process.standardOutput.text == "7\n")
-    #expect(process.standardError.text == "sluice: the command ended with 7 at offset 0 of t\n")
+    #expect(process.standardError.text == "sluice: the command for offset 0 of t ended with code 7\n")
     let killed = try broker.run("sub", "t", "--exec", "kill -KILL $$", code: 1)
-    #expect(killed.standardError.text == "sluice: the command was ended by signal 9 at offset 0 of t\n")
+    #expect(killed.standardError.text == "sluice: the command for offset 0 of t was ended by signal 9\n")
   }
 
   @Test func aGroupTellsForWhichTimeARecordIsDelivered() throws {

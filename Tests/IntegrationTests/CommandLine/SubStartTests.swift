@@ -81,7 +81,7 @@ import Testing
       if skips {
         #expect(
           process.standardError.text
-            == "sluice: 2 records were dropped before they were requested; going on at offset 3\n")
+            == "sluice: 2 records were dropped before they were requested; continuing at offset 3\n")
       }
     }
   }

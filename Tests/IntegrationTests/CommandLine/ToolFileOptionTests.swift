@@ -48,7 +48,7 @@ import Testing
     try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"))
     broker.process.signal(SIGHUP)
     try eventually("the file is read again") {
-      broker.process.standardError.text.contains("reread users, keys and permissions")
+      broker.process.standardError.text.contains("users, keys and permissions were read again")
     }
     try list("first", code: 1)
     try list("second", code: 0)
@@ -117,7 +117,7 @@ import Testing
     let rows = over.standardOutput.lines
     #expect(rows.contains { $0.hasPrefix("signature ") && $0.hasSuffix(" right") }, "\(rows)")
     #expect(rows.contains { $0.hasPrefix("expires ") && $0.hasSuffix(" ago") }, "\(rows)")
-    #expect(over.standardError.text.contains("a broker with this key wouldn't take the token"))
+    #expect(over.standardError.text.contains("a broker with this key would refuse the token"))
     #expect(try shown("long").currentExit == .code(0))
   }
 

@@ -26,7 +26,7 @@ import Testing
     try expectInterrupted(ping)
     let lines = ping.standardOutput.lines
     #expect(lines.first?.hasPrefix("\(broker.address) (sluiced") == true)
-    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: least ") == true, "\(lines.last ?? "")")
+    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: min ") == true, "\(lines.last ?? "")")
   }
 
   @Test func aRequestIsGivenUp() throws {
@@ -73,7 +73,7 @@ import Testing
     let process = try interruptedWorker(command)
     try eventually("it says what it waits for") {
       process.standardError.lines == [
-        "sluice: waiting for the command of a record to end; another signal ends this program at once"
+        "sluice: waiting for the command of a record to end; to end at once, send another signal"
       ]
     }
     command.letGo()

@@ -24,7 +24,7 @@ import Testing
     try definitions.write(toFile: file, atomically: true, encoding: .utf8)
     #expect(
       try second.run("topic", "create", "--file", file).standardError.text
-        == "sluice: \(TopicSetting.all.count + 2) topics are there\n")
+        == "sluice: \(TopicSetting.all.count + 2) topics exist with these settings\n")
     #expect(try settings(second) == definitions)
     #expect(try second.run("sub", "by.use", "--until-live").standardOutput.text == "")
     // Again nothing is to be done.

@@ -19,7 +19,7 @@ import Testing
     #expect(try lines("--count", "1").count == 1)
     // An answer each, and what they come to.
     let three = try lines("--count", "3", "--interval", "0")
-    #expect(three.count == 4 && three[3].hasPrefix("3 round trips: least "), "\(three)")
+    #expect(three.count == 4 && three[3].hasPrefix("3 round trips: min "), "\(three)")
     #expect(three.prefix(3).allSatisfy { $0.hasPrefix("\(broker.address) (sluiced") })
     #expect(try lines("--count", "3", "--interval", "0", "--quiet").isEmpty)
   }
@@ -69,7 +69,7 @@ import Testing
     #expect(line["outstanding"] as? Int == 0)
     let table = try broker.run("top", "--once", "--interval", "10ms").standardOutput.lines
     #expect(
-      table.last?.hasSuffix(" (1 waits)") == true && table.last?.contains(" slow for ") == true, "\(table)")
+      table.last?.hasSuffix(" (1 blocked)") == true && table.last?.contains(" slow for ") == true, "\(table)")
     publisher.stop()
   }
 

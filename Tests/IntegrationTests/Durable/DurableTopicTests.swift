@@ -162,7 +162,7 @@ import Testing
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     #expect(try subscriber.waitForExit() == .code(0), "\(subscriber.messages)")
     #expect(subscriber.standardOutput.text == expected)
-    #expect(!subscriber.standardError.text.contains("started anew"))
+    #expect(!subscriber.standardError.text.contains("recreated"))
   }
 
   // MARK: The directory

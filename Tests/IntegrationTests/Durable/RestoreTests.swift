@@ -56,7 +56,7 @@ import Testing
     #expect(run.standardError.text.contains("1 cursor, 1 group"), "\(run.messages)")
     #expect(run.standardError.text.contains("restored 3 topics"), "\(run.messages)")
     #expect(
-      run.standardError.text.contains("offsets begin at 0, and times are those of now"), "\(run.messages)")
+      run.standardError.text.contains("offsets begin at 0, and records have new times"), "\(run.messages)")
     let expected = (5..<20).map { "\($0 - 5) k\($0) n=\($0) \($0)\n" }.joined()
     #expect(try records("orders", other) == expected)
     let settings = ["storage", "flow", "without_subscribers", "lag"]

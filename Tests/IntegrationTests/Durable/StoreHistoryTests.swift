@@ -57,7 +57,7 @@ import Testing
       #expect(subscriber.standardOutput.text == all, "\(subscriber.messages)")
     }
     try eventually("the problem is shown") {
-      try stage.sluice("status").contains("The store of t went back")
+      try stage.sluice("status").contains("The store has lost records of t that a client has received")
     }
     publisher.stop()
   }

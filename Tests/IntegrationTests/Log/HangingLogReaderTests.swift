@@ -64,7 +64,7 @@ import Testing
     var text = ""
     try eventually("a line about those that are missing") {
       text += log.available()
-      return text.contains("lines are missing here")
+      return text.contains("log lines were dropped here")
     }
     process.signal(SIGTERM)
     #expect(try process.waitForExit() == .code(0))
@@ -75,7 +75,7 @@ import Testing
     let made = lines.filter { $0.contains("action=create-topic") }
     #expect(made.count == Self.topics - dropped)
     for (number, line) in made.enumerated() { #expect(line.hasSuffix("x\(number)")) }
-    let notices = lines.filter { $0.contains("lines are missing here") }
+    let notices = lines.filter { $0.contains("log lines were dropped here") }
     #expect(notices.count == 1)
     #expect(notices.first?.contains(" audit=true lines=\(dropped) audits=\(dropped)") == true, "\(notices)")
   }

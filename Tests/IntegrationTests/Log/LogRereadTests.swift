@@ -27,7 +27,7 @@ import Testing
   private func reread(_ text: String, by broker: BrokerProcess, times: Int) throws {
     try write(text)
     broker.process.signal(SIGHUP)
-    _ = try lines("reread the configuration", of: broker, count: times)
+    _ = try lines("the configuration was read again", of: broker, count: times)
   }
 
   /// What is logged of a topic that is made.

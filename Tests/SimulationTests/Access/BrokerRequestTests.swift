@@ -161,7 +161,7 @@ import Testing
     #expect(later.problems.allSatisfy { $0.kind == "heldUp" && $0.topic.hasPrefix("p.") })
     // All of them are counted by kind.
     #expect(later.problemKinds.map(\.kind) == ["heldUp"] && later.problemKinds.map(\.count) == [30])
-    #expect(later.problemKinds[0].sentence == "Producers are held up in 30 places.")
+    #expect(later.problemKinds[0].sentence == "Producers are blocked in 30 places.")
     #expect(later.problems[0].sentence.contains("The producers of p."))
     #expect(later.problems[0].since > 0 && later.problems[0].since + 10_000 <= later.time)
   }

@@ -174,7 +174,7 @@ struct ConfigurationFileTests {
     arguments: [
       ("max-record = \"1MiB\"", "s.toml:1:1: max-record: there is no such key; write max-record in [limits]"),
       ("\n\n  lisen = []", "s.toml:3:3: lisen: there is no such key; did you mean listen?"),
-      ("limits = 3", "s.toml:1:1: limits: is a section; write [limits], and its keys in the lines behind it"),
+      ("limits = 3", "s.toml:1:1: limits: is a section; write [limits], and its keys in the lines after it"),
       ("[limit]\nx = 1", "s.toml:1:2: limit: there is no such section; did you mean [limits]?"),
       ("[rules]\nx = 1", "s.toml:1:2: rules: there is no such section; did you mean [[rule]]?"),
       ("[tsl]", "s.toml:1:2: tsl: there is no such section; did you mean [tls]?"),
@@ -219,12 +219,12 @@ struct ConfigurationFileTests {
       ("[access]\nusers = \"\"", "s.toml:2:1: access.users: the name of the file is empty"),
       (
         "[rule]\npattern = \"a\"",
-        "s.toml:1:2: rule: write [[rule]], in double brackets: there can be several"
+        "s.toml:1:2: rule: write [[rule]], in double brackets"
       ),
-      ("rule = [1]", "s.toml:1:9: rule: write [[rule]], and its keys in the lines behind it"),
+      ("rule = [1]", "s.toml:1:9: rule: write [[rule]], and its keys in the lines after it"),
       (
         "[[rule]]\nflow = \"free\"",
-        "s.toml:1:1: rule: says nothing of which topics it is for; write pattern ="
+        "s.toml:1:1: rule: has no pattern; add one, like pattern ="
       ),
       ("[[rule]]\npattern = \"a\"", "s.toml:1:1: rule: sets nothing; add settings like flow = \"lossless\""),
       (
@@ -246,9 +246,12 @@ struct ConfigurationFileTests {
       ),
       (
         "loops = 1\nloops = 2",
-        "s.toml:2:9: cannot redefine existing integer 'loops'; a key or a section is there once"
+        "s.toml:2:9: cannot redefine existing integer 'loops'; write each key and each section once"
       ),
-      ("[log]\n[log]", "s.toml:2:1: cannot redefine existing table 'log'; a key or a section is there once"),
+      (
+        "[log]\n[log]",
+        "s.toml:2:1: cannot redefine existing table 'log'; write each key and each section once"
+      ),
       (
         "[limits]\nmax-record = 64MiB",
         "s.toml:2:16: expected digit, saw 'M'; a text needs quotes, like \"64MiB\""
@@ -385,7 +388,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[storage]\nlimit = \"1GiB\"",
-        "s.toml:2:1: storage.limit: is about durable topics; say where they are kept with storage.data DIR"
+        "s.toml:2:1: storage.limit: needs a directory for durable topics; name one with storage.data DIR"
       ),
       (
         "[access]\nauth = true",
@@ -393,7 +396,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[tls]\nkey = \"k\"",
-        "s.toml:2:1: tls.key: no address has TLS; say where it is to be spoken with listen tls://HOST:PORT"
+        "s.toml:2:1: tls.key: no address has TLS; add one with listen tls://HOST:PORT"
       ),
     ])
   func contradictions(text: String, beginning: String) {

@@ -179,9 +179,12 @@ struct DaemonSettingsTests {
       (["--data", ""], "--data: the name of the directory is empty"),
       (
         ["--storage-limit", "1GiB"],
-        "--storage-limit: is about durable topics; say where they are kept with --data DIR"
+        "--storage-limit: needs a directory for durable topics; name one with --data DIR"
       ),
-      (["--storage-limit", "1KiB", "--data", "d"], "--storage-limit: '1KiB' is too little; at least 1MiB"),
+      (
+        ["--storage-limit", "1KiB", "--data", "d"],
+        "--storage-limit: '1KiB' is too small; write at least 1MiB"
+      ),
       (["--storage", "durable"], "--storage: durable topics need a directory; name one with --data DIR"),
       (
         ["--topic-rule", "a.> storage=durable"],

@@ -47,10 +47,10 @@ struct LogOutputTests {
     #expect(early.compactMap { Int($0.prefix { $0 != " " }) } == Array(0..<count - dropped))
     pipe.output.flush()
     pipe.output.write("end\n")
-    let notices = try (early + pipe.lines(upTo: "end")).filter { $0.contains("lines are missing here") }
+    let notices = try (early + pipe.lines(upTo: "end")).filter { $0.contains("log lines were dropped here") }
     #expect(notices.count == 1)
     let text =
-      " warning lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more"
+      " warning log lines were dropped here: the log's reader was too slow; to keep more, raise --log-buffer"
     let notice = format == .json ? "\"lines\":\(dropped)}" : "\(text) lines=\(dropped)"
     #expect(notices.first?.hasSuffix(notice) == true, "\(notices)")
   }

@@ -241,7 +241,7 @@ struct VerificationTests {
     #expect(!findings[0].isDamage)
   }
 
-  /// Earlier versions took the spellings of a name for one, and stored the one with which a topic was made.
+  /// Earlier versions took the spellings of a name for one, and stored the one with which a topic was created.
   @Test func aNameInAnotherSpellingIsNoDamage() throws {
     let name = "cafe\u{301}.orders"
     try StoreScene.fill(store, name, id: 2)
