@@ -20,7 +20,7 @@ import Testing
     try ChildProcess(BuiltProduct.path("sluiced"), arguments, environment: environment)
   }
 
-  /// Where a broker accepts connections, when it says that it is ready.
+  /// The addresses on which a broker listens, as printed with its ready line.
   private func addresses(of process: ChildProcess) throws -> [String] {
     _ = try process.standardOutput.line(startingWith: "sluiced ready")
     let listening = "sluiced listening on "
@@ -128,7 +128,7 @@ import Testing
     let broker = try BrokerProcess("--config", "/\(repository)/Docker/sluiced.toml")
     try broker.client().roundTrip()
     #expect(try broker.terminate() == .code(0))
-    // What is said about it is said without a file, too.
+    // Its messages are those of a broker without a file.
     #expect(!broker.process.standardError.text.contains("sluiced.toml"))
   }
 
@@ -162,10 +162,10 @@ import Testing
     }
     try client.create("jobs.b")
     #expect(try client.show("jobs.b").settings.flow == .fastest)
-    // Those that are there stay, and so do connections.
+    // Existing topics keep their settings, and connections stay open.
     #expect(try client.show("jobs.a").settings.flow == .lossless)
     try client.roundTrip()
-    // From the log's new level on, this isn't said any more.
+    // The new log level suppresses this line.
     #expect(!broker.process.standardError.text.contains("reread the configuration"))
 
     try write("log.level = \"info\"\n[topics]\nreplay-records = \"few\"\n")
@@ -208,12 +208,12 @@ import Testing
     try waitForLog("reread the configuration", of: broker)
     #expect(try ping("bob") == .code(0))
     #expect(try ping("alice") == .code(1))
-    // A file that isn't there changes nothing.
+    // A missing file changes nothing.
     try write("[access]\nusers = \"carols\"\npermissions = \"permissions\"\n")
     broker.process.signal(SIGHUP)
     try waitForLog("users, keys and permissions stay as they were", of: broker)
     #expect(try ping("bob") == .code(0))
-    // Authentication can no longer be turned off.
+    // Authentication can't be turned off without a restart.
     try write("")
     broker.process.signal(SIGHUP)
     try waitForLog("this setting needs a restart setting=access.users", of: broker)
