@@ -71,7 +71,7 @@ struct TopicExplanationTests {
       told(.unread)
         == "\(asked) it hasn't got what it was sent for 12 s, since the client or its network is slow.")
     #expect(told(.pace) == "\(asked) it reads, and they are on their way, or come faster than it reads.")
-    // What it was sent before keeps it from asking.
+    // Records sent earlier keep it from requesting more.
     #expect(told(.client, granted: 100).contains("asks for no more: the client hasn't read"))
   }
 
