@@ -6,8 +6,8 @@
 #   scripts/dependency-graph.sh --top MODULE...  only their outermost folders
 #   scripts/dependency-graph.sh --dot MODULE     the graph in Graphviz' language
 #
-# A file uses another folder when its code (not its comments, not its strings) names a type that is declared at the top level there, or extends it. Between
-# modules the compiler sees to it that there is no circle.
+# A file uses another folder when its code (not its comments, not its strings) names or extends a type that is declared at the top level there. Between modules
+# the compiler prevents circles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-graph.XXXXXX")

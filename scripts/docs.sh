@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes the documentation: the guides and the reference of every module that has a catalog, as one site with one sidebar. Fails on a warning of DocC, such as a broken link or a page
-# without a place, and on a link of the README or of an article to a file or a heading that isn't there.
+# Makes the documentation: the guides and the reference of every module that has a catalog, as one site with one sidebar. Fails on a warning of DocC, such as a broken link. Also fails if
+# the README or an article links to a file or a heading that doesn't exist.
 #
 #   scripts/docs.sh                     checks
 #   scripts/docs.sh --output DIRECTORY  and writes the site there, for any web server
-#   scripts/docs.sh --serve [PORT]      and serves it on this machine until Ctrl-C; port 8000 unless stated
+#   scripts/docs.sh --serve [PORT]      and serves it on this machine until Ctrl-C; port 8000 by default
 #
-# Uses the modules that scripts/check.sh has built, and builds them if they aren't there.
+# Uses the modules that scripts/check.sh has built, and builds them if they don't exist.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/strict.sh
@@ -25,7 +25,7 @@ esac
 case $port in *[!0-9]*) usage ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Said before the pages are made, which takes minutes.
+# Checks the port before the pages are made, which takes minutes.
 [ -z "$port" ] || python3 -c '
 import socket, sys
 server = socket.socket()
@@ -58,7 +58,7 @@ archives=("$work/Sluice.doccarchive")
 for catalog in Sources/*/*.docc; do
   name=$(basename "$catalog" .docc)
   [ "$name" != Sluice ] || continue
-  # Extensions of other modules' types belong to its own pages.
+  # Extensions of other modules' types are documented on the module's own pages.
   mkdir -p "$work/graphs/$name"
   swift-symbolgraph-extract -module-name "$name" -I "$modules" "${maps[@]}" -target "$target" \
     -minimum-access-level public -skip-inherited-docs -output-dir "$work/graphs/$name"
@@ -66,7 +66,7 @@ for catalog in Sources/*/*.docc; do
   archives+=("$work/$name.doccarchive")
 done
 
-# Links to files and headings of the repository, which DocC doesn't look at.
+# Checks links to files and headings of the repository, which DocC doesn't check.
 while IFS=$'\t' read -r page link; do
   file=${link%%#*} heading=${link#*#}
   [ "$heading" != "$link" ] || heading=''
@@ -87,7 +87,8 @@ done)
 
 site=${output:-$work/site}
 docc merge "${archives[@]}" --output-path "$site" --synthesized-landing-page-name Sluice --synthesized-landing-page-kind Documentation
-# DocC writes the members of its objects in any order: sorted, the same source gives the same bytes in a release's archive.
+# DocC writes the members of its objects in any order. Sorting them gives the same bytes for the same source in a release's
+# archive.
 [ -z "$output" ] || find "$site" -name '*.json' -print0 | python3 -c '
 import json, sys
 for path in sys.stdin.read().split("\0")[:-1]:
@@ -98,7 +99,7 @@ for path in sys.stdin.read().split("\0")[:-1]:
 '
 if [ -n "$output" ]; then echo "docs: $site/index.html, begin with documentation/sluice"; fi
 [ -n "$port" ] || exit 0
-# In the background, so that a signal ends the script and, by that, the server.
+# In the background, so that a signal ends the script and thereby the server.
 python3 - "$port" "$site" <<'END' &
 import functools, http.server, sys
 

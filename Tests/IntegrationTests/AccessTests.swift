@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Authentication by the broker's program, from its files.
+/// Authentication by the broker's process, from its files.
 @Suite(.onItsOwnThread) struct AccessTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory
@@ -127,7 +127,7 @@ import Testing
     func log(_ text: String) throws {
       try eventually(text) { broker.process.standardError.text.contains(text) }
     }
-    // What is wrong changes nothing.
+    // An invalid file changes nothing.
     try write("users", "carol\n")
     broker.process.signal(SIGHUP)
     try log("users, keys and permissions stay unchanged")

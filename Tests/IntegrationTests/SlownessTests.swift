@@ -3,11 +3,11 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Why a subscriber is behind: its client doesn't ask, doesn't read, or can't be reached.
+/// Why a subscriber lags: its client requests nothing, doesn't read, or can't be reached.
 @Suite(.onItsOwnThread) struct SlownessTests {
   private static let patient = ["--keepalive", "1h", "--write-timeout", "1h", "--replay-bytes", "64MiB"]
 
-  /// More than sockets have room for.
+  /// More than the sockets' buffers.
   private func publishMuch(_ broker: BrokerProcess) throws {
     try broker.publish(batches: 32, ofRecords: 16, bytes: 32_000)
   }
@@ -39,7 +39,7 @@ import Testing
     withExtendedLifetime((idle, stuck)) {}
   }
 
-  /// A reader by HTTP that has stopped is told from one whose network is slow, as it is by the native protocol.
+  /// The broker distinguishes an HTTP reader that has stopped from one with a slow network, as with the native protocol.
   @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
   func aReaderByHTTPThatDoesNotReadIsFound() throws {
     let broker = try BrokerProcess(options: Self.patient + ["--listen", "http://127.0.0.1:0"])

@@ -112,7 +112,7 @@ import Testing
     try ChildProcess("/usr/bin/openssl", arguments).waitForExit()
   }
 
-  /// Has `openssl` verify a token.
+  /// Verifies a token with `openssl`.
   private func verify(_ token: String, with key: String) throws -> ChildProcess.Exit {
     let dot = try #require(token.lastIndex(of: "."))
     var signature = String(token[token.index(after: dot)...]).replacingOccurrences(of: "-", with: "+")
@@ -169,7 +169,7 @@ import Testing
     #expect(try !shown.contains(text("secret").dropLast()))
     #expect(try run("token", "show", input: text("token")).output.contains("not verified"))
 
-    // As the standard says, by another program.
+    // Computed by another program, as the standard requires.
     let parts = try text("token").dropLast().split(separator: ".")
     let mac = try ChildProcess(
       "/usr/bin/openssl",

@@ -4,7 +4,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// The tool at a broker whose clients authenticate.
+/// The tool with a broker that requires authentication.
 @Suite(.onItsOwnThread) struct ToolCredentialsTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory
@@ -58,7 +58,7 @@ import Testing
     #expect(try run("bob", "sub", "news.eu", "--until-live").output == "hello\n")
     let environment = ["SLUICE_USER": "bob", "SLUICE_PASSWORD_FILE": directory.file("bob.password")]
     #expect(try run(nil, "sub", "news.eu", "--until-live", environment: environment).output == "hello\n")
-    // What is on the command line isn't mixed with what is in the environment.
+    // Credentials on the command line replace those in the environment.
     #expect(try run("alice", "topic", "list", environment: ["SLUICE_TOKEN_FILE": "/none"]).code == .code(0))
   }
 

@@ -42,7 +42,7 @@ import Testing
     #expect(process.standardOutput.text == expected)
   }
 
-  /// The broker is killed, and another takes its place; both have topics that the other doesn't have.
+  /// The broker is killed, and another one replaces it; each has topics that the other lacks.
   @Test func itOutlivesItsBroker() throws {
     var broker = try BrokerProcess()
     let address = broker.address

@@ -15,7 +15,7 @@ import Testing
     #expect(try one.waitForExit(within: 600) == .code(0), "\(one.messages)")
     #expect(one.standardOutput.text == "HELLO")
 
-    // More than a pipe holds, both ways.
+    // More than a pipe's buffer, in both directions.
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: 300_000)
     let two = try broker.sluice("request", "upper", "--timeout", "10m", input: .bytes(long))
     #expect(try two.waitForExit(within: 600) == .code(0), "\(two.messages)")

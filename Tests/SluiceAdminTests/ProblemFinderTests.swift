@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// What counts as a problem, and which sentence tells of it.
+/// Which conditions are problems, and the sentences that describe them.
 @Suite struct ProblemFinderTests {
   private static let start: Int64 = 1_000_000_000
 
@@ -43,7 +43,7 @@ import Testing
     #expect(found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [subscription("a")] }] } == [])
   }
 
-  /// A limit that no disk has room for, as the default is, must not hide that the disk will be full.
+  /// A limit larger than the disk, as by default, must not hide that the disk is nearly full.
   @Test func aStoreIsNearlyFullWhenItsDiskIs() {
     var storage = StoreSnapshot()
     storage.limit = 1 << 40
@@ -81,7 +81,7 @@ import Testing
     let warned = found { $0.storage = nearly }
     #expect(warned.map(\.kind) == [.storageNearlyFull] && warned[0].severity == .warning)
     #expect(warned[0].sentence == "The store is 95 % full: 972 MiB of 1.0 GiB.")
-    // As everywhere, in full percents.
+    // As everywhere, in whole percents.
     nearly.usedBytes = 1_031_798_784 + (5 << 20)
     #expect(found { $0.storage = nearly }[0].sentence.hasPrefix("The store is 96 % full"))
     nearly.usedBytes = 1 << 29
@@ -115,7 +115,7 @@ import Testing
         "slow (alice) on connection 7 blocks the producers of t: it has requested nothing; blocked 93 % of the last minute, 10 % of the last five."
       ])
     #expect(problems[0].place == .connection(7, topic: "t") && problems[0].since == Self.start - 12_000)
-    // A short hold, or a small share, is no problem.
+    // A short block, or a small share, is no problem.
     let brief = found { snapshot in
       snapshot.topics = [
         TopicSnapshot("t") { $0.subscriptions = [subscription("a", holding: 500, minute: 100)] }
@@ -167,20 +167,20 @@ import Testing
     func rejected(_ count: Int, at seconds: Int64) -> [Problem] {
       finder.problems(in: snapshot(seconds) { $0.metrics = [(.failedAuthentications, count)] })
     }
-    // What was there before the first sample isn't of the last minute.
+    // Earlier counts than the first sample don't belong to the last minute.
     #expect(rejected(100, at: 0) == [])
     #expect(rejected(104, at: 10) == [])
     let problems = rejected(107, at: 20)
     #expect(problems.map(\.sentence) == ["7 logins were rejected within the last minute."])
     #expect(problems[0].since == Self.start + 20_000)
-    // It goes on since then, and is over a minute after the last.
+    // The problem continues from then, and ends a minute after the last rejection.
     #expect(rejected(107, at: 50)[0].since == Self.start + 20_000)
     #expect(rejected(107, at: 90) == [])
-    // Counters of a broker that was started again are no attack.
+    // Counters of a restarted broker are no attack.
     #expect(rejected(0, at: 91) == [] && rejected(2, at: 92) == [])
   }
 
-  /// A client that tries again and again is slowed down, so that few of its logins are rejected in a minute.
+  /// A client that keeps trying is slowed down, so that few of its logins are rejected in a minute.
   @Test func loginsThatWaitBehindRejectedOnesAreToldOf() {
     var finder = ProblemFinder()
     func slowed(_ failed: Int, _ slowed: Int, at seconds: Int64) -> [String] {
@@ -287,7 +287,7 @@ import Testing
     #expect(finder.kinds.map(\.kind) == [.memoryFull, .heldUp])
     #expect(finder.kinds.map(\.count) == [1, 50])
     #expect(finder.kinds.map(\.severity) == [.critical, .warning])
-    // That of the first of them.
+    // The time of the first of them.
     #expect(finder.kinds[1].since == Self.start - 99_049)
     #expect(
       finder.kinds.map(\.sentence) == [

@@ -1,6 +1,7 @@
 import Foundation
 
-/// One Swift file: where it is, what it declares at the top level, and which capitalised names its code mentions, with the first line of each.
+/// One Swift file: its path and folder, its declarations at the top level, and the capitalised names that its code mentions, with the first line of
+/// each.
 struct SourceFile {
   let path: String
   /// The folder that it belongs to in the graph that is drawn.
@@ -21,7 +22,7 @@ struct SourceFile {
           continue
         }
         if !word.isEmpty, !isMember { take(word, at: depth, line: index + 1, &declares) }
-        // The name behind a dot is declared by the type in front of it.
+        // A name after a dot is declared by the type before the dot.
         isMember = character == "."
         word = ""
         if character == "{" { depth += 1 }
@@ -41,7 +42,8 @@ struct SourceFile {
     declares = depth == 0 && Self.keywords.contains(word)
   }
 
-  /// The lines of the file without comments and the text of strings. What is interpolated into a string is left out, too.
+  /// Returns the lines of the file without comments and without the text of strings. Expressions that are interpolated into a string are left out
+  /// too.
   private static func code(of text: String) -> [String] {
     var lines: [String] = []
     var comments = 0
@@ -85,7 +87,7 @@ struct SourceFile {
   }
 }
 
-/// Which folder of a module uses which, and where.
+/// Which folders of a module use which others, and in which lines.
 struct FolderGraph {
   struct Use {
     var name: String
@@ -113,7 +115,7 @@ struct FolderGraph {
     for file in files { for name in file.declared { homes[name, default: []].insert(file.folder) } }
     for file in files {
       for (name, line) in file.mentioned {
-        // A name that two folders declare, each for itself, says nothing.
+        // A name that is declared in more than one folder shows no use.
         guard let home = homes[name], home.count == 1, let other = home.first, other != file.folder else {
           continue
         }
@@ -123,7 +125,7 @@ struct FolderGraph {
     }
   }
 
-  /// The folders that use each other, directly or by way of others: each set of them once.
+  /// Folders that use each other, directly or through others. Each such set is listed once.
   var circles: [[String]] {
     func reach(_ start: String) -> Set<String> {
       var seen: Set<String> = []
@@ -142,7 +144,7 @@ struct FolderGraph {
     return found.sorted { $0.lexicographicallyPrecedes($1) }
   }
 
-  /// The folders from the one that uses none up. Of use without circles.
+  /// The folders in layers. The first layer uses no other folder. For a graph without circles.
   var layers: [[String]] {
     var height: [String: Int] = [:]
     func measure(_ folder: String) -> Int {

@@ -17,7 +17,7 @@ import Testing
     ] {
       #expect(text.contains(part), "\(part): \(text)")
     }
-    // It doesn't deny in one line what it says in another.
+    // No line contradicts another one.
     #expect(!text.contains("none") && text.split(separator: "\n").count < 24)
     #expect(text.contains("0 subscriptions, 1 publication\n"))
     let object = try #require(
@@ -25,7 +25,7 @@ import Testing
         as? [String: Any])
     #expect((object["problems"] as? [Any])?.isEmpty == true && object["stopped"] as? Int == 1)
     #expect((object["numbers"] as? [String: Int])?["topics"] == 1)
-    // What an operator should look at isn't wrong.
+    // This problem is a warning only.
     try eventually("the broker has found that") {
       try broker.run("status").standardOutput.text.contains(
         "The producers of held are blocked")
@@ -99,7 +99,7 @@ import Testing
     #expect(
       try broker.run("connection", "close", number).standardError.text
         == "sluice: closed connection \(number)\n")
-    // The client is told, and connects again.
+    // The client reports it, and reconnects.
     try eventually("it says so") {
       subscriber.standardError.text.contains("an operator has closed the connection")
     }
@@ -180,7 +180,7 @@ import Testing
     }
     #expect(try parts("a") == parts("b"))
     #expect(try broker.run("sub", "b", "--json", "--until-live").standardOutput.lines.count >= 3)
-    // What was read before is published.
+    // Records read before the error are published.
     let broken = try broker.run(
       "pub", "c", "--json", input: .bytes(Array("{\"payload\":\"x\"}\n{\n".utf8)), code: 1)
     #expect(broken.standardError.text.contains("record 2: it isn't JSON"))
@@ -245,7 +245,7 @@ import Testing
     #expect(try broker.run("help", "connecting").standardOutput.text.contains("--tls-server-name"))
     for command in [["pub"], ["topic"], ["topic", "create"], ["status"]] {
       let help = try broker.run(command + ["--help"]).standardOutput.text
-      // Wrapped, it may stand on two lines.
+      // Wrapping may split the sentence over two lines.
       let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(words.contains("see sluice help connecting.") && !help.contains("--tls-ca"), "\(command)")
     }

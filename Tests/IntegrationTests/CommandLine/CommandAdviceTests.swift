@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the tool says of a request that can't be meant as it stands, and what it does then.
+/// The tool's advice about requests that can't be meant as written, and its exit code.
 @Suite(.onItsOwnThread) struct CommandAdviceTests {
   @Test func aTopicWithOtherSettingsIsChangedAndNotDeleted() throws {
     let broker = try BrokerProcess()
@@ -69,7 +69,7 @@ import Testing
     let broker = try BrokerProcess("--listen", "http://127.0.0.1:0", "--admin", "127.0.0.1:0")
     let gateway = try #require(broker.addresses.last).replacing("http://", with: "")
     let admin = try #require(broker.adminAddress)
-    // Far below the ten seconds in which a server that is silent is given up.
+    // Far below the ten seconds after which the tool gives up on a silent server.
     for (words, address) in [
       (["topic", "list"], gateway), (["ping", "--alive"], gateway), (["topic", "list"], admin),
     ] {

@@ -20,7 +20,7 @@ import Testing
     try ChildProcess(BuiltProduct.path("sluiced"), arguments, environment: environment)
   }
 
-  /// Where a broker accepts connections, when it says that it is ready.
+  /// The addresses on which a broker listens, as printed with its ready line.
   private func addresses(of process: ChildProcess) throws -> [String] {
     _ = try process.standardOutput.line(startingWith: "sluiced ready")
     let listening = "sluiced listening on "
@@ -128,7 +128,7 @@ import Testing
     let broker = try BrokerProcess("--config", "/\(repository)/Docker/sluiced.toml")
     try broker.client().roundTrip()
     #expect(try broker.terminate() == .code(0))
-    // What is said about it is said without a file, too.
+    // Its messages are those of a broker without a file.
     #expect(!broker.process.standardError.text.contains("sluiced.toml"))
   }
 
@@ -163,7 +163,7 @@ import Testing
     }
     try client.create("jobs.b")
     #expect(try client.show("jobs.b").settings.flow == .fastest)
-    // Those that are there stay, and so do connections.
+    // Existing topics keep their settings, and connections stay open.
     #expect(try client.show("jobs.a").settings.flow == .lossless)
     try client.roundTrip()
     // From the log's new level on, this isn't said any more.
@@ -209,12 +209,12 @@ import Testing
     try waitForLog("the configuration was read again", of: broker)
     #expect(try ping("bob") == .code(0))
     #expect(try ping("alice") == .code(1))
-    // A file that isn't there changes nothing.
+    // A missing file changes nothing.
     try write("[access]\nusers = \"carols\"\npermissions = \"permissions\"\n")
     broker.process.signal(SIGHUP)
     try waitForLog("users, keys and permissions stay unchanged", of: broker)
     #expect(try ping("bob") == .code(0))
-    // Authentication can no longer be turned off.
+    // Authentication can't be turned off without a restart.
     try write("")
     broker.process.signal(SIGHUP)
     try waitForLog("a changed setting needs a restart setting=access.users", of: broker)

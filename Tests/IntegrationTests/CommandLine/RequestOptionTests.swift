@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Options of `sluice request`, `sluice reply`, and what `--quiet` leaves out.
+/// Options of `sluice request` and `sluice reply`, and the output that `--quiet` omits.
 @Suite(.onItsOwnThread) struct RequestOptionTests {
   private let broker: BrokerProcess
 
@@ -10,7 +10,7 @@ import Testing
     broker = try BrokerProcess()
   }
 
-  /// The record that a request is, in the terms of a template; no replier answers it.
+  /// The request's record, formatted by a template; no replier answers it.
   private func record(
     _ template: String, of options: [String], input: ChildProcess.Input = .nothing
   ) throws -> String {
@@ -65,7 +65,7 @@ import Testing
         "sluice: --exec is missing; name the command that writes the replies"))
   }
 
-  /// Brokers with the same topic, of which the first is killed.
+  /// Two brokers with the same topic; the first one is killed.
   @Test(arguments: [true, false]) func aLostConnectionIsToldUnlessQuiet(isQuiet: Bool) throws {
     let second = try BrokerProcess()
     for broker in [broker, second] { try broker.client().create("t") }

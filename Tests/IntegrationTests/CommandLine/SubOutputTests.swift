@@ -17,7 +17,7 @@ import Testing
     try broker.run(["sub", "t", "--until-live"] + options)
   }
 
-  /// As `{time}` and JSON have it: "2026-02-03T04:05:06.789Z".
+  /// Whether a text has the form of `{time}` and JSON: "2026-02-03T04:05:06.789Z".
   private func isTime(_ text: String) -> Bool {
     text.utf8.count == 24 && text.hasPrefix("20") && text.hasSuffix("Z") && text.dropFirst(10).first == "T"
   }

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A broker whose storage has no room left, and has again.
+/// A broker whose storage is full, and then has room again.
 @Suite(.onItsOwnThread) struct StorageFullTests {
   private let stage: DurableStage
 
@@ -32,7 +32,7 @@ import Testing
     try eventually("the log says so") {
       stage.broker.process.standardError.text.contains("storage is full")
     }
-    // Each place that shows the store says so.
+    // Every view of the store shows that.
     let shown = try stage.sluice("topic", "show", "new")
     #expect(shown.contains("producers blocked") && shown.contains("storage full"), "\(shown)")
     let info = try stage.broker.show("new")
@@ -43,12 +43,12 @@ import Testing
     try eventually("the log names the waiting producer") {
       stage.broker.process.standardError.text.contains("storage is still full")
     }
-    // Subscribers go on, and so do producers of topics in memory.
+    // Subscribers continue, and so do producers of topics in memory.
     #expect(try stage.sluice("sub", "old", "--until-live").utf8.count == Self.lines(7_000, "o").utf8.count)
     let there = try stage.sluice("sub", "new", "--until-live")
     #expect(text.hasPrefix(there) && there.utf8.count < text.utf8.count)
     try stage.sluice("pub", "fleeting", "x")
-    // A producer that doesn't want to wait gets an error.
+    // A producer that doesn't wait gets an error.
     let hasty = try stage.broker.sluice("pub", "old", "--no-reconnect", "--ack", "durable", "y")
     #expect(try hasty.waitForExit() == .code(1), "\(hasty.messages)")
     #expect(hasty.standardError.text.contains("storage is full"), "\(hasty.messages)")

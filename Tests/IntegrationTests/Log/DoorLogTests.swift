@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the log says of clients of MQTT that were refused something.
+/// Log lines about denied requests of MQTT clients.
 @Suite(.onItsOwnThread) struct DoorLogTests {
   private let broker: BrokerProcess
   private let address: String
@@ -26,7 +26,7 @@ import Testing
     try eventually("the log says so") {
       lines(line, "client=kitchen", "filter=a/#/b", "filters=1", "code=0x8F", "cause=") == 1
     }
-    // Of many some are logged, and how many weren't.
+    // Some of many are logged, and then the number of those that weren't.
     for number in 2...300 as ClosedRange<UInt16> {
       try client.send(RawMQTT.subscribe(number, ["a/#/b"]))
       #expect(try client.receive().body.last == 0x8F)
@@ -59,7 +59,7 @@ import Testing
 
   @Test func aPacketThatCannotBeReadIsLoggedWithItsReason() throws {
     let client = try RawMQTT(address)
-    // A reserved flag of CONNECT.
+    // CONNECT with a reserved flag.
     try client.send(RawMQTT.packet(0x10, [0, 4] + Array("MQTT".utf8) + [5, 3, 0, 0x3C, 0, 0, 0]))
     let connack = try client.receive()
     #expect(connack.type == 0x20 && connack.body[1] == 0x81)

@@ -36,7 +36,7 @@ struct ConfigurationFileTests {
     #expect(keys.contains { $0.description == "listen" })
   }
 
-  /// What a key can be but isn't by default, as it stands in the file and as the option takes it.
+  /// A valid value of a key other than its default, as written in the file and in the option.
   private static func sample(of option: CommandOption) -> (literal: String, text: String) {
     switch (option.name, option.kind) {
     case ("listen", _): ("[\"127.0.0.1:1\", \"[::1]:2\"]", "127.0.0.1:1,[::1]:2")
@@ -295,28 +295,28 @@ struct ConfigurationFileTests {
   @Test(
     "Mistakes that the parser stops at don't hide those behind them",
     arguments: [
-      // Integers that are too large, and settings that are wrong.
+      // Integers that are too large, and invalid settings.
       (
         "loops = 99999999999999999999\nb = 1\n[limits]\nmax-topics = 99999999999999999999\ndrain = \"x\"\n"
           + "max-streams = -99999999999999999999\n",
         ["s.toml:1:", "s.toml:2:1:", "s.toml:4:", "s.toml:5:1:", "s.toml:6:"]
       ),
-      // Texts without quotes, texts that don't end, keys without values.
+      // Texts without quotes, unterminated texts, keys without values.
       (
         "[limits]\nmax-record = 64MiB\ndrain = \"5s\nmax-topics\n[log]\nlevel = info\nformat = 3",
         ["s.toml:2:", "s.toml:3:", "s.toml:4:", "s.toml:6:", "s.toml:7:1:"]
       ),
-      // A list over several lines: the one that begins with a mistake goes as a whole.
+      // A list over several lines is skipped as a whole if it starts with an error.
       (
         "listen = [99999999999999999999,\n  \"b\",\n]\nloops = 99999999999999999999",
         ["s.toml:1:", "s.toml:4:"]
       ),
       ("listen = [\n  99999999999999999999,\n  \"127.0.0.1:1\",\n]\nb = 1", ["s.toml:2:", "s.toml:5:1:"]),
-      // Twice the same, each told.
+      // Duplicates; each is reported.
       ("loops = 1\nloops = 2\nloops = 3\nb = 1", ["s.toml:2:", "s.toml:3:", "s.toml:4:1:"]),
-      // The keys of a section whose heading is wrong are in no other.
+      // The keys of a section with an invalid heading belong to no other section.
       ("[log]\nlevel = \"info\"\n[limits\nmax-topics = 3\n[tls]\nb = 1", ["s.toml:3:", "s.toml:6:1:"]),
-      // A list that isn't closed: what is behind it can't be told.
+      // After an unclosed list the next entries can't be recognised.
       ("b = 1\nlisten = [\"a\",\nloops = 2\nc = 1", ["s.toml:1:1:", "s.toml:3:"]),
     ])
   func mistakesBehindMistakes(text: String, expected: [String]) {

@@ -109,7 +109,7 @@ struct DaemonSettingsTests {
 
   @Test("Limits of attempts, of the admin listener and of the log are settings of their own")
   func otherLimits() throws {
-    // As they are told, and as they hold.
+    // Values as written, and as applied.
     let values: [(option: String, text: String, result: String)] = [
       ("attempts-free", "1", "1"), ("attempts-delay", "2s", "2s"), ("attempts-ceiling", "3s", "3s"),
       ("attempts-memory", "4m", "4m"), ("attempts-tracked", "5", "5"),

@@ -21,7 +21,7 @@ struct RestoredSettingsTests {
     let changes = RestoredSettings.changes(from: passing, to: settings)
     #expect(changes.flow == .lossless && changes.connect == .auto(2))
     #expect(changes.autoDelete == true && changes.whenProducerLost == .fail(after: 30_000))
-    // What restoring doesn't change isn't set.
+    // Restoring sets only the settings that it changes.
     #expect(changes.storage == nil && changes.replayRecords == nil && changes.scope == nil)
     #expect(RestoredSettings.changes(from: settings, to: settings) == TopicSettings())
   }

@@ -59,7 +59,7 @@ struct TopScreenTests {
         "! 1 more problem: sluice status",
       ])
     #expect(large[7].contains("TOPIC") && large[8].contains("held"))
-    // Half of a low screen.
+    // At most half of a low screen.
     let low = lines(80, 9)
     #expect(low.count == 9 && low[1] == "! The store is full." && low[2].hasPrefix("! 3 more problems"))
     #expect(low[3].contains("TOPIC"))
@@ -93,7 +93,7 @@ struct TopScreenTests {
       ("\u{1B}", [.escape]), ("\u{1B}q", [.escape, .character("q")]),
       ("\r\n\u{7F}", [.enter, .enter, .backspace]),
       ("\u{1B}[H\u{1B}[4~", [.home, .end]), ("é/", [.character("é"), .character("/")]),
-      // Unknown sequences and control characters are passed over.
+      // Unknown sequences and control characters are ignored.
       ("\u{1B}[15~\u{1B}[1;5C\u{01}x", [.character("x")]),
     ]
     for (text, keys) in table {
@@ -215,7 +215,7 @@ struct TopScreenTests {
       screen(opened, detail: info)[1].hasPrefix("topic") && screen(opened, detail: info)[1].hasSuffix("held"))
     #expect(screen(pressed("j", from: opened), detail: info)[1].hasPrefix("state"))
     #expect(screen(opened)[1].contains("held"))
-    // What holds it up stands at the top, and a long value goes on in the next line.
+    // The cause of the block is shown at the top, and a long value continues in the next line.
     var held = info
     held.subscriptions = [
       .init(

@@ -52,7 +52,7 @@ struct TopTests {
     #expect(
       rows.map(\.topic) == ["a.quiet", "busy"] && rows.allSatisfy { $0.inRate == 0 && $0.outRate == 0 })
     let later = summary("busy", next: 300, subscribers: 2)
-    // One has left, another has come.
+    // One topic was deleted, another created.
     rows = board.take(
       TopSample(
         time: time(3), topics: [quiet, later],
@@ -61,7 +61,7 @@ struct TopTests {
         ]))
     #expect(rows.map(\.topic) == ["busy", "a.quiet"])
     #expect(rows[0].inRate == 100 && rows[0].outRate == 60)
-    // In another life it counts anew.
+    // In another epoch it counts from zero.
     rows = board.take(TopSample(time: time(4), topics: [summary("busy", next: 2, epoch: 2)]))
     #expect(rows.map(\.inRate) == [0])
   }

@@ -76,7 +76,7 @@ struct TopicTableTests {
     #expect(many.count == 4 && many.last?.hasSuffix(" and 2 more") == true, "\(many)")
     #expect(
       HoldText.sentence(subscription(4, holding: 999, .buffer, 0)).hasPrefix("a client without a name on"))
-    // What isn't a subscriber's is told as well.
+    // Blocks not caused by a subscriber are shown as well.
     held.subscriptions = []
     held.summary.subscriptions = 0
     #expect(row("blocked by", held)?.hasPrefix("lack of subscribers, for 6 min 40 s, ") == true)
