@@ -15,7 +15,7 @@ RESOURCES = pathlib.Path(__file__).parent.parent / "Sources/Documentation/Sluice
 WIDTH = 700
 LEADING = 21
 
-# What a color is for, and its value on light and on dark pages.
+# The use of a color, and its value on light and on dark pages.
 COLORS = {
     "page": ("#ffffff", "#17191b"),
     "text": ("#1d1d1f", "#f2f4f5"),

@@ -59,7 +59,7 @@ final class DurableSetting {
   /// Stops the broker, in order or with its store cut off, and starts another one on the stored data.
   ///
   /// - Parameters:
-  ///   - copy: what is put in the store's place before; nil to leave it.
+  ///   - copy: a store that replaces the present one; nil to keep that.
   ///   - failure: how commits to the store fail from the start on; nil if they don't.
   func restart(cutOff: Bool = false, on copy: MemoryStore? = nil, failure: StoreError.Kind? = nil) throws {
     let isStopped = Flag()

@@ -77,7 +77,7 @@ import Testing
     try second.client().end("t")
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     let lines = process.standardError.lines
-    // That records may be missing is told in any case.
+    // The program warns in any case that records may be missing.
     #expect(lines.count { $0.contains("was recreated") } == 1, "\(lines)")
     #expect(lines.contains { $0.contains("; trying again") } == !isQuiet, "\(lines)")
     #expect(lines.contains { $0.hasSuffix("connected to \(second.address)") } == !isQuiet, "\(lines)")

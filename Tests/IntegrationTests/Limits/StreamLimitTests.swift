@@ -64,7 +64,7 @@ import Testing
     try one.send(Subscribe(topic: "d", grantedThrough: 1), stream: 3)
     let fault = try one.receive("ERROR") { $0.stream == 3 }.decode(Fault.self)
     #expect(fault.code == .limitReached && fault.message.contains("created 3 topics"))
-    // What others have made may be used.
+    // Topics that other clients have created may be used.
     try other.create("d")
     try one.subscribe("d", stream: 3)
 

@@ -19,7 +19,7 @@ final class StoredTruth {
   private var origins: [(producer: Int, sequence: Int)] = []
   /// Where each batch ends, and how many bytes of records there are up to its end.
   private var batches: [(end: UInt64, bytes: UInt64)] = []
-  /// How many records of each producer are there, in a row from its first on; and the last of them.
+  /// The number of records of each producer that are stored without a gap, from its first record; and the last of them.
   private(set) var stored: [Int: Int] = [:]
   private var last: [Int: Int] = [:]
   /// The first retained record.
@@ -228,7 +228,7 @@ final class StoredTruth {
     )
   }
 
-  /// What the limit of bytes keeps of the records on disk: whole batches. It takes effect before the commit that drops the others.
+  /// The first record on disk that the limit of bytes keeps. It keeps whole batches, and takes effect before the commit that drops the others.
   private var byteFloor: UInt64 {
     guard let limit = row.settings.replayBytes, let bytes = batches.last?.bytes else { return 0 }
     return batches.last { bytes - $0.bytes >= limit }?.end ?? 0

@@ -32,7 +32,7 @@ final class SubscriptionLedger {
   private(set) var gaps = false
   private(set) var heard: [UInt64] = []
   private(set) var gone: [LagNotice] = []
-  /// The deletions that it was told to be gone; records between them may be there.
+  /// Deletions that LAG reported as dropped. Records between them may still exist.
   private(set) var goneDeletions: [Range<UInt64>] = []
   private(set) var start: UInt64 = 0
 
@@ -298,7 +298,7 @@ final class SubscriptionLedger {
     gone.append(LagNotice(offsets: offsets, head: life?.head, wallClock: oracle.wallClock()))
   }
 
-  /// Of the replay, a new subscriber gets no deletions.
+  /// A new subscriber gets no deletions in its replay, so they can't be missed there.
   private func noteGoneDeletions(_ count: UInt64) {
     let first = max(next, goneDeletions.last?.upperBound ?? (request.epoch == 0 ? liveOffset : 0))
     goneDeletions.append(first..<first + count)

@@ -72,7 +72,7 @@ struct TopicExplanationTests {
         == "\(asked) it hasn't received what it was sent for 12 s, because the client or its network is slow."
     )
     #expect(told(.pace) == "\(asked) they are on their way, or it reads more slowly than records come.")
-    // What it was sent before keeps it from asking.
+    // It requests nothing because of the records that it was sent before.
     #expect(told(.client, granted: 100).contains("has requested no more: the client hasn't read"))
   }
 
