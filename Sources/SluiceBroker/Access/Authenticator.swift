@@ -112,6 +112,8 @@ final class Authenticator: Sendable {
 
   // MARK: The policy
 
+  var present: AccessPolicy { state.withLock { $0.policy } }
+
   /// Replaces the policy. The caller has connected clients reconsidered.
   func update(_ policy: AccessPolicy) {
     state.withLock { state in
