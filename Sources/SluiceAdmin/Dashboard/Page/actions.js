@@ -1,4 +1,4 @@
-// Actions: what the visitor may change, in dialogs. The page has a token where the broker's setting admin-actions is on.
+// Actions: dialogs for changes that the visitor may make. The page has a token where the broker's setting admin-actions is on.
 const token = document.querySelector("meta[name=sluice-token]").content;
 const mayAct = token !== "";
 
@@ -164,7 +164,7 @@ const actionButton = (text, run) => {
   return button;
 };
 
-// The buttons of the open topic; none where nothing may be changed.
+// The buttons of the open topic; null if the visitor may change nothing.
 function topicActions(name) {
   if (!mayAct) return null;
   return make(

@@ -21,8 +21,8 @@ function make(name, attributes, ...children) {
   return element;
 }
 
-// Gives an element these children, and keeps those that are the same: the focus, a selection and a half-made click stay where they are.
-// Children with a data-key are the same where their keys are; others where they are of one kind.
+// Gives an element these children, and keeps those that are the same, and with them the focus, a selection and a half-made click.
+// Children with a data-key are the same if their keys are equal; others if they are of one kind.
 function update(parent, wanted) {
   const keys = new Set(wanted.map((each) => each.dataset?.key));
   for (const child of [...parent.children]) if (!keys.has(child.dataset.key)) child.remove();

@@ -10,12 +10,12 @@ function showProblems() {
   update($("problems"), lines);
   setText($("nav-problems"), number ? String(number) : "");
   setAttribute($("nav-problems"), "class", problems?.some((each) => each.severity === "critical") ? "badge critical" : "badge");
-  document.title = visible(`${number ? `(${number}) ` : ""}Sluice${broker.node ? ` ${broker.node}` : ""}`);
+  document.title = visible(`${number ? `(${number}) ` : ""}${[nameOfBroker(), addressOfBroker()].filter(Boolean).join(", ")} – Sluice`);
 }
 
 function problemAge(problem) {
   const seconds = Math.max(0, (broker.time - problem.since) / 1000);
-  return make("span", { class: "quiet" }, seconds < 1 ? "just now" : `for ${since(Math.floor(seconds))}`);
+  return make("span", { class: "quiet" }, seconds < 1 ? "just now" : `for ${since(seconds)}`);
 }
 
 const problemSeverity = ({ severity }) => make("b", { class: "severity" }, severity === "critical" ? "Critical" : "Warning");
@@ -23,10 +23,10 @@ const problemSeverity = ({ severity }) => make("b", { class: "severity" }, sever
 function problemLine(problem) {
   return make(
     "li", { class: `problem ${problem.severity}`, "data-key": `${problem.kind} ${problem.link}` }, problemSeverity(problem),
-    make("a", { href: problem.link }, problem.sentence), problemAge(problem));
+    make("a", { href: problem.link }, problem.sentence), problemAge(problem), problem.remedy && make("p", { class: "remedy" }, problem.remedy));
 }
 
-// A kind of problem: what its problems have in common, and those that the broker lists, for a reader who opens it.
+// A kind of problem: a sentence for all of them, which opens to the ones that the broker lists.
 function kindLine(kind) {
   const listed = problems.filter((each) => each.kind === kind.kind);
   if (kind.count === 1 && listed.length) return problemLine(listed[0]);

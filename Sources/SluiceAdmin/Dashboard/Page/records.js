@@ -18,6 +18,7 @@ function openRecords(name, query) {
   const start = browsed.before !== undefined ? "before" : word in starts ? word : "newest";
   $("records-topic").href = `#/topics/${encodeURIComponent(name)}`;
   setText($("records-topic"), name);
+  $("records-tail").href = tailAddress(name, { key: browsed.key, text: browsed.text });
   $("records-start").value = start;
   $("records-place").value = start === "before" ? browsed.before : rest.join(":");
   $("records-key").value = browsed.key ?? "";

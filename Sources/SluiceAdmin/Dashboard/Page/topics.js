@@ -63,6 +63,7 @@ function showTopics(changed) {
   for (const name of lines.keys()) if (!kept.has(name)) lines.delete(name);
   if (!wanted.length) wanted.push(emptyRow());
   arrange($("topic-rows"), wanted);
+  spanColumns();
   const pages = Math.max(1, Math.ceil(order.length / pageLength));
   document.querySelector(".pager").hidden = pages < 2;
   setText($("page"), `${page + 1} of ${pages}`);
@@ -72,6 +73,13 @@ function showTopics(changed) {
   showMissing();
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
 }
+
+// A cell across the whole table spans the columns that are shown: more would take their width.
+function spanColumns() {
+  const columns = [...$("topics").tHead.rows[0].cells].filter((each) => getComputedStyle(each).display !== "none").length;
+  for (const each of $("topic-rows").querySelectorAll(":scope > tr > td[colspan]")) setAttribute(each, "colspan", String(columns));
+}
+window.addEventListener("resize", spanColumns);
 
 // The address may name a topic that isn't in the table: it was deleted, or is another node's.
 let missing = null;
@@ -143,7 +151,7 @@ function fillTopicLine(line, topic) {
   if (row.state === "finished") tags.push(["finished", ""]);
   if (row.storage === "durable") tags.push(["durable", ""]);
   if (row.flow !== "free") tags.push([row.flow, ""]);
-  if (row.heldUpSeconds > 0) tags.push([`held up ${duration(row.heldUpSeconds)}`, "warn"]);
+  if (row.heldUpSeconds > 0) tags.push([`blocked ${since(row.heldUpSeconds)}`, "warn"]);
   const text = tags.map((tag) => tag[0]).join(" ");
   if (line.shown !== text) {
     line.shown = text;
