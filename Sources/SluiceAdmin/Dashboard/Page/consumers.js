@@ -17,7 +17,7 @@ function consumersTable(list, chosen, total, topics) {
   });
   const header = head(
     "Name", ...(topics ? ["Topic"] : []), "#Lag", "#Bytes", "#Time", "#Members", "#Unacknowledged", "#Redelivered", "#Given up", ...(mayAct ? [""] : []));
-  const more = total > list.length ? make("tr", {}, make("td", { colspan: "10", class: "quiet" }, `These are ${list.length} of ${count(total)}.`)) : "";
+  const more = total > list.length ? make("tr", {}, make("td", { colspan: "10", class: "quiet" }, `The first ${list.length} of ${count(total)}.`)) : "";
   stack(header, rows);
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }
@@ -62,6 +62,6 @@ let consumers = null;
 function showConsumers() {
   const [all, selected] = [number(consumers.count), number(consumers.selected)];
   setText($("consumers-count"), selected < all ? `${count(selected)} of ${count(all)}` : count(all));
-  update($("consumers"), [selected || !all ? consumersTable(consumers.consumers, null, selected, true) : make("p", { class: "facts" }, "None has this in its name or topic.")]);
+  update($("consumers"), [selected || !all ? consumersTable(consumers.consumers, null, selected, true) : make("p", { class: "facts" }, "No group or cursor matches.")]);
 }
 $("consumer-filter").addEventListener("input", () => loadAgain());

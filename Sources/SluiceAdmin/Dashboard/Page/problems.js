@@ -4,7 +4,7 @@ const mostProblems = 20;
 function showProblems() {
   const number = (problemKinds || []).reduce((sum, kind) => sum + kind.count, 0);
   const lines = number > mostProblems ? problemKinds.map(kindLine) : (problems || []).map(problemLine);
-  const none = problems ? "The broker has found none." : "This broker looks for none: its setting admin-history is 0s.";
+  const none = problems ? "The broker has found none." : "The broker doesn't look for problems: its setting admin-history is 0s.";
   if (!lines.length) lines.push(make("li", { class: "quiet" }, none));
   setText($("problems-count"), number ? String(number) : "");
   update($("problems"), lines);

@@ -26,8 +26,8 @@ function watch() {
 }
 
 function lose() {
-  const since = sampledAt ? ` This is what was there at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
-  showState("lost", `The connection to the broker is lost; trying again.${since}`);
+  const since = sampledAt ? ` The page shows the state at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
+  showState("lost", `Connection to the broker lost, retrying.${since}`);
   // A browser doesn't reconnect after an answer without events.
   if (stream.readyState === EventSource.CLOSED) {
     clearTimeout(retry);

@@ -89,7 +89,7 @@ function producersTable(list, total) {
 
 function streamsTable(rows, header, caption, shown, total, none, met, open) {
   if (!rows.length) return [make("p", { class: "facts" }, none)];
-  const more = total > shown ? make("tr", {}, make("td", { colspan: "7", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
+  const more = total > shown ? make("tr", {}, make("td", { colspan: "7", class: "quiet" }, `The first ${shown} of ${count(total)}.`)) : "";
   stack(header, rows);
   return [
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`),

@@ -98,7 +98,7 @@ async function showMissing() {
 // In a cluster a node lists the topics that it owns.
 function showOwner() {
   $("topics-node").hidden = !broker.node;
-  if (broker.node) setText($("topics-node"), `These are the topics that node ${broker.node} owns. The pages of the other nodes list theirs; the place Cluster has the nodes.`);
+  if (broker.node) setText($("topics-node"), `Topics that node ${broker.node} owns. Other nodes list their own topics: see Cluster.`);
 }
 
 // Gives an element these children, in this order, with the fewest moves.
@@ -113,7 +113,7 @@ function arrange(parent, wanted) {
 let empty = null;
 function emptyRow() {
   empty = empty || make("tr", {}, make("td", { colspan: "10", class: "quiet" }));
-  setText(empty.firstElementChild, topics.size ? "No topic's name has this in it." : "No topics yet.");
+  setText(empty.firstElementChild, topics.size ? "No topic matches." : "No topics yet.");
   return empty;
 }
 
