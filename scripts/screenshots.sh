@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Draws the pictures of the documentation again from the real programs, as SVG: a terminal in which a slow subscriber blocks a producer, and the dashboard at that time.
+# Draws the pictures of the documentation with the real programs, as SVG: a terminal in which a slow subscriber blocks a producer, and the dashboard at that time.
 #
 #   scripts/screenshots.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
 #
-# Needs tmux and python3, and Chromium for the dashboard. The pictures are demand.svg and dashboard.svg in Sources/Documentation/Sluice.docc/Resources. To look at all views of the page,
-# in both themes and at two widths: scripts/screenshots/dashboard.py ADDRESS png DIRECTORY.
+# Needs tmux and python3, and Chromium for the dashboard. The pictures are demand.svg and dashboard.svg in Sources/Documentation/Sluice.docc/Resources. To look at every place of the page,
+# in both themes and at three widths: scripts/screenshots/dashboard.py ADDRESS png DIRECTORY.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -106,6 +106,8 @@ public struct AdminLimits: Sendable {
   public var topics = 5_000
   /// Connections in one answer.
   public var listedConnections = 1_000
+  /// Identities with their permissions in one answer.
+  public var listedUsers = 1_000
   /// Subscriptions, and publications, of one topic in one answer.
   public var streams = 200
   /// Durable cursors, and groups, in one answer.
@@ -138,7 +140,16 @@ public protocol AdminSource: Sendable {
   /// Whether clients must authenticate. Visitors of the admin listener must then authenticate, too.
   var authenticatesClients: Bool { get }
 
-  /// The broker's store; nil for a broker without durable topics, and before the broker exists.
+  /// Where clients connect; empty before the broker listens.
+  var addresses: [SocketAddress] { get }
+
+  /// The settings in force, in the order of the help.
+  var settings: [AppliedSetting] { get }
+
+  /// Users, keys of tokens and permissions; nil where clients don't authenticate.
+  var access: AccessPolicy? { get }
+
+  /// The broker's store; nil for a broker without durable topics, or before there is one.
   var storage: StoreSnapshot? { get }
 
   /// The cluster that the broker is a node of; nil for a broker of one node.

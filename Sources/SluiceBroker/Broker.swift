@@ -269,9 +269,12 @@ public final class Broker: Sendable {
   /// The links to other nodes of the cluster, sorted by the nodes' names; empty for a broker of one node. From any thread.
   public var links: [LinkSnapshot] { core.links.snapshots }
 
-  /// Replaces the access policy, also for present connections. A client that the policy no longer contains is disconnected with
-  /// `ErrorCode.accessRevoked`, and streams that their client may no longer have end with `ErrorCode.permissionDenied`. From any thread; returns at
-  /// once.
+  /// The access policy in force; nil for a broker that doesn't authenticate clients. From any thread.
+  public var access: AccessPolicy? { core.authenticator?.present }
+
+  /// Replaces the access policy, also for present connections: a client that the policy no longer has is disconnected with
+  /// `ErrorCode.accessRevoked`, and streams that their client may no longer have end with `ErrorCode.permissionDenied`. From any thread; returns
+  /// at once.
   ///
   /// - Precondition: the broker was made with a policy. A broker without one can't begin to authenticate clients.
   public func updateAccess(_ policy: AccessPolicy) {

@@ -11,6 +11,8 @@ final class BrokerView: AdminSource {
     var broker: Broker?
     var stage = AdminStage.starting
     var cluster: DaemonCluster?
+    var addresses: [SocketAddress] = []
+    var settings: @Sendable () -> [AppliedSetting] = { [] }
   }
 
   private let state = Mutex(State())
@@ -22,13 +24,27 @@ final class BrokerView: AdminSource {
 
   /// Sets the broker after its creation, before it serves clients.
   ///
-  /// - Parameter cluster: nil for a broker of one node.
-  func show(_ broker: Broker, _ cluster: DaemonCluster?) {
+  /// - Parameters:
+  ///   - cluster: nil for a broker of one node.
+  ///   - settings: returns those in force.
+  func show(
+    _ broker: Broker, _ cluster: DaemonCluster?, settings: @escaping @Sendable () -> [AppliedSetting]
+  ) {
     state.withLock { state in
       state.broker = broker
       state.cluster = cluster
+      state.settings = settings
     }
   }
+
+  var addresses: [SocketAddress] {
+    get { state.withLock { $0.addresses } }
+    set { state.withLock { $0.addresses = newValue } }
+  }
+
+  var settings: [AppliedSetting] { state.withLock { $0.settings }() }
+
+  var access: AccessPolicy? { broker?.access }
 
   var cluster: ClusterSnapshot? {
     let (cluster, broker) = state.withLock { ($0.cluster, $0.broker) }

@@ -59,7 +59,7 @@ final class Daemon: Sendable {
       let peers = try Startup.clusterPeers(settings, tls)
       broker = try Startup.broker(settings, tls, cluster, peers, logger)
       reload = SettingsReload(stated, from: source, broker, tls, peers, adminTLS, logger, log)
-      view.show(broker, cluster)
+      view.show(broker, cluster) { [reload] in reload.applied }
     } catch let error as UsageError {
       throw error
     } catch {
@@ -78,6 +78,7 @@ final class Daemon: Sendable {
     } catch {
       throw UsageError(Startup.explained(error))
     }
+    view.addresses = addresses
     let signals = try listenForSignals()
     cluster?.start(broker)
     view.stage = .ready

@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
@@ -38,6 +39,18 @@ final class SettingsReload: Sendable {
 
   /// From any thread.
   var access: AccessSettings { running.withLock { $0.access } }
+
+  /// The settings in force, with their defaults. From any thread.
+  var applied: [AppliedSetting] {
+    let (settings, standard) = (running.withLock { $0 }, DaemonSettings())
+    return ConfigurationSection.allCases.flatMap { section in
+      section.settings.map { setting in
+        AppliedSetting(
+          name: setting.option.name, section: section.rawValue, value: setting.write(settings),
+          standard: setting.write(standard), help: setting.option.help)
+      }
+    }
+  }
 
   func reread() {
     guard source.path != nil else {

@@ -62,7 +62,7 @@ import Testing
     let whole: [Route] = [
       .dashboard, .metrics(.prometheus), .broker, .topics(after: "", limit: 1),
       .connections(filter: "", limit: 1),
-      .events(topic: nil), .events(topic: "orders.eu"),
+      .events(topic: nil), .events(topic: "orders.eu"), .settings, .users(filter: "", limit: 1),
     ]
     for route in whole {
       #expect(try may([(.admin, ">")], route))

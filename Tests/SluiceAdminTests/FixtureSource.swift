@@ -25,6 +25,7 @@ final class FixtureSource: AdminSource {
     var refusal: WireError?
     var droppedLogLines = 0
     var cluster: ClusterSnapshot?
+    var settings: [AppliedSetting] = []
   }
 
   let state: Mutex<State>
@@ -39,6 +40,9 @@ final class FixtureSource: AdminSource {
   var authenticatesClients: Bool { state.withLock { $0.policy != nil } }
   var cluster: ClusterSnapshot? { state.withLock { $0.cluster } }
   var storage: StoreSnapshot? { state.withLock { $0.snapshot.storage } }
+  var addresses: [SocketAddress] { [.host("127.0.0.1", port: 7420)] }
+  var settings: [AppliedSetting] { state.withLock { $0.settings } }
+  var access: AccessPolicy? { state.withLock { $0.policy } }
   var droppedLogLines: Int { state.withLock { $0.droppedLogLines } }
   var requests: [SnapshotRequest] { state.withLock { $0.requests } }
 

@@ -1,5 +1,7 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceCommand
+import SluiceIO
 import SluiceWire
 import Testing
 
@@ -85,6 +87,53 @@ import Testing
     #expect(text.contains("\"granted\":20,\"received\":20,\"open\":0,\"waitingSeconds\":1.500"))
   }
 
+  @Test func detailsHaveTheDefaultsOfTheirStorage() {
+    var durable = TopicSnapshot("a")
+    durable.summary.storage = .durable
+    #expect(TopicJSON.detailed(topic).description.contains("\"defaultSettings\":{"))
+    #expect(TopicJSON.detailed(TopicSnapshot("a")).description.contains("\"replay-bytes\":\"64MiB\""))
+    #expect(!TopicJSON.detailed(durable).description.contains("\"replay-bytes\":\"64MiB\""))
+  }
+
+  @Test func theBrokerHasANameAndAddresses() {
+    var broker = BrokerIdentity(version: "1")
+    (broker.host, broker.addresses) = ("m", [.host("127.0.0.1", port: 7420), .unix("/run/s")])
+    let text = BrokerJSON.object(BrokerSnapshot(), of: broker).description
+    #expect(
+      text.contains(
+        "\"host\":\"m\",\"addresses\":[\"127.0.0.1:7420\",\"unix:/run/s\"],\"authenticatesClients\":false"))
+  }
+
+  @Test func settingsAreMarkedWhenTheyDifferFromTheirDefault() {
+    func text(_ value: String?, _ standard: String?) -> String {
+      SettingsJSON.list([
+        AppliedSetting(name: "n", section: "limits", value: value, standard: standard, help: "h")
+      ]).description
+    }
+    #expect(
+      text("2", "1")
+        == "{\"settings\":[{\"name\":\"n\",\"section\":\"limits\",\"value\":\"2\",\"default\":\"1\",\"changed\":true,\"help\":\"h\"}]}"
+    )
+    #expect(text("1", "1").contains("\"changed\":false"))
+    #expect(text(nil, nil).contains("\"value\":null,\"default\":null,\"changed\":false"))
+    #expect(text("/data", nil).contains("\"changed\":true"))
+  }
+
+  @Test func usersAreListedByNameWithoutTheirHashes() throws {
+    var policy = AccessPolicy()
+    policy.users = ["alice": try #require(PasswordHash(of: "open sesame"))]
+    policy.permissions["bob"] = Permissions([.init([.publish, .create], on: try TopicPattern("jobs.>"))])
+    policy.permissions["carol"] = Permissions([.init(.all, on: try TopicPattern(">"))])
+    policy.commonPermissions = Permissions([.init(.subscribe, on: try TopicPattern("public"))])
+    let all = AccessJSON.list(policy, filter: "", limit: 2).description
+    #expect(
+      all
+        == "{\"identities\":[{\"name\":\"alice\",\"password\":true,\"permissions\":[]},{\"name\":\"bob\",\"password\":false,\"permissions\":[{\"pattern\":\"jobs.>\",\"rights\":[\"publish\",\"create\"]}]}],\"count\":3,\"selected\":3,\"everyIdentity\":[{\"pattern\":\"public\",\"rights\":[\"subscribe\"]}],\"tokenKeys\":[],\"certificatesMustBeListed\":false}"
+    )
+    let some = AccessJSON.list(policy, filter: "CAR", limit: 2).description
+    #expect(some.contains("\"name\":\"carol\"") && some.contains("\"count\":3,\"selected\":1"))
+  }
+
   private func payload(_ bytes: [UInt8]) -> String {
     let record = RecordSnapshot(offset: 1, time: 2, key: nil, headers: [], payload: bytes)
     return RecordJSON.object(record, limit: 8).description
@@ -118,15 +167,15 @@ import Testing
     var snapshot = BrokerSnapshot()
     snapshot.topics = [TopicSnapshot("a"), TopicSnapshot("b"), TopicSnapshot("c")]
     snapshot.topicCount = 3
-    let first = rows.update(snapshot, version: "1")
+    let first = rows.update(snapshot, of: BrokerIdentity(version: "1"))
     #expect(first.changes.contains("\"name\":\"a\"") && first.changes.contains("\"name\":\"b\""))
     #expect(!first.changes.contains("\"name\":\"c\""))
     #expect(first.changes.contains("\"omitted\":1"))
     snapshot.topics = [TopicSnapshot("b") { $0.lag = 1 }]
-    let second = rows.update(snapshot, version: "1")
+    let second = rows.update(snapshot, of: BrokerIdentity(version: "1"))
     #expect(second.changes.contains("\"topics\":[{\"name\":\"b\""))
     #expect(second.changes.contains("\"gone\":[\"a\"]"))
-    let third = rows.update(snapshot, version: "1")
+    let third = rows.update(snapshot, of: BrokerIdentity(version: "1"))
     #expect(third.changes.contains("\"all\":false") && third.changes.contains("\"topics\":[],\"gone\":[]"))
     #expect(third.all().contains("\"all\":true") && third.all().contains("\"topics\":[{\"name\":\"b\""))
     #expect(third.changes.hasPrefix("event: sample\ndata: {") && third.changes.hasSuffix("}\n\n"))

@@ -114,7 +114,8 @@ import Testing
       ("/api/connections", .connections(filter: "", limit: 200)),
       ("/api/connections/{id}", .action(.disconnect(7))),
       ("/api/consumers", .consumers(topic: nil, filter: "", limit: 200)),
-      ("/api/problems", .problems), ("/api/cluster", .cluster),
+      ("/api/problems", .problems), ("/api/settings", .settings),
+      ("/api/users", .users(filter: "", limit: 200)), ("/api/cluster", .cluster),
       ("/api/history", .history(topic: nil, seconds: 3_600, step: nil)),
       ("/api/events", .events(topic: nil)),
     ]

@@ -302,7 +302,7 @@ import Testing
     let problem = Problem(.heldUp, .warning, at: .topic("a/b é"), "It waits.", since: 5)
     #expect(
       ProblemJSON.object(problem).description
-        == ##"{"kind":"heldUp","severity":"warning","sentence":"It waits.","since":5,"link":"#/topics/a%2Fb%20%C3%A9","topic":"a/b é"}"##
+        == ##"{"kind":"heldUp","severity":"warning","sentence":"It waits.","remedy":"Look at what they wait for: sluice why TOPIC.","since":5,"link":"#/topics/a%2Fb%20%C3%A9","topic":"a/b é"}"##
     )
   }
 }

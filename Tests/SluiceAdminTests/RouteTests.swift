@@ -41,6 +41,9 @@ import Testing
     #expect(
       try route("/api/consumers?filter=w") == .consumers(topic: nil, filter: "w", limit: 200))
     #expect(try route("/api/problems") == .problems)
+    #expect(try route("/api/settings") == .settings)
+    #expect(try route("/api/users") == .users(filter: "", limit: 200))
+    #expect(try route("/api/users?filter=a&limit=3") == .users(filter: "a", limit: 3))
     #expect(try route("/api/history") == .history(topic: nil, seconds: 3_600, step: nil))
     #expect(try route("/api/history?topic=a&range=60&step=10") == .history(topic: "a", seconds: 60, step: 10))
     #expect(try route("/api/events") == .events(topic: nil))

@@ -2,7 +2,7 @@
 """Opens a broker's page in Chromium without a window.
 
   dashboard.py ADDRESS svg [PLACE]       prints the page at #/PLACE as SVG: its text and its own drawings, in both themes, without a script
-  dashboard.py ADDRESS png DIRECTORY [PLACE]...   pictures of these places, or of each, at 1280 and 360 pixels, in both themes, to look at
+  dashboard.py ADDRESS png DIRECTORY [PLACE]...   pictures of these places, or of each, at 1280, 800 and 360 pixels, in both themes, to look at
 
 ADDRESS is the admin listener's, like 127.0.0.1:7421. If visitors must authenticate, set SLUICE_USER and SLUICE_PASSWORD_FILE.
 """
@@ -18,10 +18,14 @@ from html.parser import HTMLParser
 from xml.sax.saxutils import escape, quoteattr
 
 WIDTH, HEIGHT = 1280, 800
+# Elements wider than their scrolling container.
+WIDE = """JSON.stringify([...document.querySelectorAll('*')].filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 1
+  && (each === document.documentElement || ['auto', 'scroll'].includes(getComputedStyle(each).overflowX)))
+  .map((each) => `${each.localName}#${each.id}.${each.className} is ${each.scrollWidth - each.clientWidth} pixels too wide`))"""
 
 
 class Browser:
-    """Chromium, controlled through its remote protocol: JSON messages, each followed by a zero byte."""
+    """Chromium, controlled through its remote protocol: messages of JSON, each followed by a zero byte."""
 
     def __init__(self):
         self.profile = tempfile.mkdtemp(prefix="sluice-browser-")
@@ -107,7 +111,7 @@ class Markup(HTMLParser):
             self.skipped += 1
         if self.skipped:
             return
-        # Elements can't be pressed in a picture, so they get no place in the keyboard order.
+        # Nothing in a picture takes the focus of the keyboard.
         kept = [(self.NAMES.get(name, name), value or "") for name, value in attributes if name not in ("tabindex", "href")]
         space = ' xmlns="http://www.w3.org/2000/svg"' if tag == "svg" else ""
         self.text.append(f"<{tag}{space}{''.join(f' {name}={quoteattr(value)}' for name, value in kept)}{'/' if tag in self.EMPTY else ''}>")
@@ -127,9 +131,11 @@ def picture(browser, address, place):
     browser.show(WIDTH, HEIGHT, False)
     browser.open(address, place)
     style = browser.evaluate("document.querySelector('style').textContent")
-    # Removes the parts that the page hides.
+    # Removes hidden elements, and replaces the name and address of this machine.
     body = browser.evaluate(
-        "(() => { document.querySelectorAll('.skip, .hidden, footer, [hidden]').forEach((each) => each.remove());"
+        "(() => { document.getElementById('broker-name').textContent = 'broker-1';"
+        "document.getElementById('broker-address').textContent = '127.0.0.1:7420'; document.getElementById('broker-address').removeAttribute('title');"
+        " document.querySelectorAll('.skip, .hidden, footer, [hidden]').forEach((each) => each.remove());"
         "document.querySelectorAll('[data-view]').forEach((each) => { if (getComputedStyle(each).display === 'none') each.remove(); });"
         "return document.body.innerHTML; })()")
     height = min(HEIGHT, int(browser.evaluate("document.body.scrollHeight")))
@@ -148,22 +154,23 @@ def pictures(browser, address, directory, places):
     os.makedirs(directory, exist_ok=True)
     if not places:
         topic = browser_topic(browser, address)
-        places = ["", "topics", f"topics/{topic}", f"topics/{topic}/records", "consumers", "connections", "storage", "cluster"]
+        places = ["", "topics", f"topics/{topic}", f"topics/{topic}/records", f"topics/{topic}/tail", "consumers", "connections", "storage", "cluster", "settings", "users"]
     for place in places:
         browser.show(1280, 900, False)
         browser.open(address, place)
         if place.endswith("/records"):
             browser.evaluate("document.querySelectorAll('#records-list details')[1]?.setAttribute('open', '')")
-        for width in (1280, 360):
+        if place.endswith("/tail"):
+            browser.evaluate("document.querySelector('#tail-request').click()")
+        for width in (1280, 800, 360):
             for dark in (False, True):
                 browser.show(width, 900, dark)
                 # The next frame has the new layout.
                 time.sleep(0.5)
                 browser.show(width, min(3000, int(browser.evaluate("document.documentElement.scrollHeight"))), dark)
                 data = browser.call("Page.captureScreenshot", format="png")["data"]
-                over = int(browser.evaluate("document.documentElement.scrollWidth")) - width
-                if over > 0:
-                    print(f"dashboard: #/{place} is {over} pixels wider than {width}", file=sys.stderr)
+                for wide in json.loads(browser.evaluate(WIDE)):
+                    print(f"dashboard: #/{place} at {width}: {wide}", file=sys.stderr)
                 name = f"{place.replace('/', '-') or 'overview'}-{width}-{'dark' if dark else 'light'}.png"
                 with open(os.path.join(directory, name), "wb") as file:
                     file.write(base64.b64decode(data))

@@ -28,6 +28,8 @@ public struct Users: Sendable, ExpressibleByDictionaryLiteral {
 
   public var isEmpty: Bool { table.isEmpty }
   public var count: Int { table.count }
+  /// In no order.
+  public var names: [String] { table.names }
 
   /// Whether this is the user's password. Takes as long when there is no such user, as long as all hashes cost the same.
   func prove(_ password: String, of name: String) -> PasswordHash? {

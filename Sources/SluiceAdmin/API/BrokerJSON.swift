@@ -1,16 +1,18 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceIO
 import SluiceWire
 
 /// The broker and its connections in the API.
 enum BrokerJSON {
-  /// - Parameter node: the broker's name in its cluster; nil for a broker of one node.
-  static func object(_ snapshot: BrokerSnapshot, node: String?, version: String) -> JSON {
+  static func object(_ snapshot: BrokerSnapshot, of broker: BrokerIdentity) -> JSON {
     var turns = Histogram()
     for loop in snapshot.loops { turns.add(loop.turns) }
     let process = ProcessNumbers.now
     return [
-      "version": .text(version), "node": .textOrNull(node), "time": .number(snapshot.time),
+      "version": .text(broker.version), "node": .textOrNull(broker.node), "host": .text(broker.host),
+      "addresses": .array(broker.addresses.map { .text("\($0)") }),
+      "authenticatesClients": .flag(broker.authenticatesClients), "time": .number(snapshot.time),
       "uptimeSeconds": .seconds(milliseconds: snapshot.uptime), "topics": .exact(snapshot.topicCount),
       "connections": .exact(snapshot.connectionCount),
       "metrics": .object(snapshot.metrics.map { ($0.metric.name, .exact($0.value)) }),
@@ -54,6 +56,30 @@ enum BrokerJSON {
       "buffered": .exact(connection.buffered), "bytesReceived": .exact(connection.received),
       "bytesSent": .exact(connection.sent), "topics": .array(connection.topics.map { .text($0) }),
     ]
+  }
+}
+
+/// The names and addresses that distinguish the broker from others.
+struct BrokerIdentity {
+  var version: String
+  /// Its name in its cluster; nil for a broker of one node.
+  var node: String?
+  /// The machine's name.
+  var host = ""
+  /// Where clients connect; empty before it listens.
+  var addresses: [SocketAddress] = []
+  var authenticatesClients = false
+
+  init(version: String) {
+    self.version = version
+  }
+
+  init(of source: any AdminSource, version: String) {
+    self.version = version
+    node = source.cluster?.info.name
+    host = ProcessNumbers.host
+    addresses = source.addresses
+    authenticatesClients = source.authenticatesClients
   }
 }
 

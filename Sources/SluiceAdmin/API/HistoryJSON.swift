@@ -45,7 +45,8 @@ enum ProblemJSON {
       }
     return [
       "kind": .text(problem.kind.rawValue), "severity": .text(problem.severity.rawValue),
-      "sentence": .text(problem.sentence), "since": .number(problem.since), "link": .text(link),
+      "sentence": .text(problem.sentence), "remedy": problem.remedy.map { .text($0) },
+      "since": .number(problem.since), "link": .text(link),
       "topic": problem.place.topic.map { .text($0) }, "consumer": problem.place.consumer.map { .text($0) },
       "connection": problem.place.connection.map { .exact($0) },
     ]

@@ -5,9 +5,22 @@ import SluiceWire
 
 /// A topic in the API. All answers contain the same members; an answer about a single topic also has its streams and settings.
 enum TopicJSON {
+  /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
+  ///
+  /// - Parameter node: the node of a cluster that owns them; nil for a broker of one node.
+  static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int, node: String?) -> JSON {
+    let topics = snapshot.topics.drop { !NameSpan.precedes(after, $0.summary.topic) }
+    return [
+      "topics": .array(topics.prefix(limit).map(object)), "more": .flag(topics.count > limit),
+      "count": .exact(snapshot.topics.count), "node": node.map { .text($0) },
+    ]
+  }
+
   static func detailed(_ topic: TopicSnapshot) -> JSON {
     object(topic) + [
-      "settings": TopicOption.json(topic.settings), "settingsStated": .flag(topic.isStated),
+      "settings": TopicOption.json(topic.settings),
+      "defaultSettings": TopicOption.json(BrokerConfiguration.standardTopic(in: topic.summary.storage)),
+      "settingsStated": .flag(topic.isStated),
       "subscribers": .array(topic.subscriptions.map(subscriber)),
       "producers": .array(topic.publications.map(producer)),
       "consumers": .array(topic.consumers.furthest.map { ConsumerJSON.object($0) }),

@@ -8,7 +8,7 @@ import SluiceTLS
 enum Dashboard {
   /// The page, with a policy that contains the hashes of the style and the script: a browser runs no others.
   static let response: HTTPResponse = {
-    let style = "\n" + text(PackageResources.dashboard_css)
+    let style = "\n" + text(PackageResources.dashboard_css) + text(PackageResources.narrow_css)
     let script = "\n(() => {\n\"use strict\";\n" + parts.map(text).joined(separator: "\n") + "})();\n"
     let page = text(PackageResources.dashboard_html)
       .replacing("<link rel=\"stylesheet\" href=\"dashboard.css\">", with: "<style>\(style)</style>")
@@ -46,11 +46,14 @@ enum Dashboard {
       PackageResources.problems_js,
       PackageResources.topics_js,
       PackageResources.streams_js,
+      PackageResources.settings_js,
       PackageResources.topic_js,
       PackageResources.records_js,
+      PackageResources.tail_js,
       PackageResources.charts_js,
       PackageResources.consumers_js,
       PackageResources.connections_js,
+      PackageResources.users_js,
       PackageResources.cluster_js,
       PackageResources.storage_js,
       PackageResources.places_js,

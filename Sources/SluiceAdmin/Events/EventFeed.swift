@@ -83,7 +83,7 @@ final class EventFeed: @unchecked Sendable {
     isSampling = false
     guard !watchers.isEmpty else { return }
     let (changes, all) = rows.update(
-      snapshot, node: source.cluster?.info.name, version: options.version, problems())
+      snapshot, of: BrokerIdentity(of: source, version: options.version), problems())
     let difference = Array(changes.utf8)
     var whole: [UInt8]?
     var details: [String: [UInt8]] = [:]
@@ -143,7 +143,7 @@ struct EventRows {
 
   /// Returns a sample as two events: the changes since the last sample, and the whole state.
   mutating func update(
-    _ snapshot: BrokerSnapshot, node: String? = nil, version: String, _ problems: FoundProblems? = nil
+    _ snapshot: BrokerSnapshot, of broker: BrokerIdentity, _ problems: FoundProblems? = nil
   ) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
@@ -160,7 +160,7 @@ struct EventRows {
       Self.event(
         "sample",
         [
-          "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, node: node, version: version),
+          "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, of: broker),
           "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
           "omitted": .exact(omitted),
           "problems": problems.map { .array($0.listed.map(ProblemJSON.object)) } ?? .null,

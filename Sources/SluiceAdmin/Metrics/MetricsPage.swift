@@ -137,6 +137,10 @@ struct ProcessNumbers: Hashable {
   /// Seconds since 1970.
   var startTime = 0.0
 
+  /// The machine's name.
+  static let host =
+    FileBytes.system("/proc/sys/kernel/hostname").map { String($0.prefix { $0 != "\n" }) } ?? ""
+
   static var now: ProcessNumbers {
     var numbers = ProcessNumbers()
     numbers.read(

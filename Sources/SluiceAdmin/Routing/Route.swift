@@ -18,6 +18,10 @@ enum Route: Hashable, Sendable {
   /// The durable cursors and groups, of one topic or all, that contain a text in their names or topics; all for an empty one.
   case consumers(topic: String?, filter: String, limit: Int)
   case problems
+  /// The broker's settings, with their defaults.
+  case settings
+  /// Users, keys of tokens, and permissions, of identities that have a text in their names; all for an empty one.
+  case users(filter: String, limit: Int)
   /// The cluster that the broker is a node of.
   case cluster
   /// The history of the broker, or of a topic, over the last seconds; nil for the finest step that covers them.
@@ -62,6 +66,11 @@ enum Route: Hashable, Sendable {
         topic: target.take("topic"), filter: target.take("filter") ?? "",
         limit: try target.takeCount("limit", standard: 200, most: limits.consumers))
     case ["api", "problems"]: self = .problems
+    case ["api", "settings"]: self = .settings
+    case ["api", "users"]:
+      self = .users(
+        filter: target.take("filter") ?? "",
+        limit: try target.takeCount("limit", standard: 200, most: limits.listedUsers))
     case ["api", "cluster"]: self = .cluster
     case ["api", "history"]:
       let seconds = try target.takeCount("range", standard: 3_600, most: 30 * 86_400)
@@ -74,7 +83,7 @@ enum Route: Hashable, Sendable {
       self = .records(topic: path[2], try RecordQuery(&target, limits))
     default:
       throw .notFound(
-        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/cluster, /api/history and /api/events"
+        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/consumers, /api/connections, /api/problems, /api/settings, /api/users, /api/cluster, /api/history and /api/events"
       )
     }
     guard request.method == "GET" || request.method == "HEAD" else {

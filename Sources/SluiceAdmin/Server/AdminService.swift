@@ -156,14 +156,14 @@ final class AdminService: @unchecked Sendable {
       }
     case .broker:
       snapshot(.summary(topics: 0), completion) { [source, options] snapshot in
-        .json(BrokerJSON.object(snapshot, node: source.cluster?.info.name, version: options.version))
+        .json(BrokerJSON.object(snapshot, of: BrokerIdentity(of: source, version: options.version)))
       }
     case .topics(let after, let limit):
       let request = SnapshotRequest(
         topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0,
         consumersPerTopic: 1)
       let node = source.cluster?.info.name
-      snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit, node: node)) }
+      snapshot(request, completion) { .json(TopicJSON.list($0, after: after, limit: limit, node: node)) }
     case .topic(let name): topic(name, completion)
     case .connections(let filter, let limit):
       var request = SnapshotRequest.summary(topics: 0)
@@ -184,6 +184,12 @@ final class AdminService: @unchecked Sendable {
         if let topic, snapshot.topics.isEmpty { return absence(of: topic).response }
         return .json(ConsumerJSON.list(snapshot, limit: limit))
       }
+    case .settings: completion(.response(.json(SettingsJSON.list(source.settings))))
+    case .users(let filter, let limit):
+      guard let policy = source.access else {
+        throw .notFound("clients don't authenticate at this broker: see sluiced --users and --token-keys")
+      }
+      completion(.response(.json(AccessJSON.list(policy, filter: filter, limit: limit))))
     case .cluster:
       guard let cluster = source.cluster else {
         throw .notFound("this broker isn't a node of a cluster: see sluiced --cluster")
@@ -266,17 +272,6 @@ final class AdminService: @unchecked Sendable {
     source.snapshot(request) { [loop] assemble in
       loop.execute { completion(.response(body(assemble()))) }
     }
-  }
-
-  /// The topics after `after`, in the order of their names' bytes, and whether more follow.
-  ///
-  /// - Parameter node: the node of a cluster that owns them; nil for a broker of one node.
-  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int, node: String?) -> JSON {
-    let topics = snapshot.topics.drop { !NameSpan.precedes(after, $0.summary.topic) }
-    return [
-      "topics": .array(topics.prefix(limit).map(TopicJSON.object)), "more": .flag(topics.count > limit),
-      "count": .exact(snapshot.topics.count), "node": node.map { .text($0) },
-    ]
   }
 
   private func records(of topic: String, _ query: RecordQuery, _ completion: @escaping Completion) {

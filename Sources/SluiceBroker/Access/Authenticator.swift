@@ -112,6 +112,8 @@ final class Authenticator: Sendable {
 
   // MARK: The policy
 
+  var present: AccessPolicy { state.withLock { $0.policy } }
+
   /// Replaces the policy. The caller must reconsider connected clients.
   func update(_ policy: AccessPolicy) {
     state.withLock { state in

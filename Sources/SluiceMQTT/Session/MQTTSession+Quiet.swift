@@ -24,7 +24,7 @@ extension MQTTSession {
 
   /// Writes a quiet session, without its extras.
   package func pack(into writer: inout PackedWriter) {
-    assert(isQuiet, "what is under way isn't packed")
+    assert(isQuiet, "a session with unfinished exchanges isn't packed")
     let (hasExpiry, hasKeepAlive) = (expiry > 0 || askedExpiry > 0, keepAlive > 0 || askedKeepAlive > 0)
     writer.flags(
       version == .v5, wasAway, isClean, wantsProblems, wantsResponseInformation, hasLapped, hasExpiry,

@@ -1,4 +1,4 @@
-// Actions: dialogs for the visitor's changes. The page has a token if the broker's setting admin-actions is on.
+// Actions: dialogs for changes that the visitor may make. The page has a token where the broker's setting admin-actions is on.
 const token = document.querySelector("meta[name=sluice-token]").content;
 const mayAct = token !== "";
 
@@ -35,7 +35,7 @@ function ask({ title, text, fields, confirm, isDanger, run }) {
   const inputs = new Map();
   const field = (each) => {
     const input = each.choices
-      ? make("select", {}, make("option", { value: "" }, each.value ? "" : "as the broker's rules say"), ...each.choices.map((choice) => make("option", { value: choice, selected: choice === each.value }, choice)))
+      ? make("select", {}, make("option", { value: "" }, each.value ? "" : "default of the broker"), ...each.choices.map((choice) => make("option", { value: choice, selected: choice === each.value }, choice)))
       : each.isLong ? make("textarea", { rows: "4", placeholder: each.hint || "", spellcheck: "false" })
       : make("input", { type: "text", value: each.value ?? "", placeholder: each.hint || "", autocomplete: "off", spellcheck: "false", required: each.required });
     inputs.set(each.name, input);
@@ -101,8 +101,8 @@ async function changeTopic(name) {
 
 function trimTopic(name) {
   ask({
-    title: `Trim ${name}`, confirm: "Trim", isDanger: true, text: "Drops the oldest records. Offsets don't change. In a lossless topic, attached subscribers still get the records of their backlog.",
-    fields: [{ name: "keepLast", label: "Keep the newest", hint: "records; 0 drops all" }, { name: "before", label: "Or drop those before offset" }],
+    title: `Trim ${name}`, confirm: "Trim", isDanger: true, text: "Removes the oldest records. Offsets don't change. A lossless topic keeps records that an attached subscriber has yet to get.",
+    fields: [{ name: "keepLast", label: "Keep the newest", hint: "records; 0 drops all" }, { name: "before", label: "Or remove those before offset" }],
     run: (values) => {
       if (!values.keepLast === !values.before) throw new Error("State one of the two.");
       return act("POST", `${topicPath(name)}/trim`, values.keepLast ? { keepLast: values.keepLast } : { before: values.before });
@@ -114,7 +114,7 @@ function deleteTopic(name) {
   const records = topics.has(name) ? count(number(topics.get(name).row.records)) : "its";
   ask({
     title: `Delete ${name}?`, confirm: "Delete", isDanger: true, fields: [],
-    text: `Deletes the topic with ${records} records, its cursors and its groups, from the disk as well. Streams of attached clients fail.`,
+    text: `Deletes the topic with ${records} records, its cursors and groups, on disk too. Attached clients get the error topic-deleted.`,
     run: async () => {
       await act("DELETE", topicPath(name));
       go("#/topics");
@@ -127,7 +127,7 @@ const consumerPath = (each, topic) => `${topicPath(topic)}/consumers/${encodeURI
 function moveConsumer(each, topic) {
   ask({
     title: `Move ${each.kind} ${each.name}`, confirm: "Move", isDanger: true,
-    text: `It is at offset ${grouped.format(each.nextOffset)} of ${topic}. Subscriptions that use it end; when they subscribe again, they continue at the new position.`,
+    text: `Its subscriptions end, and continue at the new position when they subscribe again. It is at offset ${grouped.format(each.nextOffset)} of ${topic}.`,
     fields: [{ name: "to", label: "To", hint: "earliest, new, last:10, offset:7, time:-10m", required: true }],
     run: async (values) => {
       await act("POST", `${consumerPath(each, topic)}/move`, { to: values.to });
@@ -139,7 +139,7 @@ function moveConsumer(each, topic) {
 function deleteConsumer(each, topic) {
   ask({
     title: `Delete ${each.kind} ${each.name}?`, confirm: "Delete", isDanger: true, fields: [],
-    text: `Deletes its position in ${topic}; its backlog is ${plural(number(each.lag), "record", "records")}. Subscriptions that use it end. The topic's records stay.`,
+    text: `It has a lag of ${plural(number(each.lag), "record", "records")} in ${topic}. Its subscriptions end. The topic keeps its records.`,
     run: async () => {
       await act("DELETE", consumerPath(each, topic));
       showPlace();
@@ -150,7 +150,7 @@ function deleteConsumer(each, topic) {
 function disconnect(connection) {
   ask({
     title: `Close connection ${connection.id}?`, confirm: "Close", isDanger: true, fields: [],
-    text: `Closes the connection of ${connection.client || "the client"} at ${connection.peer}. Most clients connect again.`,
+    text: `Closes the connection of ${connection.client || "a client without a name"} at ${connection.peer}. Most clients connect again.`,
     run: async () => {
       await act("DELETE", `/api/connections/${connection.id}`);
       openConnections(null);
@@ -164,7 +164,7 @@ const actionButton = (text, run) => {
   return button;
 };
 
-// The buttons of the open topic; none without the permission to change anything.
+// The buttons of the open topic; null if the visitor may change nothing.
 function topicActions(name) {
   if (!mayAct) return null;
   return make(

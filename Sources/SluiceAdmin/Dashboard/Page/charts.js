@@ -13,10 +13,10 @@ function shape(name, attributes, ...children) {
 // The charts of one page, which fetch their history every few seconds while they are shown.
 class Charts {
   // - topic: null for the broker.
-  // - plots: for each chart its title, the format of values, and its series: names in the history, and labels.
+  // - plots: of each, its title, how values are written, its series (names in the history, and words), and optionally a function that returns its limit.
   constructor(parent, topic, plots) {
     this.topic = topic;
-    this.plots = plots.map(([title, write, series]) => new Plot(title, write, series));
+    this.plots = plots.map(([title, write, series, limit]) => new Plot(title, write, series, limit));
     this.note = make("p", { class: "quiet", role: "status" });
     this.buttons = ranges.map(([words, seconds]) => {
       const button = make("button", { type: "button", class: "plain" }, words);
@@ -49,7 +49,8 @@ const [plotHeight, plotLeft, plotBottom, plotTop] = [180, 76, 22, 8];
 
 // A chart. It is drawn in the width in which it is shown, so that its text has the same size everywhere.
 class Plot {
-  constructor(title, write, series) {
+  constructor(title, write, series, limit = () => null) {
+    this.limit = limit;
     this.write = write;
     this.series = series;
     this.width = 520;
@@ -59,7 +60,8 @@ class Plot {
     this.element = make("figure", {}, make("figcaption", {}, title, " ", ...legend), this.svg, this.readout);
     for (const kind of ["pointermove", "pointerdown"]) this.svg.addEventListener(kind, (event) => this.hover(event));
     this.svg.addEventListener("pointerleave", () => this.leave());
-    new ResizeObserver(() => { if (this.history && this.shownWidth() !== this.width) this.draw(this.history); }).observe(this.svg);
+    // In the next frame: drawing changes the size that is observed.
+    new ResizeObserver(() => requestAnimationFrame(() => { if (this.history && this.shownWidth() !== this.width) this.draw(this.history); })).observe(this.svg);
   }
 
   // Keeps the former width while the chart isn't shown.
@@ -72,7 +74,12 @@ class Plot {
     const shown = this.series.map(([name]) => history.series[name] || []);
     let top = 0;
     for (const values of shown) for (const value of values) top = Math.max(top, value ?? 0);
-    this.top = this.write === bytes ? niceBytes(top) : this.write === age ? niceAge(top) : nice(top);
+    const limit = this.limit();
+    // A limit far above the values would leave nothing of them to be seen: then an arrow points to it.
+    const isLimitNear = limit !== null && top >= limit.value / 20;
+    if (isLimitNear) top = Math.max(top, limit.value);
+    else if (limit !== null) top *= 1.2;
+    this.top = this.write === bytes ? niceBytes(top) : this.write === age ? niceAge(top) : this.write === count || this.write === rate ? niceCount(top) : nice(top);
     const parts = [];
     for (const share of [0, 0.5, 1]) {
       const y = this.y(this.top * share);
@@ -83,6 +90,7 @@ class Plot {
       const anchor = this.x(time) > this.width - 22 ? "end" : this.x(time) < plotLeft + 22 ? "start" : "middle";
       parts.push(shape("text", { x: this.x(time), y: plotHeight - 5, "text-anchor": anchor }, clock(time, false)));
     }
+    if (limit !== null) parts.push(...this.limitShapes(limit, isLimitNear));
     shown.forEach((values, index) => parts.push(shape("path", { d: this.path(values), class: `series-${index}` })));
     this.mark = shape("line", { y1: plotTop, y2: plotHeight - plotBottom, class: "mark", visibility: "hidden" });
     parts.push(this.mark);
@@ -90,11 +98,17 @@ class Plot {
     if (this.time) this.show(this.time);
   }
 
+  limitShapes(limit, isNear) {
+    const y = isNear ? this.y(limit.value) : plotTop;
+    const words = shape("text", { x: this.width - 4, y: isNear && y < plotTop + 12 ? y + 14 : isNear ? y - 5 : y + 12, "text-anchor": "end", class: "limit-text" }, isNear ? limit.words : `↑ ${limit.words}`);
+    return isNear ? [shape("line", { x1: plotLeft, x2: this.width, y1: y, y2: y, class: "limit" }), words] : [words];
+  }
+
   x(time) { return plotLeft + ((time - this.history.from) / (this.history.to - this.history.from)) * (this.width - plotLeft); }
   y(value) { return plotHeight - plotBottom - (value / this.top) * (plotHeight - plotBottom - plotTop); }
   timeOf(index) { return this.history.start + index * this.history.stepSeconds * 1000; }
 
-  // A gap means that there was no sample for more than two steps and more than 15 seconds; on a busy machine, samples may be late.
+  // A gap in the line needs more than two steps, and more than 15 seconds, without a sample: a busy machine takes some late.
   path(values) {
     const joined = Math.max(3, 15 / this.history.stepSeconds);
     let path = "";
@@ -144,13 +158,17 @@ function nice(value) {
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999);
 }
 
-// Seconds that are round times, and whose halves are round, too.
+// The same for counts, whose half is whole too.
+const niceCount = (value) => (value <= 2 ? 2 : value <= 4 ? 4 : Math.max(10, nice(value)));
+
+// Seconds of which the half can be written, too.
 const niceAges = [2, 10, 20, 60, 120, 240, 600, 1200, 2400, 3600, 7200, 14400, 28800, 43200, 86400];
 function niceAge(value) {
   return value <= 1 ? nice(value) : niceAges.find((each) => each >= value) ?? Math.ceil(value / 172800) * 172800;
 }
 
 function niceBytes(value) {
+  if (value < 1024) return 1024;
   const unit = 1024 ** Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1024)));
   return nice(value / unit) * unit;
 }

@@ -32,7 +32,7 @@ function showCluster(answer) {
     "tr", {}, make("th", { scope: "row" }, String(each.shard)), make("td", {}, causeOf(each)), cell(duration(each.seconds)), cell(since(Math.max(0, (now - each.time) / 1000)))))));
 }
 
-// The attributes that mark a node by its state.
+// Attributes that mark the state of a node.
 function warning(node) {
   if (node.problem) return { class: "warn", title: node.problem };
   return node.state === "silent" ? { class: "warn", title: "No sign of it has come for longer than a lease: it may live or not." } : {};

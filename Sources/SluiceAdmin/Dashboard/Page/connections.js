@@ -54,7 +54,7 @@ function showConnections() {
     rows.push(foldRow(key, members, isOpen));
     if (isOpen) rows.push(...members.map(connectionRow));
   }
-  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "11", class: "quiet" }, connectionCount ? "None has this in it." : "No connections.")));
+  if (!rows.length) rows.push(make("tr", {}, make("td", { colspan: "11", class: "quiet" }, connectionCount ? "No connection matches." : "No connections.")));
   stack($("connection-rows").closest("table").tHead, rows);
   update($("connection-rows"), rows);
   const first = selectedConnections > connections.length ? `the first ${connections.length} of ` : "";

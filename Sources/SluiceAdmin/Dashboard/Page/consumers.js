@@ -11,13 +11,13 @@ function consumersTable(list, chosen, total, topics) {
     return make(
       "tr", { class: chosen === each.name ? "chosen" : "", "data-key": `${each.kind} ${each.name} ${each.topic || ""}` }, make("th", { scope: "row" }, `${each.name} `, make("span", { class: "tag" }, each.kind)),
       topics && make("td", {}, link), cell(count(number(each.lag))), cell(knownOr(each.lagBytes, bytes)), cell(knownOr(each.lagSeconds, age)),
-      cell(each.members ? String(each.members) : `none for ${duration(each.idleSeconds)}`), cell(isGroup ? count(number(each.unacknowledged)) : ""),
+      make("td", { class: "n" }, String(each.members), each.members ? null : make("div", { class: "quiet small" }, `for ${since(each.idleSeconds)}`)), cell(isGroup ? count(number(each.unacknowledged)) : ""),
       cell(isGroup ? count(number(each.redeliveries)) : ""), cell(isGroup ? count(number(each.deadLetters) + number(each.abandoned)) : ""),
       mayAct && make("td", { class: "buttons" }, actionButton("Move…", () => moveConsumer(each, topic)), actionButton("Delete…", () => deleteConsumer(each, topic))));
   });
   const header = head(
-    "Name", ...(topics ? ["Topic"] : []), "#Behind", "#Bytes", "#Behind for", "#Members", "#Unacknowledged", "#Redelivered", "#Given up", ...(mayAct ? [""] : []));
-  const more = total > list.length ? make("tr", {}, make("td", { colspan: "10", class: "quiet" }, `These are ${list.length} of ${count(total)}.`)) : "";
+    "Name", ...(topics ? ["Topic"] : []), "#Lag", "#Bytes", "#Time", "#Members", "#Unacknowledged", "#Redelivered", "#Given up", ...(mayAct ? [""] : []));
+  const more = total > list.length ? make("tr", {}, make("td", { colspan: "10", class: "quiet" }, `The first ${list.length} of ${count(total)}.`)) : "";
   stack(header, rows);
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }
@@ -34,7 +34,7 @@ function keepLoading(target, show, fail) {
     try {
       const response = await fetch(target());
       const answer = await response.json();
-      // The visitor has changed the filter meanwhile.
+      // The filter has changed meanwhile.
       if (turn !== newest) return;
       if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
       show(answer);
@@ -45,7 +45,7 @@ function keepLoading(target, show, fail) {
   poll = setInterval(() => { if (!document.hidden) load(); }, 2000);
 }
 
-// The text of a field as a URL parameter.
+// The text of a field, as a parameter of an address.
 function filterOf(field) {
   const wanted = $(field).value.trim();
   return wanted && `&filter=${encodeURIComponent(wanted)}`;
@@ -62,6 +62,6 @@ let consumers = null;
 function showConsumers() {
   const [all, selected] = [number(consumers.count), number(consumers.selected)];
   setText($("consumers-count"), selected < all ? `${count(selected)} of ${count(all)}` : count(all));
-  update($("consumers"), [selected || !all ? consumersTable(consumers.consumers, null, selected, true) : make("p", { class: "facts" }, "None has this in its name or topic.")]);
+  update($("consumers"), [selected || !all ? consumersTable(consumers.consumers, null, selected, true) : make("p", { class: "facts" }, "No group or cursor matches.")]);
 }
 $("consumer-filter").addEventListener("input", () => loadAgain());

@@ -21,7 +21,7 @@ function make(name, attributes, ...children) {
   return element;
 }
 
-// Gives an element these children, and keeps those that are the same, so that the focus, a selection and a half-made click survive.
+// Gives an element these children, and keeps those that are the same, and with them the focus, a selection and a half-made click.
 // Children with a data-key are the same if their keys are equal; others if they are of one kind.
 function update(parent, wanted) {
   const keys = new Set(wanted.map((each) => each.dataset?.key));

@@ -1,10 +1,28 @@
 // The row of figures.
 const latencies = [];
 
+// The broker's name in its cluster; without a cluster, that of its machine.
+const nameOfBroker = () => broker.node || broker.host || "";
+
+// The first address that clients on other machines can use; else the first.
+function addressOfBroker() {
+  const addresses = broker.addresses || [];
+  return addresses.find((each) => !each.startsWith("unix:")) ?? addresses[0] ?? "";
+}
+
+function showBroker() {
+  const others = (broker.addresses || []).length - 1;
+  setText($("broker-name"), nameOfBroker());
+  setText($("broker-address"), `${addressOfBroker()}${others > 0 ? ` and ${plural(others, "other", "others")}` : ""}`);
+  setAttribute($("broker-address"), "title", (broker.addresses || []).join(", "));
+}
+
 function showFigures(sum) {
   $("nav-cluster").hidden = !broker.node;
+  $("nav-users").hidden = !broker.authenticatesClients;
   showOwner();
-  setText($("about"), `${broker.node ? `node ${broker.node}, ` : ""}${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
+  showBroker();
+  setText($("about"), `${broker.version ? `version ${broker.version}, ` : ""}up ${duration(broker.uptimeSeconds)}`);
   setText($("in-rate"), rate(sum.in));
   setText($("out-rate"), rate(sum.out));
   setText($("in-bytes"), `${bytes(sum.inBytes)}/s`);
@@ -15,14 +33,11 @@ function showFigures(sum) {
   showMemory(broker.metrics, number(broker.process.residentBytes));
   showStorage(broker.storage);
   setText($("connections-count"), count(number(broker.connections)));
-  setText(
-    $("connections-more"),
-    `${plural(number(broker.metrics.subscriptions), "subscription", "subscriptions")}, `
-      + plural(number(broker.metrics.publications), "publication", "publications"));
+  setText($("connections-more"), `${plural(number(broker.metrics.subscriptions), "subscription", "subscriptions")}, ${plural(number(broker.metrics.publications), "producer", "producers")}`);
   drawLine($("connections-line"), history.connections);
 }
 
-// The latency of the last minute; if no records were delivered in it, the latency since the start.
+// The latency of the last minute; since the start if nothing was delivered in that minute.
 function showLatency(histogram) {
   const bounds = histogram.bounds.map(number);
   const now = histogram.counts.map(number);
@@ -40,7 +55,7 @@ function showLatency(histogram) {
   if (half !== null) setAttribute($("latency-bars"), "aria-label", `Half of the deliveries took at most ${short(half)}, ${tail}`);
 }
 
-// The broker reports a problem from this percentage on.
+// From this percentage on the broker reports a problem.
 const nearlyFull = 90;
 const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
 

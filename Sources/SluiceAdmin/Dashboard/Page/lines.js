@@ -14,19 +14,18 @@ class Series {
 
 function drawLine(svg, series) {
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
-  const length = series.values.length;
   let top = 0;
   for (let index = 0; index < series.count; index += 1) top = Math.max(top, series.at(index));
   const points = [];
-  for (let index = 0; index < series.count; index += 1) {
-    const x = ((length - series.count + index) / (length - 1)) * width;
+  for (let index = 0; series.count > 1 && index < series.count; index += 1) {
+    // As wide as its place, however few seconds it has.
+    const x = (index / (series.count - 1)) * width;
     const y = height - 1 - (top > 0 ? series.at(index) / top : 0) * (height - 3);
     points.push(`${x.toFixed(1)},${y.toFixed(1)}`);
   }
-  const line = points.length > 1 ? `M${points.join("L")}` : "";
-  const start = points.length ? points[0].split(",")[0] : 0;
+  const line = points.length ? `M${points.join("L")}` : "";
   svg.querySelector(".stroke")?.setAttribute("d", line);
-  svg.querySelector(".area")?.setAttribute("d", line ? `${line}L${width},${height}L${start},${height}Z` : "");
+  svg.querySelector(".area")?.setAttribute("d", line ? `${line}L${width},${height}L0,${height}Z` : "");
 }
 
 const vector = "http://www.w3.org/2000/svg";

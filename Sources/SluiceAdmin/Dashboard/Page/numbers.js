@@ -22,9 +22,10 @@ function duration(seconds) {
   if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
   return `${Math.round(seconds / 86400)} days`;
 }
-// For durations that have a beginning: 5 min 12 s.
+// For what has a beginning: 5 min 12 s. Whole seconds, so that it doesn't change its width with each sample.
 function since(seconds) {
-  if (seconds < 60 || seconds >= 3600) return duration(seconds);
+  if (seconds < 60) return `${Math.max(1, Math.floor(seconds))} s`;
+  if (seconds >= 3600) return duration(seconds);
   return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 }
 const short = (nanoseconds) =>

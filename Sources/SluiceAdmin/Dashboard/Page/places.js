@@ -1,5 +1,7 @@
-// Pages: each has an address after the #, so that links and the browser's back button work.
-const views = ["overview", "topics", "consumers", "connections", "storage", "cluster"];
+// Places: each has an address behind the #, so that links and the browser's back lead to it.
+const views = ["overview", "topics", "consumers", "connections", "storage", "cluster", "settings", "users"];
+// Of one topic: its address stands behind the topic's.
+const topicViews = ["records", "tail"];
 let view = null;
 let viewCharts = null;
 
@@ -10,31 +12,25 @@ function showPlace() {
   const parts = path.split("/").filter(Boolean).map((part) => {
     try { return decodeURIComponent(part); } catch { return part; }
   });
-  const isRecords = parts[0] === "topics" && parts[2] === "records";
-  const wanted = isRecords ? "records" : views.includes(parts[0]) ? parts[0] : "overview";
+  const ofTopic = parts[0] === "topics" && topicViews.includes(parts[2]) ? parts[2] : null;
+  const wanted = ofTopic ?? (views.includes(parts[0]) ? parts[0] : "overview");
   const topic = wanted === "topics" && parts.length > 1 ? parts[1] : null;
   if (wanted !== view || wanted === "connections") openView(wanted, parts);
   chosenConsumer = topic !== null && parts[2] === "consumers" ? parts[3] : null;
   if (topic !== null || opened !== null) openTopic(topic);
   if (topic !== null) reveal(topic);
-  if (isRecords) openRecords(parts[1], query || "");
+  if (ofTopic === "records") openRecords(parts[1], query || "");
+  if (ofTopic === "tail") openTail(parts[1], query || "");
 }
-
-// On narrow screens the links to the pages are one line that scrolls sideways.
-function showCurrentLink() {
-  const link = document.querySelector("nav [aria-current]");
-  if (link) link.parentElement.scrollLeft = link.offsetLeft - 40;
-}
-window.addEventListener("resize", showCurrentLink);
 
 function openView(wanted, parts) {
   view = wanted;
   document.body.dataset.view = view;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.getAttribute("href") === (view === "overview" ? "#/" : view === "records" ? "#/topics" : `#/${view}`)) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href") === (view === "overview" ? "#/" : topicViews.includes(view) ? "#/topics" : `#/${view}`)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  showCurrentLink();
+  closeTail();
   clearInterval(poll);
   viewCharts?.end();
   viewCharts = null;
@@ -44,13 +40,15 @@ function openView(wanted, parts) {
       ["Memory", bytes, [["memory", "broker's records and clients"], ["residentBytes", "process"]]],
       ["Connections", count, [["connections", "connections"]]],
       ["Dropped records a second", rate, [["droppedRecords", "dropped"]]],
-      ["Trouble a second", rate, [["rejectedLogins", "rejected logins"], ["slowTurns", "slow loop turns"]]],
+      ["Rejected logins and slow loop turns a second", rate, [["rejectedLogins", "rejected logins"], ["slowTurns", "slow loop turns"]]],
     ]);
   }
   if (view === "storage") {
-    viewCharts = new Charts($("storage-charts"), null, [["Used by the store", bytes, [["storage", "used"]]]]);
+    viewCharts = new Charts($("storage-charts"), null, [["Used by the store", bytes, [["storage", "used"]], storageLimit]]);
   }
   if (view === "consumers") openConsumers();
+  if (view === "settings") openSettings();
+  if (view === "users") openUsers();
   if (view === "connections") openConnections(parts[1] ?? null);
   if (view === "cluster") {
     openCluster();

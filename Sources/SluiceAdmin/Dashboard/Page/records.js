@@ -18,6 +18,7 @@ function openRecords(name, query) {
   const start = browsed.before !== undefined ? "before" : word in starts ? word : "newest";
   $("records-topic").href = `#/topics/${encodeURIComponent(name)}`;
   setText($("records-topic"), name);
+  $("records-tail").href = tailAddress(name, { key: browsed.key, text: browsed.text });
   $("records-start").value = start;
   $("records-place").value = start === "before" ? browsed.before : rest.join(":");
   $("records-key").value = browsed.key ?? "";
@@ -50,7 +51,7 @@ async function loadRecords() {
     showPagers();
     $("records-list").replaceChildren();
     setText($("records-range"), "");
-    setText($("records-note"), `They can't be shown: ${error.message}`);
+    setText($("records-note"), `The records can't be shown: ${error.message}`);
   }
 }
 
@@ -68,7 +69,7 @@ function showPage(page) {
   const facts = [];
   if (number(page.through) > number(page.from)) facts.push(`${isFilter ? "Searched" : "Shown"}: ${offsets(page.from, page.through)}.`);
   if (isFilter) facts.push(`${plural(page.records.length, "record", "records")} found among ${count(number(page.scanned.records))}, ${bytes(number(page.scanned.bytes))}.`);
-  if (page.scanned.stopped) facts.push(`The search has stopped at its limit; ${browsed.from ? "Newer" : "Older"} continues it.`);
+  if (page.scanned.stopped) facts.push(`The search stopped at its limit; ${browsed.from ? "Newer" : "Older"} continues it.`);
   else if (!page.records.length && !isFilter) facts.push("There is no record here.");
   setText($("records-note"), facts.join(" "));
   $("records-list").replaceChildren(...page.records.toReversed().map(recordItem));

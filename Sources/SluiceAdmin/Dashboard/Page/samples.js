@@ -32,10 +32,10 @@ function take(sample) {
   for (const name of gone) { topics.delete(name); changed = true; }
   const sum = { in: 0, out: 0, inBytes: 0, outBytes: 0 };
   for (const topic of topics.values()) {
-    // A topic that is missing from a sample hasn't changed.
+    // A sample leaves out unchanged topics.
     if (topic.tick !== tick) topic.in = topic.out = topic.inBytes = topic.outBytes = 0;
     if (topic.line || topic.in + topic.out > 0) {
-      topic.line = topic.line || new Series(120);
+      topic.line = topic.line || quietLine();
       topic.line.push(topic.in + topic.out);
     }
     for (const key of Object.keys(sum)) sum[key] += topic[key];
@@ -46,6 +46,13 @@ function take(sample) {
   }
   history.connections.push(number(broker.connections));
   return { sum, changed };
+}
+
+// Until its first record a topic had no traffic since the page was loaded.
+function quietLine() {
+  const line = new Series(120);
+  for (let second = 2; second < Math.min(tick, 120); second += 1) line.push(0);
+  return line;
 }
 
 function measure(topic, row, seconds) {

@@ -14,7 +14,14 @@ function showStoredTopics() {
   update($("storage-rows"), rows);
 }
 
-// The growth of the store in the range of the chart, and the time until it is full at that rate.
+// The limit in the chart of the store; null before the first sample.
+function storageLimit() {
+  if (!broker?.storage) return null;
+  const value = capacity(broker.storage);
+  return value === Infinity ? null : { value, words: `${value < number(broker.storage.limitBytes) ? "limit of the disk" : "limit"} ${bytes(value)}` };
+}
+
+// By how much the store has grown in the range of the chart, and when it is full at that rate.
 function growth(shown, limit) {
   const values = (shown?.series.storage ?? []).map((value, index) => [shown.start + index * shown.stepSeconds * 1000, value]).filter(([, value]) => value !== null);
   if (values.length < 3) return "";
@@ -24,7 +31,7 @@ function growth(shown, limit) {
   if (Math.abs(grown) < 1024) return `${period} not grown.`;
   if (grown < 0) return `${period} shrunk by ${bytes(-grown)}.`;
   const left = (Math.max(0, limit - last) / grown) * ((end - start) / 1000);
-  // A minute of growth isn't enough to predict years.
+  // A minute of growth predicts nothing about years.
   const rest = end - start >= 60000 && left < 366 * 86400 ? `; at this rate it is full in ${duration(left)}` : "";
   return `${period} grown by ${bytes(grown)}${rest}.`;
 }

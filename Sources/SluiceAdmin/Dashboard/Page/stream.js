@@ -27,8 +27,8 @@ function watch() {
 
 function lose() {
   const since = sampledAt ? ` The page shows the state at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
-  showState("lost", `The connection to the broker is lost; trying again.${since}`);
-  // After an answer without events, a browser doesn't reconnect by itself.
+  showState("lost", `Connection to the broker lost, retrying.${since}`);
+  // A browser doesn't reconnect after an answer without events.
   if (stream.readyState === EventSource.CLOSED) {
     clearTimeout(retry);
     retry = setTimeout(watch, 3000);

@@ -50,33 +50,24 @@ const cell = (text, kind) => make("td", { class: kind || "n" }, text);
 const doorNames = { http: "HTTP", websocket: "WebSocket", mqtt: "MQTT" };
 const doorOf = (stream) => doorNames[stream.door] ? `, by ${doorNames[stream.door]}` : "";
 
+// A number, and below it how old that is.
+const aged = (text, seconds) => make("td", { class: "n" }, text, make("div", { class: "reason" }, seconds > 0 ? since(seconds) : "\u00a0"));
+
 function subscribersTable(list, total) {
   const measured = list.map((each) => [recently(each, number(each.sent)), number(each.outstanding)]);
   const scale = scaleOf(measured);
   const rows = list.map((each, index) => {
     const [met, open] = measured[index];
-    const words = open === Infinity ? "unlimited demand" : open === 0 ? "no demand" : `demand for ${count(open)} more`;
-    const holds = number(each.holdingSeconds) > 0;
-    const state = [
-      each.state, each.group ? `member of ${each.group}` : "", each.blocked ? "doesn't read" : "",
-      holds ? `blocks producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
-      each.heldLastFiveMinutes > 0 ? `blocked them ${shares(each)}` : "",
-    ].filter(Boolean).join(", ");
-    // How long it has had a lag, and for how long this has been the cause.
-    const lagging = number(each.lagSeconds) > 0 ? since(each.lagSeconds) : "";
-    const cause = slow[each.slowness] ?? each.slowness;
-    const why = cause && number(each.slowSeconds) > 0 && each.slowness !== "pace" ? `${cause}, for ${since(each.slowSeconds)}` : cause;
+    const words = open === Infinity ? "requests any number" : open === 0 ? "requests nothing" : `requests ${count(open)} more`;
     return make(
-      "tr", { class: holds ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
+      "tr", { class: number(each.holdingSeconds) > 0 ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
-      make("td", { class: holds || each.blocked ? "warn" : "" }, state),
-      cell(grouped.format(each.nextOffset)), cell(count(number(each.lag))), make("td", {}, ...(lagging || why ? [lagging, lagging && why ? ": " : "", make("span", { class: "quiet" }, why)] : [])),
-      cell(count(number(each.sent))));
+      subscriberState(each), cell(grouped.format(each.nextOffset)), aged(count(number(each.lag)), number(each.lagSeconds)), cell(count(number(each.sent))));
   });
   return streamsTable(
-    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "Since", "#Sent"), "Subscribers", list.length, total, "No subscribers.", "sent", "asked for");
+    rows, head("Subscriber", "Demand", "State", "#Next offset", "#Lag", "#Sent"), "Subscribers", list.length, total, "No subscribers.", "sent", "requested");
 }
 
 function producersTable(list, total) {
@@ -84,27 +75,25 @@ function producersTable(list, total) {
   const scale = scaleOf(measured);
   const rows = list.map((each, index) => {
     const [met, open] = measured[index];
-    const isWaiting = number(each.waitingSeconds) > 0;
-    const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
+    const words = open === Infinity ? "may publish any number" : open === 0 ? "may publish nothing" : `may publish ${count(open)} more`;
     return make(
-      "tr", { class: isWaiting ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
+      "tr", { class: number(each.waitingSeconds) > 0 ? "holding" : "", "data-key": `${each.node || ""} ${each.connection} ${each.stream}` }, make("th", { scope: "row" }, `${nameOf(each)} `, placeOf(each)),
       make(
-        "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
+        "td", {}, demandBar(met, open, scale, `${words}; published ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
-      make("td", { class: isWaiting ? "warn" : "" }, isWaiting ? `waits for ${duration(each.waitingSeconds)}${each.waitReason ? `: ${waits[each.waitReason] ?? each.waitReason}` : ""}` : "may send"),
-      cell(count(number(each.granted))), cell(count(number(each.received))));
+      producerState(each), cell(count(number(each.granted))), cell(count(number(each.received))));
   });
   return streamsTable(
-    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "No producers.", "received", "granted");
+    rows, head("Producer", "Grant", "State", "#Granted", "#Published"), "Producers", list.length, total, "No producers.", "published", "granted");
 }
 
 function streamsTable(rows, header, caption, shown, total, none, met, open) {
   if (!rows.length) return [make("p", { class: "facts" }, none)];
-  const more = total > shown ? make("tr", {}, make("td", { colspan: "7", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
+  const more = total > shown ? make("tr", {}, make("td", { colspan: "7", class: "quiet" }, `The first ${shown} of ${count(total)}.`)) : "";
   stack(header, rows);
   return [
     make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`),
-    make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more)),
+    make("table", { class: "stack streams", role: "table" }, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more)),
   ];
 }
 

@@ -7,22 +7,23 @@ function detailRow() {
   if (detail) return detail.row;
   const scroll = (label) => make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label });
   const parts = {
-    failure: make("p", { class: "notice", hidden: true }), facts: make("p", { class: "facts" }, "Loading…"), chart: make("div"), consumers: scroll("Groups and cursors"), subscribers: scroll("Subscribers"), producers: scroll("Producers"),
+    failure: make("p", { class: "notice", hidden: true }), facts: make("p", { class: "facts" }, "Loading…"), chart: make("div"), settings: make("div"), consumers: scroll("Groups and cursors"), subscribers: scroll("Subscribers"), producers: scroll("Producers"),
   };
   const name = opened;
   const cell = make(
-    "td", { colspan: "10", id: "detail" }, parts.failure, parts.facts, make("p", {}, make("a", { class: "browse", href: recordsAddress(name, {}) }, "Browse the records")), topicActions(name),
+    "td", { colspan: "10", id: "detail" }, parts.failure, parts.facts, make("p", { class: "browse" }, make("a", { href: recordsAddress(name, {}) }, "Browse the records"), " ", make("a", { href: tailAddress(name) }, "Live tail")), topicActions(name),
     make("h3", {}, "Groups and cursors"), parts.consumers,
     make("h3", {}, "Subscribers"), parts.subscribers,
     make("h3", {}, "Producers"), parts.producers,
-    // The present state comes first, since it shows the client that causes a problem.
-    make("h3", {}, "History"), parts.chart);
+    // The present state comes first, so that a blocking client is seen at once.
+    make("h3", {}, "History"), parts.chart,
+    make("h3", {}, "Settings"), parts.settings);
   detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
   detail.charts = new Charts(parts.chart, name, [
     ["Records a second", rate, [["received", "published"], ["sent", "delivered"]]],
     ["Lag in records", count, [["lag", "subscribers"], ["consumerLag", "groups and cursors"]]],
-    ["Age of the oldest record that a group or cursor has yet to take", age, [["consumerAge", "age"]]],
-    ["Bytes kept", bytes, [["bytes", "bytes"]]],
+    ["Lag of groups and cursors in time", age, [["consumerAge", "age"]]],
+    ["Size", bytes, [["bytes", "bytes"]]],
   ]);
   return detail.row;
 }
@@ -39,7 +40,7 @@ function openTopic(name) {
 
 function showDetail(topic) {
   if (!detail || topic.name !== opened) return;
-  if (topic.state === "missing") return setText(detail.facts, "There is no such topic any more.");
+  if (topic.state === "missing") return setText(detail.facts, "The topic was deleted.");
   const facts = [];
   if (topic.mqttName) facts.push(`in MQTT ${topic.mqttName}`);
   const kept = number(topic.records);
@@ -48,11 +49,11 @@ function showDetail(topic) {
     if (number(amount.records)) facts.push(`${plural(number(amount.records), "record", "records")} (${bytes(number(amount.bytes))}) ${cause === "trim" ? "trimmed" : `dropped by ${cause}`}`);
   }
   const traffic = topic.traffic;
-  if (number(traffic.missed)) facts.push(`${count(number(traffic.missed))} missed`);
-  if (traffic.starvedSeconds > 0) facts.push(`subscribers without demand for ${duration(traffic.starvedSeconds)} in all`);
-  if (traffic.heldUpSeconds > 0) facts.push(`producers blocked for ${duration(traffic.heldUpSeconds)} in all`);
-  const settings = Object.entries(topic.settings).map(([key, value]) => make("span", {}, `${key} `, make("b", {}, String(value))));
-  update(detail.facts, [...facts.map((fact) => make("span", {}, fact)), make("br"), ...settings]);
+  if (number(traffic.missed)) facts.push(`${plural(number(traffic.missed), "record", "records")} dropped before a subscriber got them`);
+  if (traffic.starvedSeconds > 0) facts.push(`subscribers without demand for ${since(traffic.starvedSeconds)} in all`);
+  if (traffic.heldUpSeconds > 0) facts.push(`producers blocked for ${since(traffic.heldUpSeconds)} in all`);
+  update(detail.facts, facts.map((fact) => make("span", {}, fact)));
+  update(detail.settings, [topicSettingsTable(topic)]);
   setText(detail.failure, topic.failure ? `Failed: ${topic.failure.message} (${topic.failure.code})` : "");
   detail.failure.hidden = !topic.failure;
   update(detail.subscribers, subscribersTable(topic.subscribers, topic.subscriptions));

@@ -63,6 +63,7 @@ function showTopics(changed) {
   for (const name of lines.keys()) if (!kept.has(name)) lines.delete(name);
   if (!wanted.length) wanted.push(emptyRow());
   arrange($("topic-rows"), wanted);
+  spanColumns();
   const pages = Math.max(1, Math.ceil(order.length / pageLength));
   document.querySelector(".pager").hidden = pages < 2;
   setText($("page"), `${page + 1} of ${pages}`);
@@ -73,7 +74,14 @@ function showTopics(changed) {
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
 }
 
-// The address may name a topic that isn't in the table, because it was deleted or another node owns it.
+// A cell across the whole table spans the columns that are shown: more would take their width.
+function spanColumns() {
+  const columns = [...$("topics").tHead.rows[0].cells].filter((each) => getComputedStyle(each).display !== "none").length;
+  for (const each of $("topic-rows").querySelectorAll(":scope > tr > td[colspan]")) setAttribute(each, "colspan", String(columns));
+}
+window.addEventListener("resize", spanColumns);
+
+// The address may name a topic that isn't in the table: it was deleted, or is another node's.
 let missing = null;
 async function showMissing() {
   const isMissing = opened !== null && tick > 0 && !topics.has(opened);
@@ -90,7 +98,7 @@ async function showMissing() {
 // In a cluster, a node lists only its own topics.
 function showOwner() {
   $("topics-node").hidden = !broker.node;
-  if (broker.node) setText($("topics-node"), `These are the topics that node ${broker.node} owns. The pages of the other nodes list theirs; the place Cluster has the nodes.`);
+  if (broker.node) setText($("topics-node"), `Topics that node ${broker.node} owns. Other nodes list their own topics: see Cluster.`);
 }
 
 // Gives an element these children, in this order, with as few moves as possible.
@@ -105,7 +113,7 @@ function arrange(parent, wanted) {
 let empty = null;
 function emptyRow() {
   empty = empty || make("tr", {}, make("td", { colspan: "10", class: "quiet" }));
-  setText(empty.firstElementChild, topics.size ? "No topic's name has this in it." : "No topics yet.");
+  setText(empty.firstElementChild, topics.size ? "No topic matches." : "No topics yet.");
   return empty;
 }
 
@@ -143,7 +151,7 @@ function fillTopicLine(line, topic) {
   if (row.state === "finished") tags.push(["finished", ""]);
   if (row.storage === "durable") tags.push(["durable", ""]);
   if (row.flow !== "free") tags.push([row.flow, ""]);
-  if (row.heldUpSeconds > 0) tags.push([`blocked ${duration(row.heldUpSeconds)}`, "warn"]);
+  if (row.heldUpSeconds > 0) tags.push([`blocked ${since(row.heldUpSeconds)}`, "warn"]);
   const text = tags.map((tag) => tag[0]).join(" ");
   if (line.shown !== text) {
     line.shown = text;
